@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Macros of the library: namespaces, the assert hook, the xsimd switch.
+//!
+//! One-definition rule: every function of the library stands in an inline namespace named after the instruction set, the SIMD
+//! back end and the floating-point mode of the translation unit that includes it, so two objects built with different flags
+//! link without sharing a function body. Plain types stand one level higher, in `v0`, so that such objects can exchange them;
+//! a member function of a type in `v0` is therefore always inlined (`SPECVERIFY_INLINE`).
+#ifndef SPECVERIFY_CONFIG_HPP
+#define SPECVERIFY_CONFIG_HPP
+
+#include <specverify/version.hpp>
+
+#if defined(__has_include)
+#if __has_include(<specverify_user_config.hpp>)
+#include <specverify_user_config.hpp>
+#endif
+#endif
+
+// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header is found.
+#ifndef SPECVERIFY_WITH_XSIMD
+#if defined(__has_include)
+#if __has_include(<xsimd/xsimd.hpp>)
+#define SPECVERIFY_WITH_XSIMD 1
+#else
+#define SPECVERIFY_WITH_XSIMD 0
+#endif
+#else
+#define SPECVERIFY_WITH_XSIMD 0
+#endif
+#endif
+
+// SPECVERIFY_ASSERT(condition, message): a broken precondition that only a programming error can cause. Redefinable; off under NDEBUG.
+#ifndef SPECVERIFY_ASSERT
+#ifdef NDEBUG
+#define SPECVERIFY_ASSERT(condition, message) ((void)0)
+#else
+#include <cassert>
+#define SPECVERIFY_ASSERT(condition, message) assert((condition) && (message))
+#endif
+#endif
+
+#if defined(__CUDACC__)
+#define SPECVERIFY_HD __host__ __device__
+#else
+#define SPECVERIFY_HD
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define SPECVERIFY_INLINE __forceinline
+#else
+#define SPECVERIFY_INLINE inline __attribute__((always_inline))
+#endif
+
+// The name of the instruction set level that this translation unit is compiled for.
+#if defined(__CUDA_ARCH__)
+#define SPECVERIFY_ISA_LEVEL cuda
+#elif defined(__AVX512VBMI2__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define SPECVERIFY_ISA_LEVEL avx512vbmi2
+#elif defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define SPECVERIFY_ISA_LEVEL avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define SPECVERIFY_ISA_LEVEL avx2fma
+#elif defined(__AVX2__)
+#define SPECVERIFY_ISA_LEVEL avx2
+#elif defined(__AVX__)
+#define SPECVERIFY_ISA_LEVEL avx
+#elif defined(__SSE4_2__)
+#define SPECVERIFY_ISA_LEVEL sse42
+#elif defined(__x86_64__) || defined(_M_X64)
+#define SPECVERIFY_ISA_LEVEL x86
+#elif defined(__ARM_FEATURE_SVE)
+#define SPECVERIFY_ISA_LEVEL sve
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define SPECVERIFY_ISA_LEVEL neon
+#else
+#define SPECVERIFY_ISA_LEVEL generic
+#endif
+
+#if SPECVERIFY_WITH_XSIMD
+#define SPECVERIFY_ISA_SIMD xsimd
+#else
+#define SPECVERIFY_ISA_SIMD plain
+#endif
+
+#if defined(__FAST_MATH__)
+#define SPECVERIFY_ISA_MATH fast
+#else
+#define SPECVERIFY_ISA_MATH ieee
+#endif
+
+#define SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c) isa_##a##_##b##_##c
+#define SPECVERIFY_ISA_JOIN(a, b, c) SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c)
+#define SPECVERIFY_ISA SPECVERIFY_ISA_JOIN(SPECVERIFY_ISA_LEVEL, SPECVERIFY_ISA_SIMD, SPECVERIFY_ISA_MATH)
+
+// Around types that objects of different flags exchange.
+#define SPECVERIFY_TYPES_BEGIN \
+  namespace specverify {       \
+  inline namespace v0 {
+#define SPECVERIFY_TYPES_END \
+  }                          \
+  }
+
+// Around functions, and around the classes whose member functions are not trivial.
+#define SPECVERIFY_NAMESPACE_BEGIN \
+  namespace specverify {           \
+  inline namespace v0 {            \
+  inline namespace SPECVERIFY_ISA {
+#define SPECVERIFY_NAMESPACE_END \
+  }                              \
+  }                              \
+  }
+
+#endif

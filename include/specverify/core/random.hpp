@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Randomness as a pure map: Philox4x32-10 from a counter and a key to 128 bits. There is no "next" and no state.
+//!
+//! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
+//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys: 64 bits.
+//! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (class a).
+//! Deviates:   keys derive from (secret, session id) by Philox itself, in counter mode.
+//! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
+#ifndef SPECVERIFY_CORE_RANDOM_HPP
+#define SPECVERIFY_CORE_RANDOM_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! What a random number is used for. Streams of different purposes never share a counter.
+enum class purpose : std::uint32_t {
+  draft_draw = 0,
+  acceptance = 1,
+  residual_draw = 2,
+  bonus_draw = 3,
+  perturbation_temperature = 4,
+  perturbed_draw = 5,
+  coupling_noise = 6,
+  policy_exploration = 7,
+  channel = 8,
+  training = 9,
+  skip_coin = 10,
+  thinning_proposal = 11,
+  thinning_test = 12,
+  relabel = 13,
+  channel_state_sample = 14,
+  session_key = 15
+};
+
+//! Where a random number stands: absolute token position, round of the session, lane (trial or id / 4), purpose and branch.
+struct random_counter {
+  std::uint32_t position = 0;
+  std::uint32_t round = 0;
+  std::uint32_t lane = 0;
+  purpose use = purpose::draft_draw;
+  std::uint32_t branch = 0;  //!< tree node or draft number, < 2^24
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(const random_counter& a, const random_counter& b) noexcept {
+    return a.position == b.position && a.round == b.round && a.lane == b.lane && a.use == b.use && a.branch == b.branch;
+  }
+};
+
+//! 128 random bits.
+struct random_block {
+  std::uint32_t word[4] = {0, 0, 0, 0};
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(const random_block& a, const random_block& b) noexcept {
+    return a.word[0] == b.word[0] && a.word[1] == b.word[1] && a.word[2] == b.word[2] && a.word[3] == b.word[3];
+  }
+};
+
+struct philox_key {
+  std::uint32_t word[2] = {0, 0};
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(const philox_key& a, const philox_key& b) noexcept {
+    return a.word[0] == b.word[0] && a.word[1] == b.word[1];
+  }
+};
+
+//! The keys of a session. A device holds `draft`; only the cloud holds `verdict`, so a device cannot foresee a verdict.
+struct session_keys {
+  philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
+  philox_key verdict{};  //!< purposes 1, 2, 3, 11
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Philox4x32-10 on raw counter words.
+[[nodiscard]] SPECVERIFY_HD constexpr random_block philox4x32(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3, philox_key key) noexcept {
+  std::uint32_t k0 = key.word[0];
+  std::uint32_t k1 = key.word[1];
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+    const std::uint32_t next0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ k0;
+    const std::uint32_t next2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ k1;
+    c1 = static_cast<std::uint32_t>(product1);
+    c3 = static_cast<std::uint32_t>(product0);
+    c0 = next0;
+    c2 = next2;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+//! The shipped uniform source: a key, and the pure map of counters under it.
+struct philox {
+  philox_key key{};
+
+  [[nodiscard]] SPECVERIFY_HD constexpr random_block operator()(random_counter counter) const noexcept {
+    return philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8), key);
+  }
+};
+
+//! The keys of one session from a secret and the session's id. A restarted cloud derives the same ones and repeats its verdicts.
+[[nodiscard]] SPECVERIFY_HD constexpr session_keys derive_session_keys(std::uint64_t secret, std::uint64_t session_id) noexcept {
+  const philox_key key{{static_cast<std::uint32_t>(secret), static_cast<std::uint32_t>(secret >> 32)}};
+  const random_block words = philox4x32(static_cast<std::uint32_t>(session_id), static_cast<std::uint32_t>(session_id >> 32), 0,
+                                        static_cast<std::uint32_t>(purpose::session_key), key);
+  session_keys keys;
+  keys.draft = {{words.word[0], words.word[1]}};
+  keys.verdict = {{words.word[2], words.word[3]}};
+  return keys;
+}
+
+//! A decision uniform in [0, 1) with 53 bits from two words. `half` 0 uses words 0 and 1, `half` 1 words 2 and 3.
+[[nodiscard]] SPECVERIFY_HD constexpr double decision_uniform(const random_block& block, int half = 0) noexcept {
+  const std::uint64_t bits = (std::uint64_t{block.word[2 * half]} << 32) | block.word[2 * half + 1];
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+//! High and low 64 bits of a 64 x 64 product, without a 128-bit type.
+struct wide_product {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+};
+[[nodiscard]] SPECVERIFY_HD constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
+  const std::uint64_t p00 = a0 * b0, p01 = a0 * b1, p10 = a1 * b0, p11 = a1 * b1;
+  const std::uint64_t middle = (p00 >> 32) + (p01 & 0xFFFFFFFFu) + (p10 & 0xFFFFFFFFu);
+  return {p11 + (p01 >> 32) + (p10 >> 32) + (middle >> 32), (middle << 32) | (p00 & 0xFFFFFFFFu)};
+}
+
+//! An unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection; the retry number goes into the lane.
+//! Reads one counter unless a retry is due (probability below bound / 2^64). Exact for every bound.
+template <class Source>
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter, std::uint64_t bound) noexcept {
+  const std::uint64_t threshold = (std::uint64_t{0} - bound) % bound;
+  const std::uint32_t first_lane = counter.lane;
+  for (std::uint32_t retry = 0;; ++retry) {
+    counter.lane = first_lane + retry;
+    const random_block block = source(counter);
+    const wide_product product = multiply_wide((std::uint64_t{block.word[0]} << 32) | block.word[1], bound);
+    if (product.low >= threshold || retry == 63) return product.high;
+  }
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

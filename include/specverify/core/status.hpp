@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Errors as values: an error code, the part of the library that found it, and where in the input.
+//!
+//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. Numbers are frozen in core/errc.def.
+//! See:        docs/algorithms/status.md, tests/unit/core/status_test.cpp
+#ifndef SPECVERIFY_CORE_STATUS_HPP
+#define SPECVERIFY_CORE_STATUS_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class errc : std::uint16_t {
+#define SPECVERIFY_ERRC(name, number, message) name = number,
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+};
+
+//! The room that reports an error.
+enum class part : std::uint16_t { core, row, distribution, sparsify, quantize, uncertainty, codec, link, verify, decision_head, policy, vocabulary, session, host };
+
+//! Outcome of an operation. `where` is the index of the offending entry (row, id, byte, position), as the reporting function says.
+struct [[nodiscard]] status {
+  errc code = errc::ok;
+  part reporter = part::core;
+  std::uint32_t where = 0;
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
+  friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
+    return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
+  }
+};
+static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
+
+//! A value, or the status that says why there is none.
+template <class Value>
+class [[nodiscard]] result {
+ public:
+  SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
+  SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>) : value_(std::move(value)) {}
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return value_.has_value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value& value() & noexcept {
+    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    return *value_;
+  }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& value() const& noexcept {
+    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    return *value_;
+  }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value&& value() && noexcept {
+    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    return *std::move(value_);
+  }
+
+ private:
+  status status_{};
+  std::optional<Value> value_{};
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The sentence that belongs to an error code; "unknown error code" for a number that errc.def does not list.
+[[nodiscard]] constexpr const char* message(errc code) noexcept {
+  switch (code) {
+#define SPECVERIFY_ERRC(name, number, text) \
+  case errc::name:                          \
+    return text;
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+  }
+  return "unknown error code";
+}
+
+//! The spelled-out name of an error code, for logs.
+[[nodiscard]] constexpr const char* name(errc code) noexcept {
+  switch (code) {
+#define SPECVERIFY_ERRC(identifier, number, text) \
+  case errc::identifier:                          \
+    return #identifier;
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+  }
+  return "unknown";
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The vocabulary of types that every room shares: ids, storage scalars, and the view of one vocabulary-wide row.
+//!
+//! A `row_view` carries a pointer that only the rooms `kernel/`, `row/`, `device/` and `cuda/` open, through `row_access`
+//! (a lint checks who includes or names it). Every other room passes a row on without looking into it.
+//! Guarantees: trivially copyable, constexpr, no allocation.
+//! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp
+#ifndef SPECVERIFY_CORE_VIEWS_HPP
+#define SPECVERIFY_CORE_VIEWS_HPP
+
+#include <specverify/core/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+
+SPECVERIFY_TYPES_BEGIN
+
+using token_id = std::int32_t;  //!< the engines' own type; -1 ends a draft
+inline constexpr token_id no_token = -1;
+inline constexpr std::uint32_t max_vocab_size = std::uint32_t{1} << 24;
+
+//! IEEE binary16 and bfloat16 as storage: bits only, converted in register by the kernels.
+struct float16_bits {
+  std::uint16_t bits;
+};
+struct bfloat16_bits {
+  std::uint16_t bits;
+};
+
+template <class Scalar>
+inline constexpr bool is_row_scalar = std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> ||
+                                      std::is_same_v<Scalar, float16_bits> || std::is_same_v<Scalar, bfloat16_bits>;
+
+enum class row_kind : std::uint8_t { logits, probabilities };
+
+struct row_access;  // the passkey; defined in kernel/row_access.hpp
+
+//! One vocabulary-wide row. `size` entries are stored, `valid_size` of them are tokens (engines pad); entry v stands at v * stride.
+//! A row with size 0 stands for "no row".
+template <class Scalar>
+class row_view {
+  static_assert(is_row_scalar<Scalar>, "rows hold float, double, float16_bits or bfloat16_bits");
+
+ public:
+  using scalar_type = Scalar;
+
+  SPECVERIFY_INLINE constexpr row_view() noexcept = default;
+  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size) noexcept : row_view(kind, data, size, size) {}
+  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size, std::uint32_t valid_size, std::uint32_t stride = 1) noexcept
+      : data_(data), size_(size), valid_size_(valid_size < size ? valid_size : size), stride_(stride), kind_(kind) {}
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr row_kind kind() const noexcept { return kind_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t valid_size() const noexcept { return valid_size_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t stride() const noexcept { return stride_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool empty() const noexcept { return valid_size_ == 0; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_data() const noexcept { return data_ != nullptr; }
+
+ private:
+  friend struct row_access;
+  const Scalar* data_ = nullptr;
+  std::uint32_t size_ = 0;
+  std::uint32_t valid_size_ = 0;
+  std::uint32_t stride_ = 1;
+  row_kind kind_ = row_kind::logits;
+};
+
+#if __cplusplus >= 202002L
+//! Logits of one position, as an engine returns them.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(std::span<const Scalar> values) noexcept {
+  return {row_kind::logits, values.data(), static_cast<std::uint32_t>(values.size())};
+}
+//! A final probability law of one position.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> probability_row(std::span<const Scalar> values) noexcept {
+  return {row_kind::probabilities, values.data(), static_cast<std::uint32_t>(values.size())};
+}
+
+#endif  // C++20
+
+SPECVERIFY_TYPES_END
+
+#endif

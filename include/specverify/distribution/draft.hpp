@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token together with the law it was drawn from.
+//!
+//! Whoever verifies a token needs the exact law it was drawn from; the types make it hard to pass another one:
+//! `draft` is made only by `draw`, `received_draft` only by the decoder, `claimed_draft` by anyone (ids-only and count-only
+//! uplinks), and `mismatched_draft`, drawn from another law, is taken only by rules that say `lossy`.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized law. Requirements COR-1, COR-2.
+//! Guarantees: a draw is exact in integers, O(size); the same token on every backend (class a). No allocation.
+//! See:        docs/algorithms/draft.md, tests/unit/distribution/draft_test.cpp
+#ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
+#define SPECVERIFY_DISTRIBUTION_DRAFT_HPP
+
+#include <specverify/core/concepts.hpp>
+#include <specverify/distribution/law.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct draw_access;   // used by draw(), below
+struct codec_access;  // defined in codec/, used by the decoder alone
+
+//! How strongly the emitted law is tied to the target's law. The guarantee of a whole is the weakest of its parts.
+enum class guarantee : std::uint8_t { lossy = 0, honest_drafter = 1, unconditional = 2 };
+
+//! A token that this process drew from `source_law`. The law is a view: it lives as long as its arrays.
+class draft {
+ public:
+  static constexpr guarantee strength = guarantee::honest_drafter;
+  [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
+  //! The same draft over a copy of its law (equal ids, counts and resolution), for containers that move the arrays.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr draft rebound(const law& copy) const noexcept { return draft(token_, copy); }
+
+ private:
+  friend struct draw_access;
+  SPECVERIFY_INLINE constexpr draft(token_id token, const law& from) noexcept : token_(token), law_(from) {}
+  token_id token_;
+  law law_;
+};
+
+//! A token with its law as the decoder read them: the token has a positive count, the counts sum to the resolution.
+class received_draft {
+ public:
+  static constexpr guarantee strength = guarantee::honest_drafter;
+  [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr received_draft rebound(const law& copy) const noexcept { return received_draft(token_, copy); }
+
+ private:
+  friend struct codec_access;
+  SPECVERIFY_INLINE constexpr received_draft(token_id token, const law& from) noexcept : token_(token), law_(from) {}
+  token_id token_;
+  law law_;
+};
+
+//! A token that somebody names, without a law (count 0: a point mass, lossless whatever the drafter did) or with one count and a resolution.
+struct claimed_draft {
+  static constexpr guarantee strength = guarantee::unconditional;
+  token_id token = no_token;
+  std::uint32_t count = 0;
+  std::uint32_t resolution = 0;
+};
+
+//! A token drawn from another law than the one it is verified against (sample-then-quantize baselines). Lossy by name.
+struct mismatched_draft {
+  static constexpr guarantee strength = guarantee::lossy;
+  token_id token = no_token;
+  law claimed_law{};
+};
+
+struct draw_access {
+  [[nodiscard]] static SPECVERIFY_INLINE constexpr draft make(token_id token, const law& from) noexcept { return draft(token, from); }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Draws a token from a law: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order.
+//! The law must satisfy `check`; a law that does not is a programming error (asserted). O(size), or O(log) extra per tail hit.
+//! Reads counter lanes counter.lane, and later ones only on a retry.
+template <uniform_source Source>
+[[nodiscard]] constexpr draft draw(const law& from, const Source& source, random_counter counter) noexcept {
+  SPECVERIFY_ASSERT(from.resolution > 0, "draw from an empty law");
+  std::uint64_t target = uniform_integer(source, counter, from.resolution);
+  token_id next_unlisted = 0;
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    if (from.tail_count > 0) {
+      const std::uint64_t gap = static_cast<std::uint64_t>(from.ids[i] - next_unlisted) * from.tail_count;
+      if (target < gap) return draw_access::make(next_unlisted + static_cast<token_id>(target / from.tail_count), from);
+      target -= gap;
+      next_unlisted = from.ids[i] + 1;
+    }
+    if (target < from.counts[i]) return draw_access::make(from.ids[i], from);
+    target -= from.counts[i];
+  }
+  SPECVERIFY_ASSERT(from.tail_count > 0, "the counts of a law do not sum to its resolution");
+  return draw_access::make(next_unlisted + static_cast<token_id>(from.tail_count > 0 ? target / from.tail_count : 0), from);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tokens that a sparsifier keeps: ascending ids with integer weights and the mass they hold.
+//!
+//! Symbols:    X = ids, w_v = weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), 1 - d_n = retained_mass.
+//! Guarantees: non-owning, trivially copyable.
+//! See:        docs/algorithms/support.md, tests/unit/distribution/support_test.cpp
+#ifndef SPECVERIFY_DISTRIBUTION_SUPPORT_HPP
+#define SPECVERIFY_DISTRIBUTION_SUPPORT_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct support {
+  std::span<const token_id> ids{};            //!< strictly ascending
+  std::span<const std::uint32_t> weights{};   //!< one per id, each in [0, 2^31], not all zero
+  std::uint64_t total_weight = 0;             //!< integer weight of the whole row, W >= the sum of `weights`
+  std::uint32_t vocab_size = 0;
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Integer weight of the support. O(K).
+[[nodiscard]] constexpr std::uint64_t retained_weight(const support& kept) noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint32_t weight : kept.weights) sum += weight;
+  return sum;
+}
+
+//! Mass of the row that the support keeps, 1 - d_n, in [0, 1].
+[[nodiscard]] constexpr double retained_mass(const support& kept) noexcept {
+  return kept.total_weight == 0 ? 0.0 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
+}
+
+//! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where` = index of the entry. O(K).
+[[nodiscard]] constexpr status check(const support& kept) noexcept {
+  if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};
+  if (kept.ids.empty()) return {errc::empty_support, part::distribution, 0};
+  token_id previous = -1;
+  for (std::size_t i = 0; i < kept.ids.size(); ++i) {
+    const auto where = static_cast<std::uint32_t>(i);
+    if (kept.ids[i] < 0 || static_cast<std::uint32_t>(kept.ids[i]) >= kept.vocab_size) return {errc::token_out_of_range, part::distribution, where};
+    if (kept.ids[i] <= previous) return {errc::ids_not_ascending, part::distribution, where};
+    if (kept.weights[i] > (std::uint32_t{1} << 31)) return {errc::weight_too_large, part::distribution, where};
+    previous = kept.ids[i];
+  }
+  const std::uint64_t sum = retained_weight(kept);
+  if (sum == 0) return {errc::zero_weight, part::distribution, 0};
+  if (sum > kept.total_weight) return {errc::size_mismatch, part::distribution, 1};
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The passkey that opens a row. Only kernel/, row/, device/ and cuda/ may name it; scripts/lint checks.
+#ifndef SPECVERIFY_KERNEL_ROW_ACCESS_HPP
+#define SPECVERIFY_KERNEL_ROW_ACCESS_HPP
+
+#include <specverify/core/views.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct row_access {
+  template <class Scalar>
+  [[nodiscard]] static SPECVERIFY_INLINE constexpr const Scalar* data(row_view<Scalar> row) noexcept {
+    return row.data_;
+  }
+};
+
+SPECVERIFY_TYPES_END
+
+#endif
