@@ -1,0 +1,67 @@
+# What our own tests, examples and benchmarks are built with. Nothing here reaches the exported targets.
+
+# Flags of a leg: instruction set, sanitizers, language switches. They go to the compiler and to the linker.
+set(SPECVERIFY_DEV_FLAGS "" CACHE STRING "Compiler flags of our own tests and examples, separated by semicolons")
+# Which sets of tests to configure; `default` is what a machine without cross compilers runs.
+set(SPECVERIFY_TEST_SETS "default" CACHE STRING
+  "default, or a list of: unit law backend wire session fuzz twins compile_fail examples apps scripts lint headers consumer odr")
+if(SPECVERIFY_TEST_SETS STREQUAL "default")
+  set(specverify_test_sets all)
+else()
+  set(specverify_test_sets ${SPECVERIFY_TEST_SETS})
+endif()
+set(specverify_extra_sets headers consumer odr)
+
+# Sets ${result} when tests of this set belong to the build.
+function(specverify_has_set name result)
+  set(${result} FALSE PARENT_SCOPE)
+  if(name IN_LIST specverify_test_sets OR ("all" IN_LIST specverify_test_sets AND NOT name IN_LIST specverify_extra_sets))
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(SPECVERIFY_CCACHE ccache)
+  if(SPECVERIFY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${SPECVERIFY_CCACHE}")
+  endif()
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+add_library(specverify_dev INTERFACE)
+target_link_libraries(specverify_dev INTERFACE specverify::specverify)
+target_include_directories(specverify_dev INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+target_compile_options(specverify_dev INTERFACE ${SPECVERIFY_DEV_FLAGS})
+target_link_options(specverify_dev INTERFACE ${SPECVERIFY_DEV_FLAGS})
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  target_compile_options(specverify_dev INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion)
+  if(SPECVERIFY_WARNINGS_AS_ERRORS)
+    target_compile_options(specverify_dev INTERFACE -Werror)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # g++ 12 warns inside its own AVX-512 header.
+    target_compile_options(specverify_dev INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
+  endif()
+endif()
+
+# Header-only libraries of the build machine. A cross compiler must not search /usr/include, so it gets links to just these.
+set(SPECVERIFY_HOST_HEADERS "" CACHE STRING "Header folders that a cross build borrows from the build machine's /usr/include")
+if(CMAKE_CROSSCOMPILING)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/host_headers")
+  foreach(folder IN LISTS SPECVERIFY_HOST_HEADERS)
+    if(EXISTS "/usr/include/${folder}")
+      file(CREATE_LINK "/usr/include/${folder}" "${PROJECT_BINARY_DIR}/host_headers/${folder}" SYMBOLIC)
+    endif()
+  endforeach()
+  target_include_directories(specverify_dev SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/host_headers")
+  set(specverify_doctest_dir "${PROJECT_BINARY_DIR}/host_headers")
+else()
+  find_path(SPECVERIFY_DOCTEST_DIR doctest/doctest.h)
+  set(specverify_doctest_dir "${SPECVERIFY_DOCTEST_DIR}")
+endif()
+
+# One short program that is also a test: specverify_program(name source)
+function(specverify_program name source)
+  add_executable(${name} "${source}")
+  target_link_libraries(${name} PRIVATE specverify_dev)
+endfunction()

@@ -1,0 +1,21 @@
+# Install rules: headers, the CMake package (architecture independent) and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(specverify_cmake_dir "${CMAKE_INSTALL_DATADIR}/cmake/specverify")
+
+install(TARGETS ${specverify_targets} EXPORT specverify_targets
+  FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILE_SET definitions DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify:: DESTINATION "${specverify_cmake_dir}")
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/specverify-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/specverify-config.cmake" INSTALL_DESTINATION "${specverify_cmake_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/specverify-config-version.cmake"
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES "${PROJECT_BINARY_DIR}/specverify-config.cmake" "${PROJECT_BINARY_DIR}/specverify-config-version.cmake"
+  DESTINATION "${specverify_cmake_dir}")
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/specverify.pc.in" "${PROJECT_BINARY_DIR}/specverify.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/specverify.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

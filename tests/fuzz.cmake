@@ -1,0 +1,12 @@
+# libFuzzer targets: fuzz/<name>_fuzz.cpp defines LLVMFuzzerTestOneInput; its corpus is fuzz/corpus/<name>/.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "SPECVERIFY_BUILD_FUZZ needs clang (preset fuzz)")
+endif()
+file(GLOB fuzzers CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" fuzz/*_fuzz.cpp)
+foreach(file IN LISTS fuzzers)
+  get_filename_component(name "${file}" NAME_WE)
+  add_executable(${name} "${file}")
+  target_link_libraries(${name} PRIVATE specverify_dev)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endforeach()
