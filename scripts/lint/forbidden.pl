@@ -1,0 +1,29 @@
+#!/usr/bin/perl
+# include/ does not throw, allocate, print, read clocks or open namespaces. Containers live in owners alone: classes made once by
+# `static result<T> make(...)`, the session and the test kit.
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my @never = (
+  [qr/\bthrow\b/, 'throw'], [qr/\b(try|catch)\b/, 'try and catch'], [qr/\bnew\b/, 'new'], [qr/\bdelete\s*(\[\s*\])?\s+?\w+\s*;/, 'delete'],
+  [qr/\b(malloc|calloc|realloc|free|aligned_alloc)\s*\(/, 'the C heap'], [qr/\bstd::(cout|cerr|clog|cin|printf|fprintf|puts)\b|\b(f?printf|puts)\s*\(/, 'printing'],
+  [qr/\busing\s+namespace\b/, 'using namespace'], [qr/\b(dynamic_cast|typeid)\b/, 'run-time types'], [qr/\bstd::chrono\b/, 'a clock'],
+  [qr/\bstd::is(nan|inf|finite)\b|\bstd::signbit\b/, 'NaN tests that fast-math removes (use the bit pattern)'],
+  [qr/\b(TODO|FIXME|XXX)\b/, 'unfinished'],
+);
+my $headers = qr/^\s*#\s*include\s*<(iostream|ostream|istream|sstream|fstream|cstdio|regex|format|thread|mutex|chrono|random|filesystem|locale|functional|stdio\.h)>/;
+my $containers = qr/\bstd::(vector|string|deque|list|map|set|unordered_map|unordered_set|unique_ptr|shared_ptr|function|any)\b/;
+my @files = files(qr/\.(hpp|cuh)$/, 'include/specverify');
+for my $file (@files) {
+  my $code = code_of(slurp($file));
+  my $owner = $file =~ m{/(session|testing)/} || $code =~ /\bstatic\s+(constexpr\s+)?result<[^;{]*>\s+make\s*\(/;
+  my $number = 0;
+  for my $line (split /\n/, $code) {
+    ++$number;
+    complain("$file:$number", "includes <$1>") if $line =~ $headers && !($file =~ m{/testing/} && $1 eq 'functional');
+    next if $line =~ /^\s*#\s*include/;
+    for my $rule (@never) { complain("$file:$number", $rule->[1]) if $line =~ $rule->[0] }
+    complain("$file:$number", "std::$1 outside an owner") if !$owner && $line =~ $containers;
+    complain("$file:$number", 'opens the namespace by hand; use SPECVERIFY_NAMESPACE_BEGIN or SPECVERIFY_TYPES_BEGIN')
+      if $line =~ /^\s*(inline\s+)?namespace\s+specverify\b/ && $file !~ m{specverify/config\.hpp$};
+  }
+}
+done(scalar @files);

@@ -1,0 +1,24 @@
+#!/usr/bin/perl
+# A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside).
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my $blocks = 0;
+for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
+  my $text = slurp($page);
+  my $markers = () = $text =~ /<!-- example: /g;
+  my $found = 0;
+  while ($text =~ /<!-- example: (\S+) -->\s*\n```\w*\n(.*?)^```/msg) {
+    my ($file, $block) = ($1, $2);
+    ++$found; ++$blocks;
+    if (!-e $file) { complain($page, "quotes $file, which does not exist"); next }
+    my $source = slurp($file);
+    s{^// SPDX[^\n]*\n}{} , s/^\n+// , s/\s+$// for $source, $block;
+    complain($page, "the block differs from $file") unless $source eq $block;
+  }
+  complain($page, 'a marker is not followed by a code block') if $found != $markers;
+}
+for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md)) {
+  (my $folder = $page) =~ s{[^/]+$}{};
+  my $text = slurp($page);
+  while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
+}
+done($blocks);

@@ -1,0 +1,18 @@
+#!/usr/bin/perl
+# The repository speaks of the library alone: no paths of one machine, no host of a package registry, nothing left unfinished.
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my @files = grep { -T } (files(qr/./, qw(include tests examples benchmarks adapters docs cmake scripts .ci)),
+  grep { -f } qw(CMakeLists.txt CMakePresets.json README.md CONTRIBUTING.md CHANGELOG.md run .clang-format .clang-tidy .gitignore));
+for my $file (@files) {
+  next if $file eq 'scripts/lint/repository.pl';
+  next if -s $file > 1_000_000;
+  my $number = 0;
+  for my $line (split /\n/, slurp($file)) {
+    ++$number;
+    complain("$file:$number", 'a path of one machine') if $line =~ m{(?<![\w./\$\}>-])/(work|home|root|Users|mnt)/\w};
+    complain("$file:$number", 'a registry host') if $line =~ /pypi\.org|pythonhosted|deb\.debian\.org|npmjs\.|proxy\.golang/;
+    complain("$file:$number", 'left unfinished') if $line =~ /\b(TODO|FIXME|XXX)\b|not implemented yet/ && $file !~ m{^scripts/lint/};
+    complain("$file:$number", 'a tab or a blank at the end') if $line =~ /[ \t]+$/ && $file =~ /\.(hpp|cpp|cmake|txt|py|sh|pl)$/;
+  }
+}
+done(scalar @files);

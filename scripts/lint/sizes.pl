@@ -1,0 +1,16 @@
+#!/usr/bin/perl
+# Header sizes: public and detail 300 lines, kernels 500. Doc examples 30 lines, quickstart 60, run 150, CONTRIBUTING 60.
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my @files = files(qr/\.(hpp|cuh)$/, 'include/specverify');
+my %limit;
+$limit{$_} = m{/(kernel|cuda)/} && !m{/detail/} ? 500 : 300 for @files;
+$limit{$_} = 30 for files(qr/\.cpp$/, 'examples/docs');
+$limit{'examples/quickstart.cpp'} = 60;
+$limit{'run'} = 150;
+$limit{'CONTRIBUTING.md'} = 60;
+for my $file (sort keys %limit) {
+  next unless -e $file;
+  my $lines = () = slurp($file) =~ /\n/g;
+  complain($file, "$lines lines, at most $limit{$file}") if $lines > $limit{$file};
+}
+done(scalar keys %limit);

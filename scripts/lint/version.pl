@@ -1,0 +1,8 @@
+#!/usr/bin/perl
+# version.hpp says the version; the changelog's first entry is of that version.
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my $text = slurp('include/specverify/version.hpp');
+my $version = join '.', map { $text =~ /SPECVERIFY_VERSION_$_ (\d+)/ ? $1 : '?' } qw(MAJOR MINOR PATCH);
+my ($first) = slurp('CHANGELOG.md') =~ /^## (\d+\.\d+\.\d+)/m;
+complain('CHANGELOG.md', 'its first entry is ' . ($first // 'missing') . ", the version is $version") unless ($first // '') eq $version;
+done(1);
