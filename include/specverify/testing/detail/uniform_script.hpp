@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A uniform source whose numbers are written down beforehand, keyed by counter, and which remembers what was read.
+#ifndef SPECVERIFY_TESTING_DETAIL_UNIFORM_SCRIPT_HPP
+#define SPECVERIFY_TESTING_DETAIL_UNIFORM_SCRIPT_HPP
+
+#include <specverify/core/concepts.hpp>
+#include <specverify/testing/detail/exact_mass.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What a script answers for a half (two words) that it does not list.
+enum class script_fill : std::uint8_t {
+  zero,             //!< the smallest uniform, 0
+  near_one,         //!< the largest one, 1 - 2^-53
+  middle,           //!< 1/2
+  scattered,        //!< a hash of counter and half
+  scattered_first,  //!< half 0 a hash, half 1 zero
+  middle_then_one   //!< half 0 is 1/2, half 1 the largest uniform
+};
+inline constexpr int script_fill_count = 6;
+
+//! Numbers for counters. A half holds k in [0, 2^53): its decision uniform is k 2^-53, its 64 bits are k 2^11 + 2^10
+//! (the low bits stand in the middle, so an integer draw over a bound below 2^10 never retries).
+class uniform_script {
+ public:
+  explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}
+
+  void set(random_counter counter, int half, std::uint64_t steps) {
+    for (entry& known : entries_) {
+      if (known.half == half && known.counter == counter) {
+        known.steps = steps;
+        return;
+      }
+    }
+    entries_.push_back({counter, half, steps});
+  }
+  //! Sets a half to the decision uniform `uniform` in [0, 1), rounded down to 53 bits.
+  void set_uniform(random_counter counter, int half, double uniform) { set(counter, half, static_cast<std::uint64_t>(uniform * 0x1.0p53)); }
+  void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
+  void pop() { entries_.pop_back(); }
+  void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
+  void set_fill(script_fill fill) { fill_ = fill; }
+  [[nodiscard]] bool lists(random_counter counter, int half) const {
+    for (const entry& known : entries_) {
+      if (known.half == half && known.counter == counter) return true;
+    }
+    return false;
+  }
+
+  //! The counters read since the last `forget`, each once, in order of first reading.
+  [[nodiscard]] const std::vector<random_counter>& reads() const { return reads_; }
+  void forget() { reads_.clear(); }
+
+  [[nodiscard]] random_block read(random_counter counter) {
+    bool seen = false;
+    for (const random_counter& earlier : reads_) seen = seen || earlier == counter;
+    if (!seen) reads_.push_back(counter);
+    const std::uint64_t first = bits(counter, 0);
+    const std::uint64_t second = bits(counter, 1);
+    return {{static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second >> 32), static_cast<std::uint32_t>(second)}};
+  }
+
+ private:
+  struct entry {
+    random_counter counter;
+    int half;
+    std::uint64_t steps;
+  };
+
+  [[nodiscard]] std::uint64_t bits(random_counter counter, int half) const {
+    std::uint64_t steps = 0;
+    bool listed = false;
+    for (const entry& known : entries_) {
+      if (known.half == half && known.counter == counter) {
+        steps = known.steps;
+        listed = true;
+        break;
+      }
+    }
+    if (!listed) steps = filled(counter, half);
+    return (steps << 11) | 0x400u;
+  }
+
+  [[nodiscard]] std::uint64_t filled(random_counter counter, int half) const {
+    switch (fill_) {
+      case script_fill::zero: return 0;
+      case script_fill::near_one: return uniform_steps - 1;
+      case script_fill::middle: return uniform_steps / 2;
+      case script_fill::scattered_first:
+        if (half == 1) return 0;
+        break;
+      case script_fill::middle_then_one: return half == 0 ? uniform_steps / 2 : uniform_steps - 1;
+      case script_fill::scattered: break;
+    }
+    const random_block block = philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8),
+                                          {{0x5EED0001u + static_cast<std::uint32_t>(fill_), static_cast<std::uint32_t>(half)}});
+    return ((std::uint64_t{block.word[0]} << 32) | block.word[1]) >> 11;
+  }
+
+  std::vector<entry> entries_{};
+  std::vector<random_counter> reads_{};
+  script_fill fill_;
+};
+
+//! The handle that code under test calls; models `uniform_source`. The script outlives it.
+class scripted_source {
+ public:
+  explicit scripted_source(uniform_script& script) noexcept : script_(&script) {}
+  [[nodiscard]] random_block operator()(random_counter counter) const noexcept { return script_->read(counter); }
+
+ private:
+  uniform_script* script_;
+};
+static_assert(uniform_source<scripted_source>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
