@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes checked laws: from ids and counts, from a support and its counts, and the point mass of one token.
+//!
+//! Guarantees: a law that comes out satisfies `check`; it views the arrays it was given (or arrays cut from the workspace).
+//!             O(K), no allocation, noexcept. Class (b).
+//! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp, examples/docs/make_law.cpp
+#ifndef SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
+#define SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
+
+#include <specverify/core/workspace.hpp>
+#include <specverify/distribution/law.hpp>
+#include <specverify/distribution/support.hpp>
+
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are allowed.
+//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution. `out` is written on success only.
+[[nodiscard]] constexpr status make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts, std::uint32_t vocab_size, law& out,
+                                        std::uint32_t tail_count = 0) noexcept {
+  if (ids.size() != counts.size()) return {errc::size_mismatch, part::distribution, 0};
+  if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
+  if (ids.size() > vocab_size) return {errc::token_out_of_range, part::distribution, vocab_size};
+  std::uint64_t sum = std::uint64_t{tail_count} * (vocab_size - ids.size());
+  for (const std::uint32_t count : counts) sum += count;
+  if (sum > ~std::uint32_t{0}) return {errc::invalid_resolution, part::distribution, 0};
+  law made;
+  made.ids = ids.data();
+  made.counts = counts.data();
+  made.size = static_cast<std::uint32_t>(ids.size());
+  made.tail_count = tail_count;
+  made.resolution = static_cast<std::uint32_t>(sum);
+  made.vocab_size = vocab_size;
+  const status checked = check(made);
+  if (checked.ok()) out = made;
+  return checked;
+}
+
+//! The law with these counts on the ids of a support, as a quantizer wrote them. Errors as above; output_too_small when counts are missing.
+[[nodiscard]] constexpr status make_law(const support& kept, std::span<const std::uint32_t> counts, law& out) noexcept {
+  if (counts.size() < kept.ids.size()) return {errc::output_too_small, part::distribution, kept.size()};
+  return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size, out);
+}
+
+//! Bytes of workspace that `one_hot_law` takes and keeps.
+[[nodiscard]] constexpr std::size_t one_hot_law_workspace_size() noexcept {
+  return slice_bytes<token_id>(1) + slice_bytes<std::uint32_t>(1) + workspace_alignment;
+}
+
+//! The point mass on one token: one count of 1, resolution 1. What greedy drafting and ids-only uplinks draw from.
+//! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
+[[nodiscard]] inline status one_hot_law(token_id token, std::uint32_t vocab_size, workspace& space, law& out) noexcept {
+  if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
+  if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size) return {errc::token_out_of_range, part::distribution, 0};
+  const std::size_t mark = space.mark();
+  workspace_slice ids, counts;
+  if (!space.take<token_id>(1, ids) || !space.take<std::uint32_t>(1, counts)) {
+    space.rewind(mark);
+    return {errc::workspace_too_small, part::distribution, 1};
+  }
+  space.at<token_id>(ids)[0] = token;
+  space.at<std::uint32_t>(counts)[0] = 1;
+  return make_law(space.at<token_id>(ids), space.at<std::uint32_t>(counts), vocab_size, out);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
