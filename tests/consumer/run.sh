@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+kind=$1
+root=$PWD
+work=${SPECVERIFY_BUILD_DIR:-build/consumer}/consumer/$kind
+rm -rf "$work" && mkdir -p "$work" || exit 1
+quietly() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
+configure() { quietly cmake -G Ninja -S "$1" -B "$work/build" -DCMAKE_CXX_COMPILER="${CXX:-g++}" "${@:2}"; }
+case $work in /*) root= ;; *) root=$root/ ;; esac
+prefix=$root$work/prefix
+install() {
+  quietly cmake -G Ninja -S . -B "$work/library" -DCMAKE_CXX_COMPILER="${CXX:-g++}" -DCMAKE_INSTALL_PREFIX="$prefix" \
+    -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --install "$work/library" || return 1
+  # Every header of the tree is in the prefix, and the other way round.
+  diff <(cd include && find . -type f | sort) <(cd "$prefix/include" && find . -type f | sort)
+}
+case $kind in
+  add_subdirectory)
+    configure tests/consumer/subdirectory && quietly cmake --build "$work/build" && "$work/build/host"
+    ;;
+  find_package)
+    install && configure tests/consumer/package -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 && quietly cmake --build "$work/build" &&
+      "$work/build/host" && "$work/build/plain_host"
+    ;;
+  wrong_version)
+    install || exit 1
+    if cmake -G Ninja -S tests/consumer/package -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=99.0 >"$work/log" 2>&1; then
+      echo "version 99.0 was found"
+      exit 1
+    fi
+    grep -q 'compatible with requested version' "$work/log" || { tail -n 20 "$work/log"; exit 1; }
+    ;;
+  pkg_config)
+    command -v pkg-config >/dev/null || { echo "pkg-config is not installed"; exit 77; }
+    install || exit 1
+    export PKG_CONFIG_PATH=$prefix/share/pkgconfig
+    read -r -a flags <<<"$(pkg-config --cflags specverify)"
+    [ "$(pkg-config --modversion specverify)" = "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)" ] || { echo "version differs"; exit 1; }
+    quietly "${CXX:-g++}" -std=c++20 "${flags[@]}" tests/consumer/host/host.cpp -o "$work/host" && "$work/host"
+    ;;
+  verify_only)
+    # A plain engine: it includes verify/ alone, has no exceptions, and no header beyond the library's and the compiler's may come in.
+    flags=(-std=c++20 -O1 -fno-exceptions -fno-rtti -DSPECVERIFY_WITH_XSIMD=0 -Iinclude -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion -Werror)
+    quietly "${CXX:-g++}" "${flags[@]}" tests/consumer/host/verify_host.cpp -o "$work/host" && "$work/host" || exit 1
+    "${CXX:-g++}" "${flags[@]}" -M tests/consumer/host/verify_host.cpp | tr ' \\' '\n\n' | grep -E 'xsimd|eigen|Eigen|/session/|/codec/|/policy/|iostream|<new>' &&
+      { echo "verify/ brings more than it may"; exit 1; }
+    echo "verify/ stands alone"
+    ;;
+  *) exit 2 ;;
+esac

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Two objects of one program, one for x86-64-v3 and one for the baseline, in both link orders, on a processor without AVX.
+# usage: tests/odr/run.sh baseline_first|v3_first|shared_symbols|planted
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+kind=$1
+[ "$(uname -m)" = x86_64 ] || { echo "x86-64 only"; exit 77; }
+command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed"; exit 77; }
+work=${SPECVERIFY_BUILD_DIR:-build/odr}/odr/$kind
+rm -rf "$work" && mkdir -p "$work" || exit 1
+object() { # name, optimisation, flags...
+  "${CXX:-g++}" -std=c++20 -Iinclude "${@:2}" -c tests/odr/object.cpp -o "$work/$1.o" || exit 1
+}
+build() { # optimisation, extra flags...
+  object baseline "$@" -march=x86-64 -DOBJECT_NAME=baseline_object
+  object v3 "$@" -march=x86-64-v3 -DOBJECT_NAME=v3_object
+  "${CXX:-g++}" -std=c++20 -O1 "${@:2}" -c tests/odr/main.cpp -o "$work/main.o" || exit 1
+}
+old_processor() { qemu-x86_64 -cpu Nehalem "$@"; }
+
+case $kind in
+  baseline_first | v3_first)
+    for level in -O1 -O2 -O3; do
+      build "$level"
+      order=("$work/baseline.o" "$work/v3.o")
+      [ "$kind" = v3_first ] && order=("$work/v3.o" "$work/baseline.o")
+      "${CXX:-g++}" "$work/main.o" "${order[@]}" -o "$work/program" || exit 1
+      old_processor "$work/program" || { echo "$level: exit code $? on a processor without AVX"; exit 1; }
+    done
+    ;;
+  shared_symbols)
+    # No function of the library may be one body for both objects.
+    for level in -O0 -O1 -O2; do
+      build "$level"
+      for name in baseline v3; do
+        nm --defined-only "$work/$name.o" | awk '$2 ~ /[TWi]/ { print $3 }' | grep -E '^_ZN[KVROr]*10specverify' | sort -u >"$work/$name.symbols"
+      done
+      shared=$(comm -12 "$work/baseline.symbols" "$work/v3.symbols" | c++filt)
+      echo "$level: $(wc -l <"$work/baseline.symbols") functions of the library in the object"
+      [ -z "$shared" ] || { echo "shared by both objects:"; echo "$shared"; exit 1; }
+    done
+    ;;
+  planted)
+    # An inline function outside the library's namespace must kill the program when the v3 object comes first: the test can see.
+    build -O2 -DPLANTED
+    "${CXX:-g++}" "$work/main.o" "$work/baseline.o" "$work/v3.o" -o "$work/harmless" || exit 1
+    old_processor "$work/harmless" || { echo "the program does not even run with the baseline object first"; exit 1; }
+    "${CXX:-g++}" "$work/main.o" "$work/v3.o" "$work/baseline.o" -o "$work/program" || exit 1
+    (ulimit -c 0; old_processor "$work/program") >"$work/log" 2>&1
+    code=$?
+    [ "$code" -eq 132 ] || { cat "$work/log"; echo "exit code $code, expected an illegal instruction (132)"; exit 1; }
+    echo "the planted function died of an illegal instruction, as it must"
+    ;;
+  *) exit 2 ;;
+esac
