@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A narrow link between the edge and the cloud: a proxy on the loopback with a rate each way, a round-trip time, jitter and loss.
+//! The edge dials the emulator, the emulator dials the cloud. It runs on a thread of its own; either peer may go and come back.
+#ifndef EDGE_CLOUD_LINK_EMULATOR_HPP
+#define EDGE_CLOUD_LINK_EMULATOR_HPP
+
+#include "framed_client.hpp"
+#include "framed_server.hpp"
+#include "link_lane.hpp"
+
+#include <mutex>
+#include <thread>
+
+namespace edge_cloud {
+
+class link_emulator {
+ public:
+  //! Listens on `listen_port` (0: a free one) and forwards to the cloud on `cloud_port`, both on the loopback.
+  link_emulator(const link_settings& settings, std::uint16_t cloud_port, std::uint16_t listen_port = 0)
+      : up_(io_, {uplink(settings), settings.seed, 0}, [this](const frame& message) { cloud_.send(message); }),
+        down_(io_, {downlink(settings), settings.seed, 1}, [this](const frame& message) { edge_.send(message); }),
+        edge_(io_, listen_port, [this](frame message) { up_.accept(std::move(message)); }),
+        cloud_(io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); }),
+        port_(edge_.port()),
+        thread_([this] { io_.run(); }) {}
+
+  ~link_emulator() {
+    io_.stop();
+    thread_.join();
+  }
+  link_emulator(const link_emulator&) = delete;
+  link_emulator& operator=(const link_emulator&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] lane_counters up() const { return up_.counters(); }
+  [[nodiscard]] lane_counters down() const { return down_.counters(); }
+
+ private:
+  //! The frames that are under way in one direction.
+  class direction {
+   public:
+    direction(asio::io_context& io, link_lane lane, std::function<void(const frame&)> deliver)
+        : lane_(std::move(lane)), timer_(io), deliver_(std::move(deliver)) {}
+
+    void accept(frame message) {
+      const passage way = schedule(framed_bytes(message.size()));
+      if (way.lost) return;
+      flying_.push_back({way.arrival, std::move(message)});
+      if (flying_.size() == 1) wait();
+    }
+
+    [[nodiscard]] lane_counters counters() const {
+      const std::lock_guard lock(guard_);
+      return lane_.counters();
+    }
+
+   private:
+    struct flight {
+      time_point arrival;
+      frame message;
+    };
+
+    passage schedule(std::uint64_t bytes) {
+      const std::lock_guard lock(guard_);
+      return lane_.send(std::chrono::steady_clock::now(), bytes);
+    }
+
+    void wait() {
+      timer_.expires_at(flying_.front().arrival);
+      timer_.async_wait([this](asio::error_code error) {
+        if (error) return;
+        while (!flying_.empty() && flying_.front().arrival <= std::chrono::steady_clock::now()) {
+          deliver_(flying_.front().message);
+          flying_.pop_front();
+        }
+        if (!flying_.empty()) wait();
+      });
+    }
+
+    mutable std::mutex guard_;
+    link_lane lane_;
+    asio::steady_timer timer_;
+    std::function<void(const frame&)> deliver_;
+    std::deque<flight> flying_;
+  };
+
+  asio::io_context io_{1};
+  direction up_;
+  direction down_;
+  framed_server edge_;
+  framed_client cloud_;
+  std::uint16_t port_;
+  std::thread thread_;
+};
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulated link does what it says: rate, round-trip time, loss and jitter, timed from outside with known payloads.
+#include "edge_cloud/link_emulator.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <future>
+
+namespace {
+
+using namespace edge_cloud;
+using clock_type = std::chrono::steady_clock;
+
+double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
+
+// An edge and a cloud without any model: each side counts what it receives.
+class pair_on_link {
+ public:
+  explicit pair_on_link(const link_settings& settings, bool echo = false)
+      : cloud_(io_, 0,
+               [this, echo](frame message) {
+                 note(cloud_received_, cloud_last_);
+                 if (echo) cloud_.send(message);
+               }),
+        link_(settings, cloud_.port()),
+        edge_(io_, {asio::ip::address_v4::loopback(), link_.port()}, [this](frame) { note(edge_received_, edge_last_); }),
+        thread_([this] { io_.run(); }) {
+    while (!on_thread([this] { return edge_.connected() && cloud_.connected(); })) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ~pair_on_link() {
+    io_.stop();
+    thread_.join();
+  }
+
+  void send_up(std::size_t frames, std::size_t bytes) {
+    on_thread([&] {
+      begin_ = clock_type::now();
+      for (std::size_t i = 0; i < frames; ++i) edge_.send(frame(bytes));
+      return true;
+    });
+  }
+  void send_down(std::size_t frames, std::size_t bytes) {
+    on_thread([&] {
+      begin_ = clock_type::now();
+      for (std::size_t i = 0; i < frames; ++i) cloud_.send(frame(bytes));
+      return true;
+    });
+  }
+  bool cloud_has(std::size_t frames) const { return reached(cloud_received_, frames); }
+  bool edge_has(std::size_t frames) const { return reached(edge_received_, frames); }
+  double cloud_took() { return on_thread([this] { return milliseconds_between(begin_, cloud_last_); }); }
+  double edge_took() { return on_thread([this] { return milliseconds_between(begin_, edge_last_); }); }
+  const link_emulator& link() const { return link_; }
+  std::size_t cloud_received() const { return cloud_received_; }
+
+ private:
+  static void note(std::atomic<std::size_t>& counter, clock_type::time_point& last) {
+    last = clock_type::now();
+    ++counter;
+  }
+  static bool reached(const std::atomic<std::size_t>& counter, std::size_t wanted) {
+    const auto patience = clock_type::now() + std::chrono::seconds(20);
+    while (counter < wanted && clock_type::now() < patience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return counter == wanted;
+  }
+  template <class Action>
+  auto on_thread(Action action) -> decltype(action()) {
+    std::packaged_task<decltype(action())()> task(std::move(action));
+    auto answer = task.get_future();
+    asio::post(io_, std::ref(task));
+    return answer.get();
+  }
+
+  asio::io_context io_{1};
+  std::atomic<std::size_t> cloud_received_{0}, edge_received_{0};
+  clock_type::time_point begin_{}, cloud_last_{}, edge_last_{};
+  framed_server cloud_;
+  link_emulator link_;
+  framed_client edge_;
+  std::thread thread_;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+TEST_CASE("the emulated uplink carries a known payload at its rate, within 5 %") {
+  pair_on_link pair({.uplink_bits_per_second = 350e3, .downlink_bits_per_second = 4e6, .round_trip_ms = 50});
+  const std::size_t frames = 40, bytes = 1000;
+  pair.send_up(frames, bytes);
+  REQUIRE(pair.cloud_has(frames));
+  const double seconds = (pair.cloud_took() - 25) * 1e-3;
+  const double rate = static_cast<double>(frames * framed_bytes(bytes) * 8) / seconds;
+  MESSAGE("uplink: " << rate << " bit/s");
+  CHECK(std::abs(rate / 350e3 - 1) < 0.05);
+  CHECK(pair.link().up().bytes == frames * framed_bytes(bytes));
+}
+
+TEST_CASE("the emulated downlink carries a known payload at its rate, within 5 %") {
+  pair_on_link pair({.uplink_bits_per_second = 350e3, .downlink_bits_per_second = 4e6, .round_trip_ms = 50});
+  const std::size_t frames = 400, bytes = 1000;
+  pair.send_down(frames, bytes);
+  REQUIRE(pair.edge_has(frames));
+  const double seconds = (pair.edge_took() - 25) * 1e-3;
+  const double rate = static_cast<double>(frames * framed_bytes(bytes) * 8) / seconds;
+  MESSAGE("downlink: " << rate << " bit/s");
+  CHECK(std::abs(rate / 4e6 - 1) < 0.05);
+}
+
+TEST_CASE("an echoed small frame takes the round-trip time and its own bits, within 2 ms") {
+  pair_on_link pair({.uplink_bits_per_second = 350e3, .downlink_bits_per_second = 4e6, .round_trip_ms = 50}, true);
+  const std::size_t bytes = 16;
+  const double bits_ms = static_cast<double>(framed_bytes(bytes) * 8) * (1 / 350e3 + 1 / 4e6) * 1e3;
+  std::vector<double> took;
+  for (std::size_t i = 1; i <= 21; ++i) {
+    pair.send_up(1, bytes);
+    REQUIRE(pair.edge_has(i));
+    took.push_back(pair.edge_took() - bits_ms);
+  }
+  MESSAGE("round trip: " << median(took) << " ms (median of 21)");
+  CHECK(std::abs(median(took) - 50) < 2);
+}
+
+TEST_CASE("the emulated link loses its share of frames, within 3 standard errors, and counts them") {
+  const double loss = 0.1;
+  pair_on_link pair({.uplink_bits_per_second = 1e9, .downlink_bits_per_second = 1e9, .round_trip_ms = 2, .loss = loss, .seed = 7});
+  const std::size_t frames = 4000;
+  pair.send_up(frames, 20);
+  while (pair.link().up().frames < frames) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::uint64_t lost = pair.link().up().lost;
+  REQUIRE(pair.cloud_has(frames - lost));
+  const double standard_error = std::sqrt(loss * (1 - loss) / static_cast<double>(frames));
+  MESSAGE("lost: " << lost << " of " << frames);
+  CHECK(std::abs(static_cast<double>(lost) / static_cast<double>(frames) - loss) < 3 * standard_error);
+}
+
+TEST_CASE("jitter delays within its bound, never reorders, and the lanes draw apart") {
+  const time_point begin{};
+  link_lane up({.bits_per_second = 1e6, .delay_ms = 25, .jitter_ms = 10}, 3, 0);
+  link_lane down({.bits_per_second = 1e6, .delay_ms = 25, .jitter_ms = 10}, 3, 1);
+  double smallest = 1e9, largest = 0;
+  bool apart = false;
+  for (int i = 0; i < 200; ++i) {
+    const time_point now = begin + std::chrono::milliseconds(1000 * (i + 1));
+    const passage way = up.send(now, 125);
+    const double delay = milliseconds_between(now, way.arrival) - 1;  // 1 ms of bits
+    smallest = std::min(smallest, delay);
+    largest = std::max(largest, delay);
+    apart = apart || down.send(now, 125).arrival != way.arrival;
+  }
+  CHECK(smallest >= 24.999);
+  CHECK(smallest < 26);
+  CHECK(largest <= 35.001);
+  CHECK(largest > 34);
+  CHECK(apart);
+
+  link_lane busy({.bits_per_second = 1e6, .delay_ms = 25, .jitter_ms = 10}, 3, 0);
+  time_point previous{};
+  for (int i = 0; i < 200; ++i) {
+    const passage way = busy.send(begin + std::chrono::milliseconds(2 * i), 125);
+    CHECK(way.arrival >= previous);
+    previous = way.arrival;
+  }
+}
+
+TEST_CASE("a burst waits for the link: the k-th frame arrives after k frames' bits") {
+  const time_point now = time_point{} + std::chrono::seconds(5);
+  link_lane lane({.bits_per_second = 8000, .delay_ms = 10}, 1, 0);  // 1 byte per ms
+  for (int k = 1; k <= 5; ++k) CHECK(milliseconds_between(now, lane.send(now, 100).arrival) == doctest::Approx(100 * k + 10));
+  CHECK(milliseconds_between(now, lane.send(now + std::chrono::seconds(2), 50).arrival) == doctest::Approx(2060));
+}
+
+TEST_CASE("a cloud that starts late and one that comes back are found again") {
+  asio::io_context io{1};
+  std::uint16_t port = 0;
+  { port = framed_server(io, 0, {}).port(); }
+  std::size_t received = 0;
+  link_emulator link({.uplink_bits_per_second = 1e9, .downlink_bits_per_second = 1e9, .round_trip_ms = 2}, port);
+  framed_client edge(io, {asio::ip::address_v4::loopback(), link.port()}, [](frame) {});
+  for (std::size_t life = 1; life <= 2; ++life) {
+    framed_server cloud(io, port, [&](frame) { ++received; });
+    const auto patience = clock_type::now() + std::chrono::seconds(10);
+    while (received < life && clock_type::now() < patience) {
+      edge.send(frame(4));
+      io.run_for(std::chrono::milliseconds(20));
+    }
+    CHECK(received >= life);
+    received = life;
+  }
+}
