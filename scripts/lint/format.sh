@@ -13,7 +13,7 @@ if [ "${1:-}" = --fix ]; then
   "$tool" -i "${files[@]}" && perl -0pi -e 's/\}\n\s*noexcept->/} noexcept -> /g' "${files[@]}"
   exit
 fi
-output=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 8 "$tool" --dry-run 2>&1 |
+output=$(printf '%s\n' "${files[@]}" | xargs "$tool" --dry-run 2>&1 |
   grep -A1 'should be clang-formatted' | perl -ne '
     if (/^(\S+): warning/) { $at = $1 } elsif ($at && !/noexcept ->/) { print "$at\n"; $at = "" } else { $at = "" }')
 [ -z "$output" ] && echo "${#files[@]} checked" && exit 0
