@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/core/status.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+using specverify::errc;
+using specverify::message;
+using specverify::name;
+using specverify::part;
+using specverify::result;
+using specverify::status;
+
+TEST_CASE("a status is eight bytes and ok by default") {
+  static_assert(sizeof(status) == 8);
+  static_assert(status{}.ok());
+  static_assert(!status{errc::row_has_nan, part::row, 3}.ok());
+  static_assert(status{errc::row_has_nan, part::row, 3} == status{errc::row_has_nan, part::row, 3});
+  static_assert(!(status{errc::row_has_nan, part::row, 3} == status{errc::row_has_nan, part::row, 4}));
+  static_assert(!(status{errc::row_has_nan, part::row, 3} == status{errc::row_has_nan, part::verify, 3}));
+  static_assert(!(status{errc::row_has_nan, part::row, 3} == status{errc::row_is_empty, part::row, 3}));
+}
+
+TEST_CASE("error numbers are frozen") {
+  // They travel in refusals and stand in the C ABI: a change here breaks every peer.
+  static_assert(static_cast<int>(errc::ok) == 0 && static_cast<int>(errc::invalid_argument) == 1 && static_cast<int>(errc::null_span) == 8);
+  static_assert(static_cast<int>(errc::row_has_nan) == 20 && static_cast<int>(errc::invalid_truncation) == 29);
+  static_assert(static_cast<int>(errc::token_out_of_range) == 40 && static_cast<int>(errc::support_too_large) == 49);
+  static_assert(static_cast<int>(errc::too_few_rows) == 60 && static_cast<int>(errc::not_read) == 64);
+  static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90);
+  static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113);
+}
+
+TEST_CASE("every error has a number, a name and a message of its own") {
+  std::set<int> numbers;
+  std::set<std::string> names, messages;
+  int entries = 0;
+#define SPECVERIFY_ERRC(identifier, number, text)                  \
+  ++entries;                                                       \
+  numbers.insert(number);                                          \
+  names.insert(name(errc::identifier));                            \
+  messages.insert(message(errc::identifier));                      \
+  CHECK(std::string(name(errc::identifier)) == #identifier);       \
+  CHECK(std::string(message(errc::identifier)) == text);
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+  CHECK(numbers.size() == static_cast<std::size_t>(entries));
+  CHECK(names.size() == static_cast<std::size_t>(entries));
+  CHECK(messages.size() == static_cast<std::size_t>(entries));
+  CHECK(std::string(message(static_cast<errc>(9999))) == "unknown error code");
+  CHECK(std::string(name(static_cast<errc>(9999))) == "unknown");
+}
+
+TEST_CASE("a result holds a value or the reason why not") {
+  result<int> seven = 7;
+  REQUIRE(seven.ok());
+  CHECK(seven.value() == 7);
+  CHECK(seven.error().ok());
+  seven.value() = 8;
+  CHECK(std::as_const(seven).value() == 8);
+
+  const result<int> none = status{errc::busy, part::session, 2};
+  CHECK_FALSE(none.ok());
+  CHECK(none.error() == status{errc::busy, part::session, 2});
+
+  result<std::unique_ptr<int>> owner = std::make_unique<int>(5);  // move-only values pass through
+  const std::unique_ptr<int> taken = std::move(owner).value();
+  CHECK(*taken == 5);
+}

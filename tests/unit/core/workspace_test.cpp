@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/core/workspace.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using specverify::slice_bytes;
+using specverify::workspace;
+using specverify::workspace_alignment;
+using specverify::workspace_slice;
+
+TEST_CASE("slices are aligned, disjoint and inside") {
+  std::vector<std::byte> bytes(1000);
+  for (std::size_t shift = 0; shift < 65; ++shift) {
+    workspace space{std::span(bytes).subspan(shift)};
+    workspace_slice a, b;
+    REQUIRE(space.take<char>(3, a));
+    REQUIRE(space.take<double>(5, b));
+    const auto first = space.at<char>(a);
+    const auto second = space.at<double>(b);
+    CHECK(reinterpret_cast<std::uintptr_t>(first.data()) % workspace_alignment == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(second.data()) % workspace_alignment == 0);
+    CHECK(first.size() == 3);
+    CHECK(second.size() == 5);
+    CHECK(reinterpret_cast<const char*>(second.data()) >= first.data() + 3);
+    CHECK(reinterpret_cast<const std::byte*>(second.data() + 5) <= bytes.data() + bytes.size());
+    CHECK(space.used() == slice_bytes<char>(3) + slice_bytes<double>(5));
+    CHECK(space.available() == space.size() - space.used());
+  }
+}
+
+TEST_CASE("a size function with one alignment to spare always suffices") {
+  for (std::size_t shift = 0; shift < 64; ++shift) {
+    std::vector<std::byte> bytes(shift + slice_bytes<std::uint32_t>(17) + slice_bytes<std::uint64_t>(9) + workspace_alignment);
+    workspace space{std::span(bytes).subspan(shift)};
+    workspace_slice slice;
+    CHECK(space.take<std::uint32_t>(17, slice));
+    CHECK(space.take<std::uint64_t>(9, slice));
+  }
+}
+
+TEST_CASE("what does not fit takes nothing") {
+  std::vector<std::byte> bytes(256 + workspace_alignment);
+  workspace space{std::span(bytes)};
+  workspace_slice slice{77, 88};
+  CHECK_FALSE(space.take<std::uint64_t>(1000, slice));
+  CHECK_FALSE(space.take<std::uint64_t>(std::numeric_limits<std::size_t>::max() / 4, slice));
+  CHECK_FALSE(space.take<std::byte>(space.size() + 1, slice));
+  CHECK(slice.offset == 77);
+  CHECK(slice.count == 88);
+  CHECK(space.used() == 0);
+  workspace nothing;
+  CHECK_FALSE(nothing.take<char>(1, slice));
+  CHECK(nothing.size() == 0);
+  std::array<std::byte, 1> one{};
+  CHECK(workspace{one}.size() <= 1);
+}
+
+TEST_CASE("mark and rewind give space back") {
+  std::vector<std::byte> bytes(512);
+  workspace space{std::span(bytes)};
+  workspace_slice kept, scratch, again;
+  REQUIRE(space.take<int>(4, kept));
+  const std::size_t mark = space.mark();
+  REQUIRE(space.take<int>(4, scratch));
+  space.rewind(mark);
+  CHECK(space.used() == mark);
+  REQUIRE(space.take<int>(4, again));
+  CHECK(again.offset == scratch.offset);
+  CHECK(kept.offset != again.offset);
+}
+
+TEST_CASE("slice_bytes rounds up to the alignment") {
+  static_assert(slice_bytes<char>(0) == 0);
+  static_assert(slice_bytes<char>(1) == 64);
+  static_assert(slice_bytes<double>(8) == 64);
+  static_assert(slice_bytes<double>(9) == 128);
+}
