@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Each lint sees what it is there for: a small house that follows the rules, and one planted breach at a time.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/house/scripts" "$work/house"/{docs/algorithms,tests/unit/row,examples/docs,benchmarks}
+cp -r scripts/lint "$work/house/scripts/"
+mkdir -p "$work/house/include/specverify"/{core,kernel,row,session,policy}
+cp include/specverify/version.hpp "$work/house/include/specverify/"
+cd "$work/house" || exit 1
+header() { # path, lines of the body
+  local guard
+  guard=$(tr 'a-z/.' 'A-Z__' <<<"specverify/$1")
+  {
+    printf '// SPDX-License-Identifier: Apache-2.0\n//! A header.\n#ifndef %s\n#define %s\n\n' "$guard" "$guard"
+    printf '%s\n' "${@:2}"
+    printf '\n#endif\n'
+  } >"include/specverify/$1"
+}
+reset() {
+  header row/digest.hpp '#include <specverify/core/views.hpp>' 'template <execution_policy Policy>' 'int digest(Policy);'
+  header core/views.hpp 'struct row_access;'
+  rm -f include/specverify/{kernel,session,policy}/*
+  for name in row/digest core/views; do
+    mkdir -p "tests/unit/${name%/*}"
+    printf '// SPDX-License-Identifier: Apache-2.0\n' >"tests/unit/${name}_test.cpp"
+    printf '// SPDX-License-Identifier: Apache-2.0\nint main() {}\n' >"examples/docs/${name#*/}.cpp"
+    printf 'Page.\n\n<!-- example: examples/docs/%s.cpp -->\n```cpp\nint main() {}\n```\n' "${name#*/}" >"docs/algorithms/${name#*/}.md"
+  done
+  printf '// SPDX-License-Identifier: Apache-2.0\n' >benchmarks/bench_digest.cpp
+  version=$(sed -n 's/.*VERSION_[A-Z]* //p' include/specverify/version.hpp | paste -sd.)
+  printf '# Changelog\n\n## %s\n' "$version" >CHANGELOG.md
+}
+code=0
+lint() { perl "scripts/lint/$1.pl" >"$work/out" 2>&1; }
+green() { lint "$1" || { echo "$1 complains about a clean house:"; cat "$work/out"; code=1; }; }
+red() { # lint, text that it must say
+  if lint "$1" || ! grep -qF -- "$2" "$work/out"; then
+    echo "$1 does not say \"$2\":"
+    cat "$work/out"
+    code=1
+  fi
+  reset
+}
+reset
+for name in arrows mirror sizes forbidden guards row_access pages repository version; do green "$name"; done
+
+header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
+header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
+header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes concepts and observation only'
+header row/digest.hpp '#include <specverify/specverify.hpp>'; red arrows 'includes the umbrella'
+header row/digest.hpp '#include "specverify/core/views.hpp"'; red arrows 'angle brackets'
+rm tests/unit/row/digest_test.cpp; red mirror 'no tests/unit/row/digest_test.cpp'
+rm docs/algorithms/digest.md; red mirror 'no page docs/algorithms/digest.md'
+rm benchmarks/bench_digest.cpp; red mirror 'no benchmarks/bench_digest.cpp'
+echo 'Page.' >docs/algorithms/digest.md; red mirror 'quotes no example'
+header row/digest.hpp '// See: docs/algorithms/nowhere.md'; red mirror 'names docs/algorithms/nowhere.md'
+mapfile -t many < <(seq -f 'int a%.0f;' 300); header row/digest.hpp "${many[@]}"; red sizes 'at most 300'
+mapfile -t many < <(seq -f 'int a%.0f;' 500); header kernel/digest.hpp "${many[@]}"; red sizes 'at most 500'
+header row/digest.hpp 'inline void f() { throw 1; }'; red forbidden 'throw'
+header row/digest.hpp 'inline int* f() { return new int; }'; red forbidden 'new'
+header row/digest.hpp '#include <iostream>'; red forbidden 'includes <iostream>'
+header row/digest.hpp 'inline std::vector<int> f();'; red forbidden 'std::vector outside an owner'
+header row/digest.hpp 'inline bool f(float x) { return std::isnan(x); }'; red forbidden 'NaN tests'
+header row/digest.hpp 'namespace specverify { inline int f(); }'; red forbidden 'opens the namespace by hand'
+header row/digest.hpp '// throw new iostream: a comment may say so'; lint forbidden || { echo "forbidden reads comments"; code=1; }; reset
+sed -i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include/specverify/row/digest.hpp; red guards 'the guard is not SPECVERIFY_ROW_DIGEST_HPP'
+sed -i 1d include/specverify/row/digest.hpp; red guards 'does not start with // SPDX'
+header row/digest.hpp '#define MAXIMUM 3'; red guards 'MAXIMUM'
+header session/a.hpp 'inline int f(int row) { return row_access::data(row); }'; red row_access 'opens a row'
+echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
+echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
+header row/digest.hpp "// see /$(printf 'ho')me/somebody/notes"; red repository 'a path of one machine'
+header row/digest.hpp "// $(printf 'TO')DO later"; red repository 'left unfinished'
+printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
+[ "$code" -eq 0 ] && echo "every lint sees its breach"
+exit "$code"
