@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How kernels see a row: as runs of contiguous working values (float, or double for double rows), with bias and mask applied.
+//!
+//! A run of a plain float or double row is the row itself; a strided, converted, biased, masked or padded one is written to the
+//! caller's buffer first, so every kernel has one inner loop. Forbidden ids read as -infinity (logits) or 0 (probabilities);
+//! the stored value of a masked id is never looked at.
+#ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
+#define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
+
+#include <specverify/kernel/row_access.hpp>
+#include <specverify/kernel/scalar/exponential.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+inline constexpr std::uint32_t block_size = 1024;    // ids that share a row of lane sums
+inline constexpr std::uint32_t lane_count = 16;      // lane j of a block sums the ids = j mod 16, ascending
+inline constexpr std::uint32_t exact_size = 256;     // ids of one term of an exact sum
+inline constexpr std::uint32_t sampled_ids = 16;     // ids of every block that the reference looks at
+
+[[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept { return (size + block - 1) / block; }
+
+template <class Scalar>
+using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float>;
+
+[[nodiscard]] SPECVERIFY_INLINE float to_working(float value) noexcept { return value; }
+[[nodiscard]] SPECVERIFY_INLINE double to_working(double value) noexcept { return value; }
+[[nodiscard]] SPECVERIFY_INLINE float to_working(bfloat16_bits value) noexcept { return bits_as<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+[[nodiscard]] SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
+  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
+  const std::uint32_t exponent = (value.bits >> 10) & 31u;
+  const std::uint32_t mantissa = value.bits & 1023u;
+  if (exponent == 31) return bits_as<float>(sign | 0x7F800000u | (mantissa << 13));
+  if (exponent != 0) return bits_as<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+  const float magnitude = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;  // exact: mantissa < 2^10
+  return bits_as<float>(bits_as<std::uint32_t>(magnitude) | sign);
+}
+
+//! A row with its bias and mask, opened. Trivially copyable.
+template <class Scalar>
+struct row_source {
+  using work = working<Scalar>;
+  const Scalar* data = nullptr;
+  const token_id* bias_ids = nullptr;
+  const float* bias_values = nullptr;
+  const std::uint64_t* mask = nullptr;  // null: every id is allowed
+  std::uint32_t bias_count = 0;
+  std::uint32_t size = 0;               // valid ids
+  std::uint32_t stride = 1;
+  bool probabilities = false;
+
+  [[nodiscard]] SPECVERIFY_INLINE work forbidden() const noexcept { return probabilities ? work{0} : negative_infinity<work>(); }
+  [[nodiscard]] SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept { return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0; }
+
+  //! Index of the first bias whose id is not below `id`.
+  [[nodiscard]] SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
+    std::uint32_t low = 0, high = bias_count;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (static_cast<std::uint32_t>(bias_ids[middle]) < id) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  //! The stored value of a token, without bias and mask.
+  [[nodiscard]] SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept { return to_working(data[static_cast<std::size_t>(id) * stride]); }
+
+  //! The value of one token with bias and mask.
+  [[nodiscard]] SPECVERIFY_INLINE work value(std::uint32_t id) const noexcept {
+    if (!allowed(id)) return forbidden();
+    work result = stored(id);
+    const std::uint32_t at = bias_count == 0 ? 0 : bias_from(id);
+    if (at < bias_count && static_cast<std::uint32_t>(bias_ids[at]) == id) result += static_cast<work>(bias_values[at]);
+    return result;
+  }
+};
+
+//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that is the same.
+//! `buffer` has `width` elements.
+template <class Scalar>
+[[nodiscard]] inline const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first, std::uint32_t width, working<Scalar>* buffer) noexcept {
+  using work = working<Scalar>;
+  const std::uint32_t left = source.size > first ? source.size - first : 0;
+  const std::uint32_t filled = left < width ? left : width;
+  std::uint32_t at = source.bias_count == 0 ? 0 : source.bias_from(first);
+  const bool biased = at < source.bias_count && static_cast<std::uint32_t>(source.bias_ids[at]) < first + filled;
+  if constexpr (std::is_same_v<Scalar, work>) {
+    if (filled == width && source.stride == 1 && source.mask == nullptr && !biased) return source.data + first;
+  }
+  const Scalar* from = source.data + static_cast<std::size_t>(first) * source.stride;
+  if (source.stride == 1) {
+    for (std::uint32_t i = 0; i < filled; ++i) buffer[i] = to_working(from[i]);
+  } else {
+    for (std::uint32_t i = 0; i < filled; ++i) buffer[i] = to_working(from[static_cast<std::size_t>(i) * source.stride]);
+  }
+  const work forbidden = source.forbidden();
+  for (; biased && at < source.bias_count && static_cast<std::uint32_t>(source.bias_ids[at]) < first + filled; ++at) {
+    buffer[static_cast<std::uint32_t>(source.bias_ids[at]) - first] += static_cast<work>(source.bias_values[at]);
+  }
+  if (source.mask != nullptr) {
+    for (std::uint32_t i = 0; i < filled; ++i) {
+      if (!source.allowed(first + i)) buffer[i] = forbidden;
+    }
+  }
+  for (std::uint32_t i = filled; i < width; ++i) buffer[i] = forbidden;
+  return buffer;
+}
+
+//! The fixed tree of 16 lanes: j + 8, then j + 4, j + 2, j + 1.
+template <class Lane>
+[[nodiscard]] SPECVERIFY_INLINE double lane_tree(const Lane* lanes) noexcept {
+  double sum[8];
+  for (int j = 0; j < 8; ++j) sum[j] = static_cast<double>(lanes[j]) + static_cast<double>(lanes[j + 8]);
+  for (int j = 0; j < 4; ++j) sum[j] += sum[j + 4];
+  for (int j = 0; j < 2; ++j) sum[j] += sum[j + 2];
+  return sum[0] + sum[1];
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

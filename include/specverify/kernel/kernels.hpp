@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All kernels of the row room: the scalar ones, and the vector ones where the build has them.
+#ifndef SPECVERIFY_KERNEL_KERNELS_HPP
+#define SPECVERIFY_KERNEL_KERNELS_HPP
+
+#include <specverify/kernel/scalar/argmax.hpp>
+#include <specverify/kernel/scalar/digest.hpp>
+#include <specverify/kernel/scalar/integer_weights.hpp>
+#include <specverify/kernel/scalar/log_sum_exp.hpp>
+#include <specverify/kernel/scalar/select.hpp>
+
+#endif

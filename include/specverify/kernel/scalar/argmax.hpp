@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Largest and second largest value of a row, scalar reference. One read; ties to the smaller id.
+#ifndef SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
+#define SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/kernel/block_source.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! What one read of a row finds besides sums. Meaningful only when has_nan is false.
+template <class Work>
+struct row_extremes {
+  Work maximum{};
+  Work second{};              //!< of another id than argmax
+  std::uint32_t argmax = 0;
+  bool has_nan = false;
+  bool has_negative = false;  //!< a value below zero; looked for in rows of probabilities only
+};
+
+template <class Scalar>
+[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::seq_policy, const row_source<Scalar>& source) noexcept {
+  using work = working<Scalar>;
+  row_extremes<work> found;
+  found.maximum = found.second = source.forbidden();
+  work buffer[block_size];
+  for (std::uint32_t first = 0; first < source.size; first += block_size) {
+    const work* values = load(source, first, block_size, buffer);
+    for (std::uint32_t i = 0; i < block_size; ++i) {
+      const work value = values[i];
+      if (is_nan(value)) found.has_nan = true;
+      if (value < work{0}) found.has_negative = true;
+      if (value > found.maximum) {
+        found.second = found.maximum;
+        found.maximum = value;
+        found.argmax = first + i;
+      } else if (value > found.second) {
+        found.second = value;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
+//!
+//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of its lanes in
+//! double (kernel::lane_tree). Same bits on every backend, unless -ffast-math reorders sums.
+#ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
+#define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
+
+#include <specverify/kernel/scalar/argmax.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! The exponent reference of the coarse pass: the largest value among the first 16 ids of every block, forbidden() if none is finite.
+template <class Scalar>
+[[nodiscard]] inline working<Scalar> sampled_reference(exec::seq_policy, const row_source<Scalar>& source) noexcept {
+  using work = working<Scalar>;
+  work best = source.forbidden();
+  work buffer[sampled_ids];
+  for (std::uint32_t first = 0; first < source.size; first += block_size) {
+    const work* values = load(source, first, sampled_ids, buffer);
+    for (std::uint32_t i = 0; i < sampled_ids; ++i) {
+      if (values[i] > best) best = values[i];
+    }
+  }
+  return best;
+}
+
+//! w of one value under a reference and a scale.
+template <class Work>
+struct envelope {
+  Work reference{};
+  float scale = 1.0f;
+  bool probabilities = false;
+  [[nodiscard]] SPECVERIFY_INLINE float operator()(Work value) const noexcept {
+    return probabilities ? coarse_probability(value) : coarse_exponential(coarse_difference(value, reference), scale);
+  }
+};
+
+//! Writes 16 lane sums and one block sum per block.
+template <class Scalar>
+[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::seq_policy, const row_source<Scalar>& source, const envelope<working<Scalar>>& weight,
+                                                               float* lane_sums, double* block_sums) noexcept {
+  using work = working<Scalar>;
+  row_extremes<work> found;
+  found.maximum = found.second = source.forbidden();
+  work buffer[block_size];
+  for (std::uint32_t first = 0; first < source.size; first += block_size) {
+    const work* values = load(source, first, block_size, buffer);
+    float lanes[lane_count] = {};
+    for (std::uint32_t i = 0; i < block_size; ++i) {
+      const work value = values[i];
+      if (is_nan(value)) {
+        found.has_nan = true;
+        continue;
+      }
+      if (source.probabilities && value < work{0}) found.has_negative = true;
+      if (value > found.maximum) {
+        found.maximum = value;
+        found.argmax = first + i;
+      }
+      lanes[i % lane_count] += weight(value);
+    }
+    for (std::uint32_t j = 0; j < lane_count; ++j) lane_sums[first / block_size * lane_count + j] = lanes[j];
+    block_sums[first / block_size] = lane_tree(lanes);
+  }
+  return found;
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

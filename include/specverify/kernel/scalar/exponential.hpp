@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The three exponentials of the library, one number at a time: a certified coarse one, an integer one, an exact one.
+//!
+//! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 + 2^-16)
+//!          for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or reorder, so the same
+//!          bits on every backend (class a).
+//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (class a). At most 8
+//!          units of 2^-31 from the real value, 2^31 exactly at 0, never increasing in the exponent.
+//! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (class c).
+#ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
+#define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <cstdint>
+#include <cstring>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+inline constexpr double log2_e = 1.4426950408889634074;
+
+template <class To, class From>
+[[nodiscard]] SPECVERIFY_INLINE To bits_as(From from) noexcept {
+  static_assert(sizeof(To) == sizeof(From), "bits_as keeps the size");
+  To to;
+  std::memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+//! Bit patterns, so that -ffast-math cannot assume them away.
+[[nodiscard]] SPECVERIFY_INLINE bool is_nan(float value) noexcept { return (bits_as<std::uint32_t>(value) << 1) > 0xFF000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_nan(double value) noexcept { return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_finite(float value) noexcept { return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_finite(double value) noexcept { return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative(float value) noexcept { return (bits_as<std::uint32_t>(value) >> 31) != 0; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative(double value) noexcept { return (bits_as<std::uint64_t>(value) >> 63) != 0; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(float value) noexcept { return bits_as<std::uint32_t>(value) == 0x7F800000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(double value) noexcept { return bits_as<std::uint64_t>(value) == 0x7FF0000000000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(float value) noexcept { return bits_as<std::uint32_t>(value) == 0xFF800000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(double value) noexcept { return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u; }
+
+template <class Work>
+[[nodiscard]] SPECVERIFY_INLINE Work negative_infinity() noexcept {
+  if constexpr (sizeof(Work) == 4) {
+    return bits_as<Work>(std::uint32_t{0xFF800000u});
+  } else {
+    return bits_as<Work>(std::uint64_t{0xFFF0000000000000u});
+  }
+}
+
+// ---- coarse
+
+inline constexpr float coarse_scale_unit = 8388608.0f;           // 2^23
+inline constexpr std::int32_t coarse_minimum = -100 * 8388608;   // the exponent of 2^-100
+inline constexpr std::int32_t coarse_bias = 127 << 23;
+inline constexpr double coarse_excess = 1.0615;                  // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
+inline constexpr double coarse_margin = 0x1.0p-15;               // covers the rounding of w and of a lane sum: below 1.7e-5
+inline constexpr double coarse_range = 60.0;                     // a reference may lie this far below the maximum, in nats
+
+//! Octaves in units of 2^-23 per logit.
+[[nodiscard]] SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
+  const double scale = 8388608.0 * log2_e / temperature;
+  return static_cast<float>(scale);
+}
+
+//! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.
+[[nodiscard]] SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
+  const float scaled = difference * scale;
+  std::int32_t octaves = coarse_minimum;
+  if (scaled > static_cast<float>(coarse_minimum)) octaves = scaled < 1.0e9f ? static_cast<std::int32_t>(scaled) : 1000000000;
+  return bits_as<float>(octaves + coarse_bias);
+}
+
+//! z - reference as a float. Double rows subtract in double and round once.
+[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept { return value - reference; }
+[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(double value, double reference) noexcept {
+  const double difference = value - reference;
+  return difference > -1.0e38 ? (difference < 1.0e38 ? static_cast<float>(difference) : 1.0e38f) : -1.0e38f;
+}
+
+//! The envelope of a probability: p itself, lifted to the smallest normal float.
+[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(float value) noexcept { return value > 0.0f ? (value > 0x1.0p-126f ? value : 0x1.0p-126f) : 0.0f; }
+[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(double value) noexcept {
+  return value > 0.0 ? (value > 0x1.0p-126 ? static_cast<float>(value) : 0x1.0p-126f) : 0.0f;
+}
+
+// ---- integer
+
+inline constexpr std::uint32_t weight_one = std::uint32_t{1} << 31;
+inline constexpr int weight_fraction_bits = 26;
+
+//! 2^31 * 2^(-exponent / 2^26), rounded half up; 0 from 32 octaves on.
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t integer_exponential(std::uint64_t exponent) noexcept {
+  const std::uint64_t shift = exponent >> weight_fraction_bits;
+  if (shift >= 32) return 0;
+  // g in units of 2^-32; 2^-g = 1 - g (c1 - g (c2 - g (c3 - g (c4 - g (c5 - g c6))))), minimax on [0, 1], error 1.5e-9
+  const std::uint64_t g = (exponent & ((std::uint64_t{1} << weight_fraction_bits) - 1)) << (32 - weight_fraction_bits);
+  std::uint64_t sum = 472172u;
+  sum = 5486705u - ((sum * g) >> 32);
+  sum = 41155297u - ((sum * g) >> 32);
+  sum = 238337602u - ((sum * g) >> 32);
+  sum = 1031757278u - ((sum * g) >> 32);
+  sum = 2977044080u - ((sum * g) >> 32);
+  const std::uint64_t mantissa = (std::uint64_t{1} << 32) - ((sum * g) >> 32);  // in (2^31, 2^32]
+  return static_cast<std::uint32_t>((mantissa + (std::uint64_t{1} << shift)) >> (shift + 1));
+}
+
+//! Octaves in units of 2^-26 per logit.
+[[nodiscard]] SPECVERIFY_INLINE double weight_scale(double temperature) noexcept { return 67108864.0 * log2_e / temperature; }
+
+inline constexpr double weight_floor = -33.0 * 67108864.0;
+inline constexpr double round_to_integer = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
+
+//! The exponent of (z - maximum) * scale: one subtraction, one product, one rounding to an integer.
+[[nodiscard]] SPECVERIFY_INLINE std::uint64_t weight_exponent(double difference, double scale) noexcept {
+  const double scaled = difference * scale;
+  const double kept = scaled > weight_floor ? scaled : weight_floor;
+  return std::uint64_t{0x4338000000000000u} - bits_as<std::uint64_t>(kept + round_to_integer);
+}
+
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t logit_weight(double value, double maximum, double scale) noexcept {
+  return integer_exponential(weight_exponent(value - maximum, scale));
+}
+
+//! 2^32 / maximum, the factor of `probability_weight`.
+[[nodiscard]] SPECVERIFY_INLINE double probability_scale(double maximum) noexcept { return 4294967296.0 / maximum; }
+
+//! 2^31 p / maximum, rounded half up.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t probability_weight(double value, double scale) noexcept {
+  const auto doubled = static_cast<std::int64_t>(value * scale);
+  const std::int64_t weight = (doubled + 1) >> 1;
+  return weight > static_cast<std::int64_t>(weight_one) ? weight_one : static_cast<std::uint32_t>(weight);
+}
+
+// ---- exact
+
+//! e^x in double.
+[[nodiscard]] SPECVERIFY_INLINE double exponential(double x) noexcept {
+  if (!(x >= -700.0)) return 0.0;
+  const double bounded = x < 700.0 ? x : 700.0;
+  const double shifted = bounded * log2_e + round_to_integer;
+  const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
+  const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
+  const double r = (bounded - whole * 0x1.62e42fee00000p-1) - whole * 0x1.a39ef35793c76p-33;
+  double sum = 1.0 / 6227020800.0;
+  sum = sum * r + 1.0 / 479001600.0;
+  sum = sum * r + 1.0 / 39916800.0;
+  sum = sum * r + 1.0 / 3628800.0;
+  sum = sum * r + 1.0 / 362880.0;
+  sum = sum * r + 1.0 / 40320.0;
+  sum = sum * r + 1.0 / 5040.0;
+  sum = sum * r + 1.0 / 720.0;
+  sum = sum * r + 1.0 / 120.0;
+  sum = sum * r + 1.0 / 24.0;
+  sum = sum * r + 1.0 / 6.0;
+  sum = sum * r + 0.5;
+  sum = sum * r + 1.0;
+  sum = sum * r + 1.0;
+  return sum * bits_as<double>((octaves + 1023u) << 52);
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

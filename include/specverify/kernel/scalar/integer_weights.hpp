@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Integer weights of runs of values, scalar reference (class a).
+#ifndef SPECVERIFY_KERNEL_SCALAR_INTEGER_WEIGHTS_HPP
+#define SPECVERIFY_KERNEL_SCALAR_INTEGER_WEIGHTS_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/kernel/block_source.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! 2^31 e^((z - maximum) / T), or 2^31 p / maximum.
+struct integer_weight {
+  double maximum = 0;
+  double scale = 1;  //!< weight_scale(T), or probability_scale(maximum)
+  bool probabilities = false;
+  [[nodiscard]] SPECVERIFY_INLINE std::uint32_t operator()(double value) const noexcept {
+    return probabilities ? probability_weight(value, scale) : logit_weight(value, maximum, scale);
+  }
+};
+
+//! Writes `count` weights and returns their sum.
+template <class Work>
+inline std::uint64_t write_weights(exec::seq_policy, const Work* values, std::uint32_t count, const integer_weight& weight, std::uint32_t* weights) noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    weights[i] = weight(static_cast<double>(values[i]));
+    sum += weights[i];
+  }
+  return sum;
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

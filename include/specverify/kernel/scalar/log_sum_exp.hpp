@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The exact normaliser in double, scalar reference. Shape: blocks of 256 ids, 16 lanes ascending inside, the lane tree, blocks serially.
+#ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
+#define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
+
+#include <specverify/kernel/scalar/digest.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! e^((z - reference) / T) of a logit, or p itself, in double.
+struct exact_weight {
+  double reference = 0;
+  double inverse_temperature = 1;
+  bool probabilities = false;
+  [[nodiscard]] SPECVERIFY_INLINE double operator()(double value) const noexcept {
+    return probabilities ? value : exponential((value - reference) * inverse_temperature);
+  }
+};
+
+//! Sum of 256 consecutive values' weights in the fixed shape.
+template <class Work>
+[[nodiscard]] inline double exact_block(exec::seq_policy, const Work* values, const exact_weight& weight) noexcept {
+  double lanes[lane_count] = {};
+  for (std::uint32_t i = 0; i < exact_size; i += lane_count) {
+    for (std::uint32_t j = 0; j < lane_count; ++j) lanes[j] += weight(static_cast<double>(values[i + j]));
+  }
+  return lane_tree(lanes);
+}
+
+template <class Policy, class Scalar>
+[[nodiscard]] inline double exact_sum(Policy policy, const row_source<Scalar>& source, const exact_weight& weight) noexcept {
+  working<Scalar> buffer[exact_size];
+  double sum = 0;
+  for (std::uint32_t first = 0; first < source.size; first += exact_size) sum += exact_block(policy, load(source, first, exact_size, buffer), weight);
+  return sum;
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The largest entries of a row in the total order (integer weight descending, id ascending), scalar reference.
+#ifndef SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
+#define SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
+
+#include <specverify/kernel/scalar/integer_weights.hpp>
+
+#include <algorithm>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! A prefix of the total order: every weight above `weight`, and the first `ties` ids whose weight is `weight`.
+struct order_cut {
+  std::uint32_t weight = 1;
+  std::uint32_t ties = 0xFFFFFFFFu;
+};
+
+//! Candidates in ascending id order, in arrays of `capacity` >= 2 * wanted elements.
+struct candidate_list {
+  token_id* ids = nullptr;
+  std::uint32_t* weights = nullptr;
+  std::uint32_t* scratch = nullptr;  //!< capacity elements
+  std::uint32_t capacity = 0;
+  std::uint32_t wanted = 0;          //!< how many to keep at least
+  std::uint32_t always = 0xFFFFFFFFu;  //!< weights from here on are never dropped; capacity must hold them twice
+  std::uint32_t size = 0;
+  bool dropped = false;              //!< an id of positive weight was left out
+};
+
+//! The cut that keeps the `wanted` largest of `size` positive weights. `scratch` has `size` elements.
+[[nodiscard]] inline order_cut find_cut(const std::uint32_t* weights, std::uint32_t size, std::uint32_t wanted, std::uint32_t* scratch) noexcept {
+  order_cut cut;
+  if (wanted >= size) return cut;
+  if (wanted == 0) return {0xFFFFFFFFu, 0};
+  std::copy(weights, weights + size, scratch);
+  std::nth_element(scratch, scratch + (wanted - 1), scratch + size, [](std::uint32_t a, std::uint32_t b) { return a > b; });
+  cut.weight = scratch[wanted - 1];
+  std::uint32_t above = 0;
+  for (std::uint32_t i = 0; i < size; ++i) above += weights[i] > cut.weight ? 1u : 0u;
+  cut.ties = wanted - above;
+  return cut;
+}
+
+//! Keeps what the cut keeps, in place or into other arrays; returns how many.
+[[nodiscard]] inline std::uint32_t apply_cut(order_cut cut, const token_id* ids, const std::uint32_t* weights, std::uint32_t size, token_id* kept_ids,
+                                             std::uint32_t* kept_weights) noexcept {
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t weight = weights[i];
+    if (weight < cut.weight || (weight == cut.weight && cut.ties == 0)) continue;
+    if (weight == cut.weight) --cut.ties;
+    kept_ids[kept] = ids[i];
+    kept_weights[kept] = weight;
+    ++kept;
+  }
+  return kept;
+}
+
+//! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the weight that later ids must exceed.
+[[nodiscard]] inline std::uint32_t shrink(candidate_list& list) noexcept {
+  std::uint32_t kept_always = 0;
+  for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
+  const std::uint32_t keep = kept_always > list.wanted ? kept_always : list.wanted;
+  if (keep >= list.size) return 0;
+  const order_cut cut = find_cut(list.weights, list.size, keep, list.scratch);
+  list.size = apply_cut(cut, list.ids, list.weights, list.size, list.ids, list.weights);
+  list.dropped = true;
+  return cut.weight < list.always ? cut.weight : list.always - 1;
+}
+
+//! Appends one id; ids arrive in ascending order. `floor` is the weight that later ids must exceed, raised when the list was full.
+SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::uint32_t weight, std::uint32_t& floor) noexcept {
+  if (weight <= floor) {
+    list.dropped = list.dropped || weight > 0;
+    return;
+  }
+  if (list.size == list.capacity) {
+    floor = shrink(list);
+    if (weight <= floor) return;
+  }
+  list.ids[list.size] = id;
+  list.weights[list.size] = weight;
+  ++list.size;
+}
+
+//! Gathers the largest entries of a row. Ids of weight 0 are never gathered.
+template <class Scalar>
+inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
+  using work = working<Scalar>;
+  work buffer[block_size];
+  std::uint32_t floor = 0;
+  for (std::uint32_t first = 0; first < source.size; first += block_size) {
+    const work* values = load(source, first, block_size, buffer);
+    const std::uint32_t filled = source.size - first < block_size ? source.size - first : block_size;
+    for (std::uint32_t i = 0; i < filled; ++i) push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
+  }
+  (void)shrink(list);
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

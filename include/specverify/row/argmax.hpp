@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The token of the largest transformed logit (or probability), ties to the smaller id. One read, no softmax, no workspace.
+//!
+//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (class a). Temperature and truncation do not matter.
+//! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp, benchmarks/bench_argmax.cpp
+#ifndef SPECVERIFY_ROW_ARGMAX_HPP
+#define SPECVERIFY_ROW_ARGMAX_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/row/detail/open.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct argmax_result {
+  token_id token = no_token;
+  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger of both magnitudes
+  double margin = 0;      //!< largest minus second largest value; +infinity when no other id is allowed
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not looked at). On error `out` stays as it was.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] status argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, argmax_result& out) noexcept {
+  const status checked = detail::check_arguments(row, transform);
+  if (!checked.ok()) return checked;
+  const kernel::row_source<Scalar> source = detail::open(row, transform);
+  const auto found = kernel::find_maximum(policy, source);
+  const status outcome = detail::judge_values(source, found);
+  if (!outcome.ok()) return outcome;
+  out.token = static_cast<token_id>(found.argmax);
+  const auto first = static_cast<double>(found.maximum);
+  const auto second = static_cast<double>(found.second);
+  if (kernel::is_negative_infinity(found.second)) {
+    out.margin = kernel::bits_as<double>(std::uint64_t{0x7FF0000000000000u});
+    out.near_tie = false;
+  } else {
+    out.margin = first - second;
+    const double a = first < 0.0 ? -first : first;
+    const double b = second < 0.0 ? -second : second;
+    out.near_tie = out.margin <= 0x1.0p-20 * (a > b ? a : b);
+  }
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What operations on a digest share: the exact normaliser on demand, the law of one token, the row's own checks.
+#ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
+#define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
+
+#include <specverify/row/digest.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The row must be the one that the digest was made from; its values are trusted.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status check_row(row_view<Scalar> row, const row_digest& from) noexcept {
+  if (from.valid_size == 0) return row_error(errc::invalid_argument);
+  if (!row.has_data()) return row_error(errc::null_span);
+  if (row.valid_size() != from.valid_size || row.kind() != from.kind) return row_error(errc::size_mismatch);
+  return {};
+}
+
+[[nodiscard]] SPECVERIFY_INLINE kernel::exact_weight exact_of(const row_digest& from) noexcept {
+  return {from.reference, 1.0 / from.temperature, from.kind == row_kind::probabilities};
+}
+
+//! Z in double: from the digest, from its cache, or by one more read of the row.
+template <class Policy, class Scalar>
+[[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space) noexcept {
+  if (from.normaliser > 0.0) return from.normaliser;
+  double& cached = space.at<double>(from.cache)[0];
+  if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
+  return cached;
+}
+
+//! Where an id stands among the kept ids of a truncated row, or their number.
+[[nodiscard]] inline std::size_t find_kept(std::span<const token_id> ids, token_id id) noexcept {
+  std::size_t low = 0, high = ids.size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (ids[middle] < id) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < ids.size() && ids[low] == id ? low : ids.size();
+}
+
+//! e_v of one id, 0 outside the law. The id is in range.
+template <class Scalar>
+[[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, token_id id) noexcept {
+  if (from.one_hot) return id == from.argmax ? 1.0 : 0.0;
+  if (from.truncated) {
+    const std::size_t at = find_kept(space.at<token_id>(from.kept_ids), id);
+    return at < from.kept_ids.count ? space.at<double>(from.kept_weights)[at] : 0.0;
+  }
+  return exact_of(from)(static_cast<double>(source.value(static_cast<std::uint32_t>(id))));
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks a row and its transform, and opens them for the kernels.
+#ifndef SPECVERIFY_ROW_DETAIL_OPEN_HPP
+#define SPECVERIFY_ROW_DETAIL_OPEN_HPP
+
+#include <specverify/kernel/kernels.hpp>
+#include <specverify/row/transform.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr double normalisation_tolerance = 4e-3;
+
+[[nodiscard]] SPECVERIFY_INLINE constexpr status row_error(errc code, std::uint32_t where = 0) noexcept { return {code, part::row, where}; }
+
+//! Everything about a transform that does not need the row's values.
+template <class Scalar>
+[[nodiscard]] inline status check_arguments(row_view<Scalar> row, const row_transform& transform) noexcept {
+  if (row.valid_size() == 0) return row_error(errc::empty_vocabulary);
+  if (!row.has_data()) return row_error(errc::null_span);
+  if (row.valid_size() > max_vocab_size) return row_error(errc::vocabulary_too_large);
+  if (row.stride() == 0) return row_error(errc::invalid_argument);
+  const double temperature = transform.temperature;
+  if (!kernel::is_finite(temperature) || temperature < 0.0) return row_error(errc::invalid_temperature);
+  if (row.kind() == row_kind::probabilities) {
+    if (!transform.greedy() && (temperature < 1.0 || temperature > 1.0)) return row_error(errc::invalid_temperature);
+    if (!transform.bias_ids.empty()) return row_error(errc::unsupported);
+  }
+  if (transform.bias_ids.size() != transform.bias_values.size()) return row_error(errc::size_mismatch);
+  token_id previous = -1;
+  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i) {
+    const auto where = static_cast<std::uint32_t>(i);
+    const token_id id = transform.bias_ids[i];
+    if (id < 0 || static_cast<std::uint32_t>(id) >= row.size()) return row_error(errc::token_out_of_range, where);
+    const float value = transform.bias_values[i];
+    if (id <= previous || kernel::is_nan(value) || kernel::is_positive_infinity(value)) return row_error(errc::invalid_bias, where);
+    previous = id;
+  }
+  if (!transform.mask_words.empty() && transform.mask_words.size() * 64 < row.valid_size()) return row_error(errc::mask_size);
+  const row_truncation& cut = transform.truncation;
+  if (!kernel::is_finite(cut.top_p) || !(cut.top_p > 0.0) || cut.top_p > 1.0) return row_error(errc::invalid_truncation);
+  if (!kernel::is_finite(cut.min_p) || cut.min_p < 0.0 || cut.min_p > 1.0) return row_error(errc::invalid_truncation);
+  return {};
+}
+
+//! A row and its transform as kernels see them. The arguments were checked.
+template <class Scalar>
+[[nodiscard]] inline kernel::row_source<Scalar> open(row_view<Scalar> row, const row_transform& transform) noexcept {
+  kernel::row_source<Scalar> source;
+  source.data = row_access::data(row);
+  source.bias_ids = transform.bias_ids.data();
+  source.bias_values = transform.bias_values.data();
+  source.bias_count = static_cast<std::uint32_t>(transform.bias_ids.size());
+  source.mask = transform.mask_words.empty() ? nullptr : transform.mask_words.data();
+  source.size = row.valid_size();
+  source.stride = row.stride();
+  source.probabilities = row.kind() == row_kind::probabilities;
+  return source;
+}
+
+//! Which error a row has, and where: the slow path behind a fast detection.
+template <class Scalar>
+[[nodiscard]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {
+  using work = kernel::working<Scalar>;
+  bool any = false;
+  for (std::uint32_t id = 0; id < source.size; ++id) {
+    if (kernel::is_nan(source.value(id))) return row_error(errc::row_has_nan, id);
+  }
+  for (std::uint32_t id = 0; id < source.size; ++id) {
+    const work value = source.value(id);
+    if (source.probabilities) {
+      if (value < work{0}) return row_error(errc::row_is_negative, id);
+      if (kernel::is_positive_infinity(value)) return row_error(errc::row_not_normalised, id);
+      any = any || value > work{0};
+    } else {
+      if (kernel::is_positive_infinity(value)) return row_error(errc::row_has_positive_infinity, id);
+      any = any || !kernel::is_negative_infinity(value);
+    }
+  }
+  return any ? status{} : row_error(errc::row_is_empty);
+}
+
+//! Turns the extremes of one read into a status.
+template <class Scalar>
+[[nodiscard]] inline status judge_values(const kernel::row_source<Scalar>& source, const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {
+  const bool empty = source.probabilities && !(found.maximum > 0);
+  if (!found.has_nan && !(source.probabilities && found.has_negative) && kernel::is_finite(found.maximum) && !empty) return {};
+  const status error = find_error(source);
+  return error.ok() && empty ? row_error(errc::row_is_empty) : error;
+}
+
+//! The same with the sum of a row of probabilities; `total`: that sum with the mask applied.
+template <class Policy, class Scalar>
+[[nodiscard]] inline status judge(Policy policy, const kernel::row_source<Scalar>& source, const kernel::row_extremes<kernel::working<Scalar>>& found,
+                                  double total) noexcept {
+  const status outcome = judge_values(source, found);
+  if (!outcome.ok() || !source.probabilities) return outcome;
+  double sum = total;
+  if (source.mask != nullptr) {
+    kernel::row_source<Scalar> unmasked = source;
+    unmasked.mask = nullptr;
+    sum = kernel::exact_sum(policy, unmasked, {0, 1, true});
+  }
+  if (!kernel::is_finite(sum) || sum < 1.0 - normalisation_tolerance || sum > 1.0 + normalisation_tolerance) return row_error(errc::row_not_normalised);
+  return {};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

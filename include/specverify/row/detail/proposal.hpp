@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One proposal of the canonical draw: block, lane and id from one uniform, by serial prefix sums in double.
+#ifndef SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
+#define SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
+
+#include <specverify/core/concepts.hpp>
+#include <specverify/row/detail/normaliser.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
+
+//! A proposed id, its envelope weight w, and S_exact / S of its lane (double over float sum of the same numbers).
+struct proposal {
+  token_id token = no_token;
+  double envelope = 0;
+  double correction = 1;
+};
+
+//! The last index with a positive entry is taken when rounding carries the position past the end.
+template <class Entry>
+[[nodiscard]] SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count, double& position) noexcept {
+  std::size_t last = count;
+  double before = 0, start = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double entry = static_cast<double>(entries[i]);
+    if (!(entry > 0.0)) continue;
+    last = i;
+    start = before;
+    before += entry;
+    if (before > position) break;
+  }
+  position -= start;
+  return last;
+}
+
+template <class Scalar>
+[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, double uniform) noexcept {
+  using work = kernel::working<Scalar>;
+  const double* blocks = space.at<double>(from.block_sums).data();
+  const float* lanes = space.at<float>(from.lane_sums).data();
+  double position = uniform * from.coarse_total;
+  const std::size_t block = locate(blocks, static_cast<std::size_t>(from.block_sums.count), position);
+  if (block == from.block_sums.count) return {};
+  const float* block_lanes = lanes + block * kernel::lane_count;
+  const std::size_t lane = locate(block_lanes, kernel::lane_count, position);
+  if (lane == kernel::lane_count) return {};
+
+  const kernel::envelope<work> weight{static_cast<work>(from.reference), from.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(from.temperature),
+                                      from.kind == row_kind::probabilities};
+  constexpr std::uint32_t per_lane = kernel::block_size / kernel::lane_count;
+  float entries[per_lane];
+  double sum = 0;
+  const auto first = static_cast<std::uint32_t>(block * kernel::block_size + lane);
+  std::uint32_t count = 0;
+  for (std::uint32_t id = first; count < per_lane && id < source.size; id += kernel::lane_count) {
+    entries[count] = weight(source.value(id));
+    sum += static_cast<double>(entries[count++]);
+  }
+  const double correction = sum / static_cast<double>(block_lanes[lane]);
+  position *= correction;
+  const std::size_t at = locate(entries, count, position);
+  if (at == count) return {};
+  return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count), static_cast<double>(entries[at]), correction};
+}
+
+//! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding runs past the end.
+//! `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
+template <class Policy, class Scalar, class Weight>
+[[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, double target,
+                                      const Weight& weight) noexcept {
+  (void)policy;
+  token_id last = no_token;
+  double sum = 0;
+  if (from.truncated) {
+    const auto ids = space.at<token_id>(from.kept_ids);
+    const auto weights = space.at<double>(from.kept_weights);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const double entry = weight(ids[i], weights[i]);
+      if (!(entry > 0.0)) continue;
+      last = ids[i];
+      sum += entry;
+      if (sum > target) break;
+    }
+    return last;
+  }
+  using work = kernel::working<Scalar>;
+  const kernel::exact_weight exact = exact_of(from);
+  work buffer[kernel::exact_size];
+  for (std::uint32_t first = 0; first < source.size; first += kernel::exact_size) {
+    const work* values = kernel::load(source, first, kernel::exact_size, buffer);
+    for (std::uint32_t i = 0; i < kernel::exact_size && first + i < source.size; ++i) {
+      const auto id = static_cast<token_id>(first + i);
+      const double entry = weight(id, exact(static_cast<double>(values[i])));
+      if (!(entry > 0.0)) continue;
+      last = id;
+      sum += entry;
+      if (sum > target) return last;
+    }
+  }
+  return last;
+}
+
+//! The sum that `inverse` runs along, in the same order.
+template <class Policy, class Scalar, class Weight>
+[[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space,
+                                          const Weight& weight) noexcept {
+  double sum = 0;
+  (void)inverse(policy, source, from, space, 1.0e300, [&](token_id id, double exact) noexcept {
+    const double entry = weight(id, exact);
+    if (entry > 0.0) sum += entry;
+    return entry;
+  });
+  return sum;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

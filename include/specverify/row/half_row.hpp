@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The law of a row as fp16 values, in integers: every fp16 in [0, 1] is a multiple of 2^-24, so such a row is a law of counts.
+//!
+//! Paper:      arXiv:2505.11788 (HLM): the drafter uploads its whole law in half precision.
+//! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = the sum of all counts.
+//! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no allocation; noexcept.
+//!             Counts are class (c) in the logits (Z is a double) and class (b) once made: they are what is drawn from and what travels.
+//! See:        docs/algorithms/half_row.md, tests/unit/row/half_row_test.cpp
+#ifndef SPECVERIFY_ROW_HALF_ROW_HPP
+#define SPECVERIFY_ROW_HALF_ROW_HPP
+
+#include <specverify/row/detail/proposal.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct half_row {
+  std::uint32_t size = 0;        //!< ids with a positive count
+  std::uint32_t resolution = 0;  //!< sum of the counts, near 2^24
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! 2^24 times the fp16 nearest to a probability in [0, 1], ties to even.
+[[nodiscard]] inline std::uint32_t half_count(double probability) noexcept {
+  if (!(probability > 0.0)) return 0;
+  if (probability >= 1.0) return std::uint32_t{1} << 24;
+  const auto bits = kernel::bits_as<std::uint64_t>(probability);
+  const int exponent = static_cast<int>(bits >> 52) - 1023;  // below 0
+  if (exponent < -26) return 0;                              // below half of 2^-24
+  const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
+  const int unit = exponent >= -14 ? exponent - 10 : -24;    // log2 of the spacing of fp16 here
+  const int shift = 52 - exponent + unit;                    // 42, up to 54 for subnormals
+  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+  std::uint64_t rounded = mantissa >> shift;
+  const std::uint64_t rest = mantissa & ((std::uint64_t{1} << shift) - 1);
+  if (rest > half || (rest == half && (rounded & 1u) != 0)) ++rounded;
+  return static_cast<std::uint32_t>(rounded << (unit + 24));
+}
+
+//! The count of an fp16 in [0, 1] from its bits; of a value outside (negative, above 1, NaN) 0xFFFFFFFF.
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t count_of_half(float16_bits value) noexcept {
+  const std::uint32_t bits = value.bits;
+  if (bits > 0x3C00u) return 0xFFFFFFFFu;
+  const std::uint32_t exponent = bits >> 10;
+  const std::uint32_t mantissa = bits & 1023u;
+  return exponent == 0 ? mantissa : (mantissa | 1024u) << (exponent - 1);
+}
+
+//! The fp16 of a count that `half_count` or `count_of_half` gave; of another count the next smaller fp16.
+[[nodiscard]] SPECVERIFY_HD constexpr float16_bits half_of_count(std::uint32_t count) noexcept {
+  if (count >= (std::uint32_t{1} << 24)) return {0x3C00u};
+  std::uint32_t shift = 0;
+  while ((count >> shift) >= 2048u) ++shift;
+  const std::uint32_t mantissa = count >> shift;
+  return {static_cast<std::uint16_t>(mantissa < 1024u ? mantissa : ((shift + 1) << 10) | (mantissa & 1023u))};
+}
+
+//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in `sample`.
+//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different lengths), support_too_large (the spans
+//! are too short: `where` = ids needed), empty_support (no probability reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] status half_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
+                                     std::span<token_id> ids, std::span<std::uint32_t> counts, half_row& out) noexcept {
+  const status checked = detail::check_row(row, from);
+  if (!checked.ok()) return checked;
+  if (ids.size() != counts.size()) return detail::row_error(errc::size_mismatch);
+  const kernel::row_source<Scalar> source = detail::open(row, transform);
+  std::uint32_t size = 0, resolution = 0;
+  const auto add = [&](token_id id, double probability) noexcept {
+    const std::uint32_t count = half_count(probability);
+    if (count == 0) return;
+    if (size < ids.size()) {
+      ids[size] = id;
+      counts[size] = count;
+    }
+    resolution += count;
+    ++size;
+  };
+  if (from.one_hot) {
+    add(from.argmax, 1.0);
+  } else {
+    const double inverse_total = 1.0 / detail::exact_normaliser(policy, source, from, space);
+    (void)detail::inverse(policy, source, from, space, 1.0e300, [&](token_id id, double weight) noexcept {
+      add(id, weight * inverse_total);
+      return weight;
+    });
+  }
+  if (size > ids.size()) return detail::row_error(errc::support_too_large, size);
+  if (size == 0) return detail::row_error(errc::empty_support);
+  out = {size, resolution};
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A draw from norm((scale * p - q)+), the law of the token that replaces a rejected one.
+//!
+//! Paper:      token-level verification; with scale < 1, block verification.
+//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted law; r_v = (scale * e_v - q(v) Z)+.
+//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z enters only where q(v) > 0; its bracket
+//!             decides first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double.
+//! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap as in row/sample.hpp;
+//!             no residual vector, no allocation; noexcept; class (c).
+//! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact rule and `fallback` is set.
+//! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp
+#ifndef SPECVERIFY_ROW_RESIDUAL_HPP
+#define SPECVERIFY_ROW_RESIDUAL_HPP
+
+#include <specverify/row/detail/proposal.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct residual_options {
+  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
+};
+
+struct residual_token {
+  token_id token = no_token;
+  std::uint32_t trials = 0;  //!< envelope trials made
+  bool fallback = false;     //!< the residual had no mass; the token comes from p
+  bool exact = false;        //!< the exact rule gave the token
+};
+
+inline constexpr double residual_mass_floor = 1e-12;
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What residual asks of a law: the count of an id (0 for unknown ids) and the sum of all counts.
+template <class Law>
+concept subtracted_law = requires(const Law& subtracted, token_id id) {
+  { subtracted.count(id) } noexcept -> std::convertible_to<std::uint32_t>;
+  { subtracted.resolution } -> std::convertible_to<std::uint32_t>;
+};
+
+//! Draws a token. `row`, `transform`, `from`, `space` as in `sample`; `scale` in (0, 1].
+//! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
+//! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row), residual_unavailable (p has no mass).
+//! On error `out` stays as it was.
+template <execution_policy Policy, class Scalar, subtracted_law Law, uniform_source Source>
+[[nodiscard]] status residual(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
+                              const Law& subtracted, double scale, const Source& source, random_counter counter, residual_options options,
+                              residual_token& out) noexcept {
+  const status checked = detail::check_row(row, from);
+  if (!checked.ok()) return checked;
+  if (!kernel::is_finite(scale) || !(scale > 0.0 && scale <= 1.0)) return detail::row_error(errc::invalid_argument);
+  if (subtracted.resolution == 0) return detail::row_error(errc::invalid_resolution);
+  const double unit = 1.0 / static_cast<double>(subtracted.resolution);
+  if (from.one_hot) {
+    const double mass = scale - static_cast<double>(subtracted.count(from.argmax)) * unit;
+    out = {from.argmax, 0, !(mass >= residual_mass_floor), false};
+    return {};
+  }
+  const kernel::row_source<Scalar> opened = detail::open(row, transform);
+  const std::uint32_t first_lane = counter.lane;
+  std::uint32_t trial = 0;
+  if (!from.truncated) {
+    const kernel::exact_weight exact = detail::exact_of(from);
+    for (; trial < options.trial_cap; ++trial) {
+      counter.lane = first_lane + trial;
+      const random_block block = source(counter);
+      const detail::proposal tried = detail::propose(opened, from, space, decision_uniform(block, 0));
+      if (tried.token == no_token) continue;
+      const double have = scale * exact(static_cast<double>(opened.value(static_cast<std::uint32_t>(tried.token))));
+      const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
+      const double need = decision_uniform(block, 1) * tried.envelope;
+      const double slack = detail::envelope_slack * tried.correction;
+      bool accepted = false;
+      if (taken > 0.0) {
+        if (need >= slack * (have - taken * from.lower)) continue;  // also covers have <= q Z
+        accepted = need < slack * (have - taken * from.upper);
+        if (!accepted) accepted = need < slack * (have - taken * detail::exact_normaliser(policy, opened, from, space));
+      } else {
+        accepted = need < slack * have;
+      }
+      if (accepted) {
+        out = {tried.token, trial + 1, false, false};
+        return {};
+      }
+    }
+  }
+  counter.lane = first_lane + trial;
+  const double uniform = decision_uniform(source(counter), 0);
+  const double total = detail::exact_normaliser(policy, opened, from, space);
+  const auto left = [&](token_id id, double weight) noexcept {
+    const double rest = scale * weight - static_cast<double>(subtracted.count(id)) * unit * total;
+    return rest > 0.0 && weight > 0.0 ? rest : 0.0;
+  };
+  const double mass = detail::inverse_total(policy, opened, from, space, left);
+  if (kernel::is_finite(mass) && mass >= residual_mass_floor * total) {
+    const token_id token = detail::inverse(policy, opened, from, space, uniform * mass, left);
+    if (token == no_token) return detail::row_error(errc::residual_unavailable);
+    out = {token, trial, false, true};
+    return {};
+  }
+  const auto itself = [](token_id, double weight) noexcept { return weight; };
+  const double all = detail::inverse_total(policy, opened, from, space, itself);
+  const token_id token = detail::inverse(policy, opened, from, space, uniform * all, itself);
+  if (token == no_token) return detail::row_error(errc::residual_unavailable);
+  out = {token, trial, true, true};
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
