@@ -112,6 +112,6 @@ template <execution_policy Policy, class Scalar>
 
 SPECVERIFY_NAMESPACE_END
 
-#include <specverify/row/detail/digest_build.hpp>
+#include <specverify/row/detail/digest.hpp>
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a digest is built: workspace layout, the coarse read, survivors, truncation.
+//! How a digest is built: workspace layout, the reads of the row in their order, survivors, truncation.
 #ifndef SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 #define SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 
 #include <specverify/core/workspace.hpp>
-#include <specverify/row/detail/open.hpp>
+#include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -47,88 +47,6 @@ struct digest_layout {
 
 [[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request) noexcept {
   return digest_space(vocab_size, transform, request).bytes();
-}
-
-//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it. Three radix steps, O(size).
-[[nodiscard]] inline kernel::order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target, bool by_mass) noexcept {
-  constexpr int shifts[3] = {21, 10, 0};
-  constexpr std::uint32_t widths[3] = {11, 11, 10};
-  std::uint64_t bins[2048];
-  std::uint32_t prefix = 0;
-  std::uint64_t reached = 0;
-  for (int step = 0; step < 3; ++step) {
-    const std::uint32_t bin_count = std::uint32_t{1} << widths[step];
-    for (std::uint32_t b = 0; b < bin_count; ++b) bins[b] = 0;
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const std::uint32_t weight = weights[i];
-      if (weight == 0 || (step > 0 && (weight >> (shifts[step] + static_cast<int>(widths[step]))) != prefix)) continue;
-      bins[(weight >> shifts[step]) & (bin_count - 1)] += by_mass ? weight : 1u;
-    }
-    std::uint32_t bin = bin_count - 1;
-    while (bin > 0 && reached + bins[bin] < target) reached += bins[bin--];
-    prefix = (prefix << widths[step]) | bin;
-  }
-  if (prefix == 0) return {};  // the target is beyond all positive weights: keep them all
-  const std::uint64_t missing = target - reached;
-  const std::uint64_t ties = by_mass ? (missing + prefix - 1) / prefix : missing;
-  return {prefix, ties < 0xFFFFFFFFu ? static_cast<std::uint32_t>(ties) : 0xFFFFFFFFu};
-}
-
-[[nodiscard]] SPECVERIFY_INLINE constexpr kernel::order_cut tighter(kernel::order_cut a, kernel::order_cut b) noexcept {
-  if (a.weight != b.weight) return a.weight > b.weight ? a : b;
-  return a.ties < b.ties ? a : b;
-}
-
-//! The smallest integer t with double(t) >= share * double(total), at least 1.
-[[nodiscard]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
-  const double bound = share * static_cast<double>(total);
-  auto target = static_cast<std::uint64_t>(bound);
-  if (static_cast<double>(target) < bound) ++target;
-  return target == 0 ? 1 : target;
-}
-
-//! The prefix of the total order that a truncation keeps.
-[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights, std::uint32_t size, std::uint64_t total) noexcept {
-  kernel::order_cut kept;
-  if (cut.min_p > 0.0) {
-    const std::uint64_t least = share_of(cut.min_p, kernel::weight_one);
-    kept = tighter(kept, {static_cast<std::uint32_t>(least), 0xFFFFFFFFu});
-  }
-  kernel::order_cut largest;
-  if (cut.top_k != 0 && cut.top_k < size) largest = radix_cut(weights, size, cut.top_k, false);
-  if (cut.top_p < 1.0) {
-    std::uint64_t mass = total;
-    if (cut.order == truncation_order::top_k_then_top_p) {
-      mass = 0;
-      kernel::order_cut left = largest;
-      for (std::uint32_t i = 0; i < size; ++i) {
-        if (weights[i] < left.weight || (weights[i] == left.weight && left.ties == 0)) continue;
-        if (weights[i] == left.weight) --left.ties;
-        mass += weights[i];
-      }
-    }
-    kept = tighter(kept, radix_cut(weights, size, share_of(cut.top_p, mass), true));
-  }
-  return tighter(kept, largest);
-}
-
-template <class Scalar>
-[[nodiscard]] inline kernel::integer_weight weights_of(const kernel::row_source<Scalar>& source, double maximum, double temperature) noexcept {
-  return {maximum, source.probabilities ? kernel::probability_scale(maximum) : kernel::weight_scale(temperature), source.probabilities};
-}
-
-//! W of a row.
-template <class Policy, class Scalar>
-[[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source, const kernel::integer_weight& weight,
-                                               std::uint32_t* all = nullptr) noexcept {
-  kernel::working<Scalar> buffer[kernel::block_size];
-  std::uint32_t weights[kernel::block_size];
-  std::uint64_t sum = 0;
-  for (std::uint32_t first = 0; first < source.size; first += kernel::block_size) {
-    const std::uint32_t filled = source.size - first < kernel::block_size ? source.size - first : kernel::block_size;
-    sum += kernel::write_weights(policy, kernel::load(source, first, kernel::block_size, buffer), filled, weight, all == nullptr ? weights : all + first);
-  }
-  return sum;
 }
 
 //! The arrays of survivors, cut from the workspace.
@@ -209,6 +127,103 @@ template <class Policy, class Scalar>
     list.dropped = true;
   }
   return true;
+}
+
+//! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
+template <class Policy, class Scalar>
+[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& space, row_digest& out) noexcept {
+  using work = kernel::working<Scalar>;
+  float* lanes = space.at<float>(out.lane_sums).data();
+  double* blocks = space.at<double>(out.block_sums).data();
+  kernel::envelope<work> weight;
+  weight.probabilities = source.probabilities;
+  kernel::row_extremes<work> found;
+  if (source.probabilities) {
+    found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+  } else {
+    weight.scale = kernel::coarse_scale(out.temperature);
+    weight.reference = kernel::sampled_reference(policy, source);
+    if (kernel::is_finite(weight.reference)) {
+      found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+    } else {
+      found = kernel::find_maximum(policy, source);
+    }
+    const bool usable = kernel::is_finite(weight.reference) &&
+                        (static_cast<double>(found.maximum) - static_cast<double>(weight.reference)) <= kernel::coarse_range * out.temperature;
+    if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) {
+      weight.reference = found.maximum;
+      found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+    }
+  }
+  double total = 0;
+  for (std::size_t b = 0; b < out.block_sums.count; ++b) total += blocks[b];
+  const status outcome = judge(policy, source, found, total);
+  if (!outcome.ok()) return outcome;
+  out.argmax = static_cast<token_id>(found.argmax);
+  out.maximum = static_cast<double>(found.maximum);
+  out.reference = static_cast<double>(weight.reference);
+  out.coarse_total = total;
+  out.upper = total * (1.0 + kernel::coarse_margin);
+  out.lower = total * (1.0 - kernel::coarse_margin) / (source.probabilities ? 1.0 : kernel::coarse_excess);
+  return {};
+}
+
+template <class Policy, class Scalar>
+[[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform, const digest_request& request, workspace& space,
+                                         row_digest& out) noexcept {
+  const status checked = check_arguments(row, transform);
+  if (!checked.ok()) return checked;
+  if (!request.temperature_nodes.empty()) return row_error(errc::unsupported);
+  if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 || request.minimum_probability > 1.0) {
+    return row_error(errc::invalid_argument);
+  }
+  const kernel::row_source<Scalar> source = open(row, transform);
+  const digest_layout layout = digest_space(source.size, transform, request);
+  out.kind = row.kind();
+  out.valid_size = source.size;
+  out.temperature = transform.temperature;
+  out.minimum_probability = request.minimum_probability;
+  kernel::candidate_list list;
+  if (!take_survivors(layout, space, out, list) || !space.take<double>(1, out.cache)) return row_error(errc::workspace_too_small);
+  double& cached = space.at<double>(out.cache)[0];
+  cached = 0;
+
+  if (transform.greedy()) {
+    const auto found = kernel::find_maximum(policy, source);
+    const status outcome = judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+    if (!outcome.ok()) return outcome;
+    out.argmax = static_cast<token_id>(found.argmax);
+    out.maximum = static_cast<double>(found.maximum);
+    point_mass(request, list, out);
+    return {};
+  }
+
+  if (!space.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) || !space.take<double>(layout.blocks, out.block_sums)) {
+    return row_error(errc::workspace_too_small);
+  }
+  const status outcome = read_coarse(policy, source, space, out);
+  if (!outcome.ok()) return outcome;
+
+  if (transform.truncation.active()) {
+    if (!build_kept(policy, source, transform, layout, space, list, out)) return row_error(errc::workspace_too_small);
+    finish_survivors(request, list, out);
+    return {};
+  }
+  const kernel::integer_weight weight = weights_of(source, out.maximum, out.temperature);
+  if (request.integer_total || request.minimum_probability > 0.0) out.total_weight = sum_weights(policy, source, weight);
+  if (layout.capacity > 0) {
+    if (request.minimum_probability > 0.0) list.always = static_cast<std::uint32_t>(share_of(request.minimum_probability, out.total_weight));
+    kernel::gather(policy, source, weight, list);
+  } else {
+    list.dropped = true;
+  }
+  finish_survivors(request, list, out);
+  if (request.exact_normaliser) {
+    const double reference = out.reference;
+    out.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / out.temperature, source.probabilities});
+    cached = out.lower = out.upper = out.normaliser;
+  }
+  return {};
 }
 
 }  // namespace detail
