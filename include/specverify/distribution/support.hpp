@@ -16,7 +16,7 @@ SPECVERIFY_TYPES_BEGIN
 struct support {
   std::span<const token_id> ids{};            //!< strictly ascending
   std::span<const std::uint32_t> weights{};   //!< one per id, each in [0, 2^31], not all zero
-  std::uint64_t total_weight = 0;             //!< integer weight of the whole row, W >= the sum of `weights`
+  std::uint64_t total_weight = 0;             //!< integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
   std::uint32_t vocab_size = 0;
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
@@ -32,7 +32,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return sum;
 }
 
-//! Mass of the row that the support keeps, 1 - d_n, in [0, 1].
+//! Mass of the row that the support keeps, 1 - d_n, in [0, 1]. 0 when W was not asked for.
 [[nodiscard]] constexpr double retained_mass(const support& kept) noexcept {
   return kept.total_weight == 0 ? 0.0 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
@@ -51,7 +51,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
   const std::uint64_t sum = retained_weight(kept);
   if (sum == 0) return {errc::zero_weight, part::distribution, 0};
-  if (sum > kept.total_weight) return {errc::size_mismatch, part::distribution, 1};
+  if (kept.total_weight != 0 && sum > kept.total_weight) return {errc::size_mismatch, part::distribution, 1};
   return {};
 }
 

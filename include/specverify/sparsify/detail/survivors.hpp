@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the sparsifiers share: a digest's survivors, and a prefix of their total order as a support.
+#ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
+#define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
+
+#include <specverify/kernel/scalar/select.hpp>
+#include <specverify/sparsify/concepts.hpp>
+
+#include <algorithm>
+#include <bit>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! A NaN test that fast-math leaves alone.
+[[nodiscard]] constexpr bool is_number(double value) noexcept {
+  return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) <= 0x7FF0000000000000u;
+}
+
+//! The survivors of a digest: a prefix of the total order (weight descending, id ascending), listed by ascending id.
+struct survivor_view {
+  std::span<const token_id> ids{};
+  std::span<const std::uint32_t> weights{};
+  std::uint64_t total_weight = 0;  // W, 0 when unknown
+  std::uint64_t promised = 0;      // every id of at least this weight is listed (0: no such promise)
+  std::uint32_t smallest = 0;      // smallest listed weight
+  std::uint32_t largest = 0;
+  std::uint32_t vocab_size = 0;
+  bool complete = false;
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
+
+  //! Is every id of weight >= `least` listed?
+  [[nodiscard]] bool has_all_from(std::uint64_t least) const noexcept {
+    return complete || (size() > 0 && smallest < least) || (promised > 0 && promised <= least);
+  }
+};
+
+[[nodiscard]] inline survivor_view survivors_of(const row_digest& digest, const workspace& space) noexcept {
+  survivor_view view;
+  view.ids = space.at<token_id>(digest.survivor_ids);
+  view.weights = space.at<std::uint32_t>(digest.survivor_weights);
+  view.vocab_size = digest.valid_size;
+  view.complete = digest.survivors_complete;
+  view.total_weight = digest.total_weight;
+  std::uint64_t listed = 0;
+  view.smallest = view.weights.empty() ? 0 : view.weights[0];
+  for (const std::uint32_t weight : view.weights) {
+    listed += weight;
+    view.smallest = weight < view.smallest ? weight : view.smallest;
+    view.largest = weight > view.largest ? weight : view.largest;
+  }
+  if (view.complete) view.total_weight = listed;
+  if (digest.minimum_probability > 0 && view.total_weight > 0) view.promised = share_of(digest.minimum_probability, view.total_weight);
+  return view;
+}
+
+//! How many survivors a request can leave in a digest, at most.
+[[nodiscard]] constexpr std::uint32_t survivor_bound(const digest_request& request, std::uint32_t vocab_size) noexcept {
+  const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
+  if (request.minimum_probability <= 0) return wanted;
+  const double above = 1.0 / request.minimum_probability + 2.0;
+  const std::uint32_t listed = above < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(above) : vocab_size;
+  return wanted > listed ? wanted : listed;
+}
+
+//! Scratch for a support of at most `size` entries chosen among as many survivors.
+[[nodiscard]] constexpr std::size_t support_bytes(std::uint32_t size) noexcept {
+  return slice_bytes<token_id>(size) + 2 * slice_bytes<std::uint32_t>(size) + workspace_alignment;
+}
+
+//! The first `count` survivors of the total order as a support in `scratch`.
+[[nodiscard]] inline status keep_largest(const survivor_view& from, std::uint32_t count, workspace& scratch, support& out) noexcept {
+  const std::size_t start = scratch.mark();
+  workspace_slice ids, weights, ordered;
+  if (!scratch.take<token_id>(count, ids) || !scratch.take<std::uint32_t>(count, weights)) {
+    scratch.rewind(start);
+    return {errc::workspace_too_small, part::sparsify, count};
+  }
+  kernel::order_cut cut;
+  if (count < from.size()) {
+    const std::size_t kept = scratch.mark();
+    if (!scratch.take<std::uint32_t>(from.size(), ordered)) {
+      scratch.rewind(start);
+      return {errc::workspace_too_small, part::sparsify, from.size()};
+    }
+    cut = kernel::find_cut(from.weights.data(), from.size(), count, scratch.at<std::uint32_t>(ordered).data());
+    scratch.rewind(kept);
+  }
+  (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(), scratch.at<std::uint32_t>(weights).data());
+  out = {scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
+  return {};
+}
+
+//! How many survivors weigh at least `least`.
+[[nodiscard]] inline std::uint32_t count_from(const survivor_view& from, std::uint64_t least) noexcept {
+  std::uint32_t count = 0;
+  for (const std::uint32_t weight : from.weights) count += weight >= least ? 1u : 0u;
+  return count;
+}
+
+//! The support of all tokens of weight >= `least`, of the largest one if there is none, of the `cap` largest if there are more (0: no cap).
+[[nodiscard]] inline status keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap, workspace& scratch, support& out) noexcept {
+  const std::uint32_t found = count_from(from, least);
+  const std::uint32_t count = found == 0 ? 1 : (cap > 0 && found > cap ? cap : found);
+  const bool enough = from.has_all_from(least) || (cap > 0 && found >= cap);
+  if (from.size() == 0 || !enough) return {errc::digest_insufficient, part::sparsify, from.size()};
+  return keep_largest(from, count, scratch, out);
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

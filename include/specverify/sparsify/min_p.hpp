@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keeps the tokens whose probability is at least a share of the largest one.
+//!
+//! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788); algorithms.md 3.2.
+//! Symbols:    m = ratio, X = { v : w_v >= m max w } on integer weights.
+//! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; class (a).
+//! Deviates:   the cap is ours.
+//! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp, examples/docs/min_p.cpp
+#ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP
+#define SPECVERIFY_SPARSIFY_MIN_P_HPP
+
+#include <specverify/sparsify/detail/survivors.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct min_p {
+  using state_type = no_state;
+  double ratio = 0.05;                 //!< m in [0, 1]
+  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+
+  [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
+
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    digest_request wanted;
+    if (max_support_size > 0 && max_support_size < vocab_size) {
+      wanted.survivors = max_support_size;
+    } else {
+      wanted.survivors = vocab_size;  // max q may be as small as 1 / V, so no probability bounds the support
+    }
+    return wanted;
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
+    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+  }
+
+  //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+    if (!detail::is_number(ratio) || ratio < 0 || ratio > 1) return {errc::invalid_argument, part::sparsify, 0};
+    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    if (from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
+    return detail::keep_from(from, detail::share_of(ratio, from.largest), max_support_size, scratch, out);
+  }
+};
+
+static_assert(sparsifier<min_p>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

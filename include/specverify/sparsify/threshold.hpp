@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keeps the tokens whose probability is at least beta.
+//!
+//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, C-SQS with a fixed threshold (eta = 0).
+//! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
+//! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of positive weight;
+//!             O(survivors); no allocation; class (a).
+//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours (support growth, algorithms.md 3.3).
+//! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
+#ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
+#define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
+
+#include <specverify/sparsify/detail/survivors.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct threshold {
+  using state_type = no_state;
+  double minimum_probability = 1e-3;   //!< beta, any number
+  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap
+
+  [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
+
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    digest_request wanted;
+    wanted.integer_total = true;
+    wanted.survivors = 1;
+    if (max_support_size > 0) {
+      wanted.survivors = max_support_size < vocab_size ? max_support_size : vocab_size;
+    } else if (minimum_probability <= 0) {
+      wanted.survivors = vocab_size;
+    } else {
+      wanted.minimum_probability = minimum_probability < 1 ? minimum_probability : 1;
+    }
+    return wanted;
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
+    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+  }
+
+  //! Errors: invalid_argument (beta is NaN), digest_insufficient (W or some tokens above beta were not gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+    if (!detail::is_number(minimum_probability)) return {errc::invalid_argument, part::sparsify, 0};
+    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    if (from.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
+    const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
+    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch, out);
+  }
+};
+
+static_assert(sparsifier<threshold>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keeps the K most probable tokens.
+//!
+//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, K-SQS.
+//! Symbols:    K = support_size, X = the support.
+//! Guarantees: exactly min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation; class (a).
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are never kept.
+//! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp
+#ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
+#define SPECVERIFY_SPARSIFY_TOP_K_HPP
+
+#include <specverify/sparsify/detail/survivors.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct top_k {
+  using state_type = no_state;
+  std::uint32_t support_size = 16;  //!< K >= 1
+  bool with_total_weight = false;   //!< asks the digest for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
+
+  [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
+
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    digest_request wanted;
+    wanted.survivors = support_size < vocab_size ? support_size : vocab_size;
+    wanted.integer_total = with_total_weight;
+    return wanted;
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
+    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+  }
+
+  //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too; its surplus needs scratch.
+  //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+    if (support_size == 0) return {errc::invalid_argument, part::sparsify, 0};
+    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    if ((from.size() < support_size && !from.complete) || from.size() == 0) return {errc::digest_insufficient, part::sparsify, support_size};
+    return detail::keep_largest(from, support_size < from.size() ? support_size : from.size(), scratch, out);
+  }
+};
+
+static_assert(sparsifier<top_k>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

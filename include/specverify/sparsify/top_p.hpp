@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keeps the most probable tokens until they hold the mass p: the smallest prefix of the order (weight descending, id ascending).
+//!
+//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, appendix A.1 (with p = 1 - alpha).
+//! Symbols:    p = mass, X = the prefix whose weight first reaches p W.
+//! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; class (a).
+//! Deviates:   p W is rounded once to double, as in row/digest.hpp; the cap is ours.
+//! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp, examples/docs/top_p.cpp
+#ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
+#define SPECVERIFY_SPARSIFY_TOP_P_HPP
+
+#include <specverify/sparsify/detail/survivors.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct top_p {
+  using state_type = no_state;
+  double mass = 0.95;                  //!< p in (0, 1]
+  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+
+  [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
+
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    digest_request wanted;
+    wanted.integer_total = true;
+    wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
+    return wanted;
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
+    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+  }
+
+  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less than p), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+    if (!detail::is_number(mass) || mass <= 0 || mass > 1) return {errc::invalid_argument, part::sparsify, 0};
+    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    if (from.total_weight == 0 || from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
+    const std::uint64_t shared = detail::share_of(mass, from.total_weight);
+    const std::uint64_t target = shared < from.total_weight ? shared : from.total_weight;
+    const std::size_t mark = scratch.mark();
+    workspace_slice slice;
+    if (!scratch.take<std::uint32_t>(from.size(), slice)) return {errc::workspace_too_small, part::sparsify, from.size()};
+    const std::span<std::uint32_t> ordered = scratch.at<std::uint32_t>(slice);
+    std::copy(from.weights.begin(), from.weights.end(), ordered.begin());
+    std::uint64_t held = 0;
+    const std::uint32_t count = prefix_size(ordered, target, held);
+    scratch.rewind(mark);
+    const bool capped = max_support_size > 0 && count >= max_support_size;
+    if (held < target && !from.complete && !(max_support_size > 0 && from.size() >= max_support_size)) {
+      return {errc::digest_insufficient, part::sparsify, from.size()};
+    }
+    return detail::keep_largest(from, capped ? max_support_size : count, scratch, out);
+  }
+
+ private:
+  //! How many of the largest weights reach the target (all, if none do), by a selection that halves: O(size). `held` = their sum.
+  [[nodiscard]] static std::uint32_t prefix_size(std::span<std::uint32_t> weights, std::uint64_t target, std::uint64_t& held) noexcept {
+    std::size_t first = 0, last = weights.size();  // the prefix ends in [first, last]; weights before `first` sum to `held` < target
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      std::nth_element(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(middle),
+                       weights.begin() + static_cast<std::ptrdiff_t>(last), [](std::uint32_t a, std::uint32_t b) { return a > b; });
+      std::uint64_t upper = 0;
+      for (std::size_t i = first; i < middle; ++i) upper += weights[i];
+      if (held + upper >= target) {
+        last = middle;
+      } else {
+        held += upper + weights[middle];
+        first = middle + 1;
+        if (held >= target) break;
+      }
+    }
+    return static_cast<std::uint32_t>(first);
+  }
+};
+
+static_assert(sparsifier<top_p>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

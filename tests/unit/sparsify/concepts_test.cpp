@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/sparsify/concepts.hpp>
+#include <specverify/sparsify/min_p.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+namespace {
+
+struct without_state {
+  specverify::status select(const specverify::row_digest&, specverify::support&) const noexcept { return {}; }
+};
+
+// A rule whose state learns, as an adaptive threshold does.
+struct learning {
+  struct state_type {
+    double level = 0.5;
+  };
+  state_type initial_state() const noexcept { return {}; }
+  specverify::digest_request request(const state_type& state, std::uint32_t) const noexcept {
+    specverify::digest_request wanted;
+    wanted.minimum_probability = state.level;
+    return wanted;
+  }
+  std::size_t workspace_size(const state_type&, std::uint32_t) const noexcept { return 0; }
+  specverify::status select(const specverify::row_digest&, const specverify::workspace&, specverify::workspace&, const state_type&,
+                            specverify::support&) const noexcept {
+    return {};
+  }
+  state_type advance(const state_type& state, const specverify::support& kept) const noexcept { return {state.level * retained_mass(kept)}; }
+};
+
+}  // namespace
+
+TEST_CASE("sparsifiers are values with a small state") {
+  static_assert(specverify::sparsifier<specverify::top_k>);
+  static_assert(specverify::sparsifier<specverify::threshold>);
+  static_assert(specverify::sparsifier<specverify::top_p>);
+  static_assert(specverify::sparsifier<specverify::min_p>);
+  static_assert(specverify::sparsifier<learning>);
+  static_assert(!specverify::sparsifier<without_state>);
+  static_assert(!specverify::sparsifier<int>);
+  static_assert(std::is_trivially_copyable_v<specverify::top_k> && std::is_empty_v<specverify::no_state>);
+  static_assert(specverify::no_state{} == specverify::no_state{});
+  CHECK(specverify::top_k{4}.advance({}, {}) == specverify::no_state{});
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/sparsify/threshold.hpp>
+
+#include <doctest/doctest.h>
+
+#include "hand_digest.hpp"
+
+#include <bit>
+
+using specverify::errc;
+using specverify::threshold;
+
+TEST_CASE("threshold keeps q >= beta") {
+  const hand::weights row{40, 10, 25, 5, 20};  // sum 100
+  CHECK(select(threshold{0.20}, hand::digest(row, 5)).kept == hand::ids{0, 2, 4});
+  CHECK(select(threshold{0.21}, hand::digest(row, 5)).kept == hand::ids{0, 2});
+  CHECK(select(threshold{0.05}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 3, 4});
+  CHECK(select(threshold{0.20}, hand::digest(row, 5)).kept_weights == hand::weights{40, 25, 20});
+}
+
+TEST_CASE("threshold: above the largest probability the largest token stays, at or below 0 all stay") {
+  const hand::weights row{40, 10, 40, 0, 10};
+  for (const double beta : {0.41, 1.0, 1.5, 2.0, 1e300}) CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0});
+  for (const double beta : {0.0, -1.0, -1e300, 1e-300}) CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
+}
+
+TEST_CASE("threshold: the cap keeps the largest") {
+  const hand::weights row{40, 10, 25, 5, 20};
+  CHECK(select(threshold{0.05, 2}, hand::digest(row, 2)).kept == hand::ids{0, 2});
+  CHECK(select(threshold{0.00, 3}, hand::digest(row, 3)).kept == hand::ids{0, 2, 4});
+  CHECK(select(threshold{0.30, 3}, hand::digest(row, 3)).kept == hand::ids{0});
+}
+
+TEST_CASE("threshold: dropped mass is one minus the retained mass") {
+  const hand::weights row{40, 10, 25, 5, 20};
+  const hand::digest digest(row, 5);
+  std::vector<std::byte> bytes(4096);
+  specverify::workspace scratch{std::span(bytes)};
+  specverify::support kept;
+  REQUIRE(threshold{0.2}.select(digest.value, digest.space, scratch, {}, kept).ok());
+  CHECK(retained_mass(kept) == doctest::Approx(0.85));
+}
+
+TEST_CASE("threshold agrees with the definition or says that the digest is too small") {
+  std::mt19937_64 random(32);
+  for (std::uint32_t trial = 0; trial < 3000; ++trial) {
+    const hand::weights row = hand::random_row(random, 1 + random() % 100, trial);
+    const std::uint64_t total = hand::total(row);
+    const double beta = static_cast<double>(random() % 1000 + 1) / (1000.0 * static_cast<double>(1 + random() % 50));
+    hand::ids expected;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (static_cast<double>(row[i]) >= beta * static_cast<double>(total)) expected.push_back(static_cast<specverify::token_id>(i));
+    }
+    const hand::ids above = expected;
+    if (expected.empty()) expected = hand::largest(row, 1);
+    const hand::outcome whole = select(threshold{beta}, hand::digest(row, row.size()));
+    REQUIRE(whole.why.ok());
+    REQUIRE(whole.kept == expected);
+    const hand::outcome part = select(threshold{beta}, hand::digest(row, 1 + random() % row.size()));
+    if (part.why.ok()) {
+      REQUIRE(part.kept == expected);
+    } else {
+      REQUIRE(part.why.code == errc::digest_insufficient);
+    }
+    // A digest that promises every id from beta on serves, even when all its survivors are above.
+    hand::digest promised(row, std::max<std::size_t>(1, above.size()));
+    promised.value.minimum_probability = beta;
+    REQUIRE(select(threshold{beta}, promised).kept == expected);
+  }
+}
+
+TEST_CASE("threshold: what it asks for and how it fails") {
+  CHECK(threshold{0.25}.request({}, 100).minimum_probability == 0.25);
+  CHECK(threshold{0.25}.request({}, 100).integer_total);
+  CHECK(threshold{0.25}.request({}, 100).survivors == 1);
+  CHECK(threshold{5.0}.request({}, 100).minimum_probability == 1);
+  CHECK(threshold{0.0}.request({}, 100).survivors == 100);
+  CHECK(threshold{-1.0}.request({}, 100).minimum_probability == 0);
+  CHECK(threshold{0.25, 7}.request({}, 100).survivors == 7);
+  CHECK(threshold{0.25, 700}.request({}, 100).survivors == 100);
+  CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest({1, 2}, 2)).why.code == errc::invalid_argument);
+  CHECK(select(threshold{0.25}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W
+  CHECK(select(threshold{0.25}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
+}

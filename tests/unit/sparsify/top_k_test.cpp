@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/sparsify/top_k.hpp>
+
+#include <doctest/doctest.h>
+
+#include "hand_digest.hpp"
+
+using specverify::errc;
+using specverify::top_k;
+
+TEST_CASE("top_k keeps the largest, by ascending id") {
+  const hand::weights row{4, 9, 1, 7, 2};
+  const hand::outcome out = select(top_k{3}, hand::digest(row, 5));
+  REQUIRE(out.why.ok());
+  CHECK(out.kept == hand::ids{0, 1, 3});
+  CHECK(out.kept_weights == hand::weights{4, 9, 7});
+  CHECK(out.total_weight == 23);
+}
+
+TEST_CASE("top_k: ties go to the smaller id") {
+  const hand::weights row{5, 8, 5, 5, 8};
+  CHECK(select(top_k{1}, hand::digest(row, 5)).kept == hand::ids{1});
+  CHECK(select(top_k{3}, hand::digest(row, 5)).kept == hand::ids{0, 1, 4});
+  CHECK(select(top_k{4}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
+}
+
+TEST_CASE("T30 top_k at K = 1, K = V and beyond; tokens without weight stay out") {
+  const hand::weights row{0, 3, 0, 9, 0};
+  CHECK(select(top_k{1}, hand::digest(row, 5)).kept == hand::ids{3});
+  CHECK(select(top_k{5}, hand::digest(row, 5)).kept == hand::ids{1, 3});
+  CHECK(select(top_k{0xFFFFFFFFu}, hand::digest(row, 5)).kept == hand::ids{1, 3});
+  CHECK(select(top_k{2}, hand::digest({7}, 1)).kept == hand::ids{0});
+}
+
+TEST_CASE("top_k agrees with a full sort, from any digest that gathered enough") {
+  std::mt19937_64 random(31);
+  for (std::uint32_t trial = 0; trial < 2000; ++trial) {
+    const hand::weights row = hand::random_row(random, 1 + random() % 200, trial);
+    const auto support_size = static_cast<std::uint32_t>(1 + random() % 64);
+    const std::size_t gathered = 1 + random() % 128;
+    const hand::digest digest(row, gathered);
+    const hand::outcome out = select(top_k{support_size}, digest);
+    if (gathered >= support_size || digest.value.survivors_complete) {
+      REQUIRE(out.why.ok());
+      REQUIRE(out.kept == hand::largest(row, support_size));
+    } else {
+      REQUIRE(out.why == specverify::status{errc::digest_insufficient, specverify::part::sparsify, support_size});
+      REQUIRE(out.kept.empty());
+    }
+  }
+}
+
+TEST_CASE("top_k: what it asks for and how it fails") {
+  CHECK(top_k{16}.request({}, 1000).survivors == 16);
+  CHECK(top_k{16}.request({}, 10).survivors == 10);
+  CHECK_FALSE(top_k{16}.request({}, 10).integer_total);
+  CHECK(top_k{16, true}.request({}, 10).integer_total);
+  CHECK(select(top_k{0}, hand::digest({1, 2}, 2)).why.code == errc::invalid_argument);
+  CHECK(select(top_k{1}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
+
+  // Without W the support does not know the row's weight, unless everything was gathered.
+  CHECK(select(top_k{1}, hand::digest({1, 2}, 1, false)).total_weight == 0);
+  CHECK(select(top_k{1}, hand::digest({1, 2}, 2, false)).total_weight == 3);
+
+  const hand::digest digest({5, 6, 7, 8}, 4);
+  std::vector<std::byte> bytes(top_k{2}.workspace_size({}, 4) + 64);
+  specverify::workspace enough{std::span(bytes)}, little{std::span(bytes).first(100)};
+  specverify::support out;
+  CHECK(top_k{2}.select(digest.value, digest.space, little, {}, out).code == errc::workspace_too_small);
+  CHECK(little.used() == 0);
+  CHECK(out.ids.empty());
+  CHECK(top_k{2}.select(digest.value, digest.space, enough, {}, out).ok());
+  CHECK(check(out).ok());
+}
