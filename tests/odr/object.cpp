@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One path through the library, compiled once for each instruction set under another name (OBJECT_NAME).
-#include <specverify/core/random.hpp>
-#include <specverify/core/status.hpp>
+//! One round of the library, from logits to a verdict, compiled once for each instruction set under another name (OBJECT_NAME).
+#include <specverify/quantize/lattice.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/token.hpp>
+
+#if __has_include(<specverify/codec/message.hpp>) && __has_include(<specverify/specverify.hpp>)
+#include <specverify/specverify.hpp>
+#endif
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 3000;
 
 #ifdef PLANTED
+}  // namespace
 // What the library never does: a function that all objects share, whatever they were compiled for.
 __attribute__((noinline)) inline float planted_sum(const float* values, int size) {
   float sum[8] = {};
@@ -12,12 +26,55 @@ __attribute__((noinline)) inline float planted_sum(const float* values, int size
   }
   return sum[0] + sum[7];
 }
+namespace {
 #endif
+
+struct rows_in_memory {
+  const float* values;
+  specverify::row_transform with{};
+  specverify::row_view<float> operator()(std::uint32_t) const noexcept { return {specverify::row_kind::logits, values, vocab_size}; }
+  const specverify::row_transform& transform(std::uint32_t) const noexcept { return with; }
+};
+
+template <class Policy, class Sparsifier, class Quantizer>
+unsigned long long one_round(Policy policy, Sparsifier sparsifier, Quantizer quantizer, std::uint32_t position) {
+  alignas(64) static std::byte bytes[1 << 18];
+  static float values[vocab_size];
+  const specverify::philox source{{{7, 9}}};
+  for (std::uint32_t v = 0; v < vocab_size; ++v) {
+    const specverify::random_block block = source({v, position, 0, specverify::purpose::channel, 0});
+    values[v] = static_cast<float>(static_cast<int>(block.word[0] % 4096)) / 256.0f - 8.0f;
+  }
+  specverify::workspace space{std::span<std::byte>(bytes)};
+  const rows_in_memory rows{values, {}};
+  specverify::row_digest summary;
+  specverify::support kept;
+  std::uint32_t counts[256];
+  if (!specverify::digest(policy, rows(0), rows.with, sparsifier.request(sparsifier.initial_state(), vocab_size), space, summary).ok()) return 1;
+  if (!sparsifier.select(summary, space, space, sparsifier.initial_state(), kept).ok() || kept.size() > 256) return 2;
+  if (!quantizer.quantize(kept, 100, counts, space).ok()) return 3;
+  const specverify::law drafted{kept.ids.data(), counts, kept.size(), 0, 100, vocab_size};
+  if (!specverify::check(drafted).ok()) return 4;
+  const specverify::draft token = specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});
+  const std::span<const specverify::draft> drafts(&token, 1);
+  specverify::verify_request request;
+  request.base_position = position;
+  const specverify::verdict sampled = specverify::token_rule{}.verify(policy, drafts, rows, source, request, space);
+  const specverify::verdict greedy = specverify::greedy_rule{}.verify(policy, drafts, rows, source, request, space);
+  if (!sampled.state.ok() || !greedy.state.ok()) return 5;
+  return static_cast<unsigned long long>(token.token()) * 31 + static_cast<unsigned long long>(sampled.next_token) * 37 + sampled.accepted * 41 +
+         greedy.accepted * 43;
+}
+
+}  // namespace
 
 unsigned long long OBJECT_NAME() {
   unsigned long long sum = 0;
-  const specverify::philox source{{{7, 9}}};
-  for (std::uint32_t position = 0; position < 100; ++position) sum += specverify::uniform_integer(source, {position, 0, 0, specverify::purpose::draft_draw, 0}, 1000);
+  for (std::uint32_t position = 0; position < 20; ++position) {
+    sum = sum * 3 + one_round(specverify::exec::seq, specverify::top_k{16}, specverify::sparse_lattice{}, position);
+    sum = sum * 3 + one_round(specverify::exec::simd, specverify::top_k{16, true}, specverify::lattice{}, position);
+    sum = sum * 3 + one_round(specverify::exec::simd, specverify::threshold{0.002}, specverify::sparse_lattice{}, position);
+  }
 #ifdef PLANTED
   const float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
   sum += static_cast<unsigned long long>(planted_sum(values, 16));
