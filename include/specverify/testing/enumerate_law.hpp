@@ -7,9 +7,10 @@
 //! when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
 //! Paper:      none; the method of architecture.md section 6 (law tests measure the shipped entry point).
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
-//! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to what it was
-//!             can be missed; each interval gets one more probe off the grid, and a hit there sets `grid_may_be_too_coarse`.
-//!             O(leaves * grid * settings) calls. Allocates (test kit); one thread.
+//! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to what it was, or that
+//!             no setting shows, can be missed. Therefore the result predicts the outcome at `checks` random points; a wrong
+//!             prediction makes its point a further probe and setting of a new search, and one that is left after `refinements`
+//!             searches sets `grid_may_be_too_coarse`. O(leaves * grid * settings) calls. Allocates (test kit); one thread.
 //! Deviates:   the low 11 of 64 bits stand still, so integer draws over bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp, examples/docs/enumerate_law.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
@@ -30,7 +31,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
-  std::uint32_t grid = 6;                                   //!< probes inside [0, 1) per dimension, besides both ends
+  std::uint32_t grid = 4;                                   //!< probes inside [0, 1) per dimension, besides both ends
+  std::uint32_t checks = 2000;                              //!< random points at which the result is tested
+  std::uint32_t refinements = 4;                            //!< searches after a failed check, before giving up
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;   //!< calls of the entry point; past it the law is not `complete`
   std::uint32_t max_depth = 256;                            //!< dimensions read on one path; past it the law is not `complete`
   std::span<const double> hints{};                          //!< further probes in [0, 1), for every dimension
@@ -48,7 +51,8 @@ struct enumerated_law {
   std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
   exact_mass total{};                                   //!< exactly 1 when complete
   bool complete = false;
-  bool grid_may_be_too_coarse = false;  //!< a probe off the grid found what the grid had missed
+  bool grid_may_be_too_coarse = false;  //!< the last search still predicted a random point wrongly
+  std::uint32_t searches = 0;           //!< 1, and one more for each refinement
   std::uint64_t leaves = 0;             //!< combinations of intervals
   std::uint64_t evaluations = 0;        //!< calls of the entry point
   std::uint32_t depth = 0;              //!< most dimensions on one path

@@ -106,24 +106,45 @@ TEST_CASE("enumerate_law: a planted rare branch at an end of the range, and betw
   CHECK(law.narrowest == 8);
 }
 
-TEST_CASE("enumerate_law: an island between two probes is reported as a grid that may be too coarse") {
+TEST_CASE("enumerate_law: an island between two probes is found by the check and searched again, or reported") {
   const auto island = [](const sv::scripted_source& source) {
     const double u = first(source, at(0, sv::purpose::bonus_draw));
-    return u >= 0.60 && u < 0.64 ? 1 : 0;
+    return u >= 0.62 && u < 0.64 ? 1 : 0;
   };
-  const auto coarse = sv::enumerate_law(island);  // probes at j / 7; the one off the grid stands at 0.618
+  const auto found = sv::enumerate_law(island);  // probes at j / 5
+  CHECK(found.complete);
+  CHECK(found.searches == 2);
+  CHECK_FALSE(found.grid_may_be_too_coarse);
+  CHECK(std::fabs(found.probability(1) - 0.02) < 1e-15);
+  const auto coarse = sv::enumerate_law(island, {.refinements = 0});
   CHECK(coarse.complete);
   CHECK(coarse.grid_may_be_too_coarse);
-  CHECK(std::fabs(coarse.probability(1) - 0.04) < 1e-15);
-  const auto fine = sv::enumerate_law(island, {.grid = 63});
+  const auto fine = sv::enumerate_law(island, {.grid = 99, .refinements = 0});
   CHECK_FALSE(fine.grid_may_be_too_coarse);
-  CHECK(std::fabs(fine.probability(1) - 0.04) < 1e-15);
+  CHECK(fine.searches == 1);
+  CHECK(std::fabs(fine.probability(1) - 0.02) < 1e-15);
   const std::array<double, 1> hints{0.2500001};
-  const auto hinted = sv::enumerate_law([](const sv::scripted_source& source) {
-    const double u = first(source, at(0, sv::purpose::bonus_draw));
-    return u >= 0.25 && u < 0.25 + 0x1.0p-20 ? 1 : 0;
-  }, {.hints = hints});
+  const auto hinted = sv::enumerate_law(
+      [](const sv::scripted_source& source) {
+        const double u = first(source, at(0, sv::purpose::bonus_draw));
+        return u >= 0.25 && u < 0.25 + 0x1.0p-20 ? 1 : 0;
+      },
+      {.hints = hints});
   CHECK(hinted.probability(1) == 0x1.0p-20);
+}
+
+TEST_CASE("enumerate_law: thresholds that differ only under numbers read later are told apart") {
+  // The first number picks a coin, the second tosses it; only the toss is seen.
+  const std::array<double, 3> coins{0.52, 0.55, 0.58};
+  const auto run = [&](const sv::scripted_source& source) {
+    const auto coin = static_cast<std::size_t>(sv::uniform_integer(source, at(0, sv::purpose::draft_draw), 3));
+    return first(source, at(0, sv::purpose::acceptance)) < coins[coin] ? 1 : 0;
+  };
+  const auto law = sv::enumerate_law(run);
+  CHECK(law.complete);
+  CHECK(law.searches > 1);
+  CHECK_FALSE(law.grid_may_be_too_coarse);
+  CHECK(std::fabs(law.probability(1) - 0.55) < 1e-15);
 }
 
 TEST_CASE("enumerate_law: dependent numbers, marginals and expectations") {

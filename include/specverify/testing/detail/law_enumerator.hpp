@@ -35,8 +35,14 @@ class law_enumerator {
   }
 
   [[nodiscard]] enumerated_law<Outcome> run() {
-    law_.complete = true;
-    expand(exact_mass::one(), 0);
+    for (;;) {
+      search();
+      const std::uint32_t wrong = first_wrong_prediction();
+      if (wrong == 0 || !law_.complete) break;
+      law_.grid_may_be_too_coarse = law_.searches > options_.refinements;
+      if (law_.grid_may_be_too_coarse) break;
+      seeds_.push_back(wrong);
+    }
     for (auto& [outcome, index] : index_of_) {
       if (masses_[index] == exact_mass{}) continue;
       law_.outcomes.push_back({outcome, masses_[index], masses_[index].value()});
@@ -52,7 +58,7 @@ class law_enumerator {
     std::uint64_t trace = 0;
     friend bool operator==(const signature& a, const signature& b) { return a.outcome == b.outcome && a.trace == b.trace; }
   };
-  using signatures = std::array<signature, script_fill_count>;
+  using signatures = std::vector<signature>;
   struct point {
     std::uint64_t at;
     signatures seen;
@@ -63,9 +69,26 @@ class law_enumerator {
     return {{c.position, c.round, c.lane, static_cast<std::uint32_t>(c.use), c.branch}, half};
   }
 
-  [[nodiscard]] signature evaluate(script_fill fill) {
+  // A node of the search: the dimension that it splits with the children's breakpoints, or a leaf.
+  struct tree_node {
+    random_counter counter{};
+    int half = -1;
+    std::vector<std::uint64_t> breakpoints{};
+    std::vector<std::size_t> children{};
+    signature leaf{};
+  };
+
+  static constexpr std::array<script_fill, 5> plain_settings{script_fill::zero, script_fill::near_one, script_fill::middle, script_fill::scattered,
+                                                             script_fill::scattered_first};
+  [[nodiscard]] std::size_t setting_count() const { return plain_settings.size() + seeds_.size(); }
+
+  [[nodiscard]] signature evaluate(std::size_t setting) {
+    if (setting < plain_settings.size()) return evaluate(plain_settings[setting], 0);
+    return evaluate(script_fill::scattered, seeds_[setting - plain_settings.size()]);
+  }
+  [[nodiscard]] signature evaluate(script_fill fill, std::uint32_t seed) {
     ++law_.evaluations;
-    script_.set_fill(fill);
+    script_.set_fill(fill, seed);
     script_.forget();
     const Outcome outcome = function_(scripted_source(script_));
     const auto known = index_of_.try_emplace(outcome, static_cast<std::uint32_t>(index_of_.size()));
@@ -81,17 +104,16 @@ class law_enumerator {
   }
   [[nodiscard]] signatures evaluate_all(std::uint64_t at) {
     script_.set_last(at);
-    signatures all;
-    for (int i = 0; i < script_fill_count; ++i) all[static_cast<std::size_t>(i)] = evaluate(static_cast<script_fill>(i));
+    signatures all(setting_count());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = evaluate(i);
     return all;
   }
 
   // The first value in (low, high] whose behaviour under one setting differs from that at low. Breakpoints seen elsewhere are tried first.
   [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting, const signature& at_low, std::vector<std::uint64_t>& known) {
-    const auto fill = static_cast<script_fill>(setting);
     const auto same = [&](std::uint64_t at) {
       script_.set_last(at);
-      return evaluate(fill) == at_low;
+      return evaluate(setting) == at_low;
     };
     for (;;) {
       const auto first = std::upper_bound(known.begin(), known.end(), low);
@@ -130,68 +152,91 @@ class law_enumerator {
     return true;
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> find_breakpoints(std::vector<std::uint64_t>& known) {
+  [[nodiscard]] std::vector<std::uint64_t> find_breakpoints(random_counter counter, int half, std::vector<std::uint64_t>& known) {
+    std::vector<std::uint64_t> probes = probes_;
+    for (const std::uint32_t seed : seeds_) probes.push_back(uniform_script::scatter(counter, half, seed));
+    std::sort(probes.begin(), probes.end());
+    probes.erase(std::unique(probes.begin(), probes.end()), probes.end());
     std::vector<std::uint64_t> breakpoints;
-    point previous{probes_.front(), evaluate_all(probes_.front())};
-    for (std::size_t i = 1; i < probes_.size(); ++i) {
-      point next{probes_[i], evaluate_all(probes_[i])};
+    point previous{probes.front(), evaluate_all(probes.front())};
+    for (std::size_t i = 1; i < probes.size(); ++i) {
+      point next{probes[i], evaluate_all(probes[i])};
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // One probe off the grid for every interval; what it finds, the grid had missed.
-    std::vector<std::uint64_t> all;
-    std::uint64_t begin = 0;
-    for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
-      const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
-      if (end - begin > 2) {
-        const auto inside = begin + 1 + static_cast<std::uint64_t>(static_cast<double>(end - begin - 2) * 0.6180339887498949);
-        const point left{begin, evaluate_all(begin)}, middle{inside, evaluate_all(inside)};
-        if (!(left.seen == middle.seen)) {
-          law_.grid_may_be_too_coarse = true;
-          const point right{end - 1, evaluate_all(end - 1)};
-          split(left, middle, known, all);
-          split(middle, right, known, all);
-        }
-      }
-      if (i < breakpoints.size()) all.push_back(end);
-      begin = end;
-    }
-    return all;
+    return breakpoints;
   }
 
-  void expand(const exact_mass& mass, std::uint32_t depth) {
+  void search() {
+    ++law_.searches;
+    law_.complete = true;
+    law_.leaves = 0;
+    law_.narrowest = uniform_steps;
+    tree_.clear();
+    masses_.assign(masses_.size(), exact_mass{});
+    (void)expand(exact_mass::one(), 0);
+  }
+
+  std::size_t expand(const exact_mass& mass, std::uint32_t depth) {
     law_.depth = std::max(law_.depth, depth);
-    const signature seen = evaluate(script_fill::zero);
-    random_counter counter;
-    int half = -1;
+    const signature seen = evaluate(script_fill::zero, 0);
+    const std::size_t index = tree_.size();
+    tree_.emplace_back();
     for (const random_counter& read : script_.reads()) {
-      if (!script_.lists(read, 0)) half = 0;
-      else if (!script_.lists(read, 1)) half = 1;
-      counter = read;
-      if (half >= 0) break;
+      if (!script_.lists(read, 0)) tree_[index].half = 0;
+      else if (!script_.lists(read, 1)) tree_[index].half = 1;
+      tree_[index].counter = read;
+      if (tree_[index].half >= 0) break;
     }
-    if (half < 0 || depth >= options_.max_depth || over_budget()) {
-      if (half >= 0) law_.complete = false;
+    const bool cut = tree_[index].half >= 0 && (depth >= options_.max_depth || over_budget());
+    if (tree_[index].half < 0 || cut) {
+      if (cut) law_.complete = false;
+      tree_[index].half = -1;
+      tree_[index].leaf = seen;
       ++law_.leaves;
       masses_[seen.outcome] += mass;
-      return;
+      return index;
     }
+    const random_counter counter = tree_[index].counter;
+    const int half = tree_[index].half;
     script_.push(counter, half, 0);
-    const std::vector<std::uint64_t> breakpoints = find_breakpoints(known_[key_of(counter, half)]);
+    const std::vector<std::uint64_t> breakpoints = find_breakpoints(counter, half, known_[key_of(counter, half)]);
+    tree_[index].breakpoints = breakpoints;
     std::uint64_t begin = 0;
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
       law_.narrowest = std::min(law_.narrowest, end - begin);
       script_.set_last(begin + (end - begin) / 2);
-      expand(mass.scaled(end - begin), depth + 1);
+      const std::size_t child = expand(mass.scaled(end - begin), depth + 1);
+      tree_[index].children.push_back(child);
       begin = end;
     }
     script_.pop();
+    return index;
+  }
+
+  // The seed of the first random point at which the tree says something else than the function does; 0 when all agree.
+  [[nodiscard]] std::uint32_t first_wrong_prediction() {
+    for (std::uint32_t i = 0; i < options_.checks && law_.complete; ++i) {
+      const std::uint32_t seed = next_seed_++;
+      const signature seen = evaluate(script_fill::scattered, seed);
+      std::size_t at = 0;
+      while (tree_[at].half >= 0) {
+        const tree_node& node = tree_[at];
+        const std::uint64_t value = uniform_script::scatter(node.counter, node.half, seed);
+        at = node.children[static_cast<std::size_t>(std::upper_bound(node.breakpoints.begin(), node.breakpoints.end(), value) - node.breakpoints.begin())];
+      }
+      if (!(tree_[at].leaf == seen)) return seed;
+    }
+    return 0;
   }
 
   Function& function_;
   Options options_;
   std::vector<std::uint64_t> probes_{};
+  std::vector<std::uint32_t> seeds_{};
+  std::uint32_t next_seed_ = 1;
+  std::vector<tree_node> tree_{};
   uniform_script script_{};
   std::map<Outcome, std::uint32_t> index_of_{};
   std::vector<exact_mass> masses_{};

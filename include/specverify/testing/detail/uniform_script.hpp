@@ -18,10 +18,8 @@ enum class script_fill : std::uint8_t {
   near_one,         //!< the largest one, 1 - 2^-53
   middle,           //!< 1/2
   scattered,        //!< a hash of counter and half
-  scattered_first,  //!< half 0 a hash, half 1 zero
-  middle_then_one   //!< half 0 is 1/2, half 1 the largest uniform
+  scattered_first   //!< half 0 a hash, half 1 zero
 };
-inline constexpr int script_fill_count = 6;
 
 //! Numbers for counters. A half holds k in [0, 2^53): its decision uniform is k 2^-53, its 64 bits are k 2^11 + 2^10
 //! (the low bits stand in the middle, so an integer draw over a bound below 2^10 never retries).
@@ -43,7 +41,16 @@ class uniform_script {
   void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
   void pop() { entries_.pop_back(); }
   void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
-  void set_fill(script_fill fill) { fill_ = fill; }
+  //! Hashes depend on the seed: one seed is one point of the cube of all uniforms.
+  void set_fill(script_fill fill, std::uint32_t seed = 0) {
+    fill_ = fill;
+    seed_ = seed;
+  }
+  [[nodiscard]] static std::uint64_t scatter(random_counter counter, int half, std::uint32_t seed) {
+    const random_block block = philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8),
+                                          {{0x5EED0001u + seed, static_cast<std::uint32_t>(half)}});
+    return ((std::uint64_t{block.word[0]} << 32) | block.word[1]) >> 11;
+  }
   [[nodiscard]] bool lists(random_counter counter, int half) const {
     for (const entry& known : entries_) {
       if (known.half == half && known.counter == counter) return true;
@@ -93,17 +100,15 @@ class uniform_script {
       case script_fill::scattered_first:
         if (half == 1) return 0;
         break;
-      case script_fill::middle_then_one: return half == 0 ? uniform_steps / 2 : uniform_steps - 1;
       case script_fill::scattered: break;
     }
-    const random_block block = philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8),
-                                          {{0x5EED0001u + static_cast<std::uint32_t>(fill_), static_cast<std::uint32_t>(half)}});
-    return ((std::uint64_t{block.word[0]} << 32) | block.word[1]) >> 11;
+    return scatter(counter, half, seed_);
   }
 
   std::vector<entry> entries_{};
   std::vector<random_counter> reads_{};
   script_fill fill_;
+  std::uint32_t seed_ = 0;
 };
 
 //! The handle that code under test calls; models `uniform_source`. The script outlives it.

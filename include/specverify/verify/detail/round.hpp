@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the rules share: checks of a request, the length of a round, the end of a round.
+#ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
+#define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
+
+#include <specverify/verify/concepts.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const draft& drafted) noexcept { return drafted.token(); }
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const received_draft& drafted) noexcept { return drafted.token(); }
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
+
+//! One verdict in the making.
+class round {
+ public:
+  template <class Draft, class Rows>
+  round(std::span<const Draft> drafts, const Rows& rows, const verify_request& request) noexcept : request_(request) {
+    std::uint32_t length = 0;
+    while (length < drafts.size() && token_of(drafts[length]) != no_token) ++length;
+    length_ = length < request.remaining_budget ? length : request.remaining_budget;
+    // With every draft of the round accepted, one more row gives the bonus token, if the budget has room for it.
+    rows_ = length_ < request.remaining_budget ? length_ + 1 : length_;
+    result_.counters.drafted = length;
+    if (!request.row_states.empty() && request.row_states.size() <= length) {
+      fail(errc::output_too_small, length);
+    } else if (!request.log_probabilities.empty() && request.log_probabilities.size() < rows_) {
+      fail(errc::output_too_small, rows_);
+    } else if (!request.forced_rejects.empty() && request.forced_rejects.size() < length) {
+      fail(errc::size_mismatch, length);
+    } else if (available_rows(rows) < rows_) {
+      fail(errc::too_few_rows, available_rows(rows));
+    } else {
+      std::uint32_t index = 0;
+      for (status& state : request.row_states) state = {errc::not_read, part::verify, index++};
+      if (rows_ == 0) result_.stop = stop_reason::budget;
+    }
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return result_.state.ok(); }
+  [[nodiscard]] bool failed() const noexcept { return !result_.state.ok(); }
+  [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
+  [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
+  [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
+  [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
+  [[nodiscard]] bool forced(std::uint32_t index) const noexcept { return !request_.forced_rejects.empty() && request_.forced_rejects[index] != 0; }
+  [[nodiscard]] random_counter counter(std::uint32_t index, purpose use) const noexcept { return {request_.base_position + index, request_.round, 0, use, 0}; }
+
+  void row_read(std::uint32_t index, errc code = errc::ok) const noexcept {
+    if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
+  }
+
+  //! An error: the verdict says which row, and nothing else.
+  void fail(errc code, std::uint32_t row) noexcept {
+    result_ = verdict{};
+    result_.state = {code, part::verify, row};
+  }
+  void fail_row(status why, std::uint32_t row) noexcept {
+    row_read(row, why.code);
+    fail(why.code, row);
+  }
+
+  //! Draft `index` stands. True when the round ends with it.
+  [[nodiscard]] bool accept(token_id token) noexcept {
+    ++result_.accepted;
+    ++result_.counters.accepted;
+    result_.commit_length = result_.accepted;
+    if (is_stop(request_.stop_tokens, token)) {
+      result_.stop = stop_reason::stop_token;
+      return true;
+    }
+    if (result_.commit_length >= request_.remaining_budget) {
+      result_.stop = stop_reason::budget;
+      return true;
+    }
+    return false;
+  }
+
+  void finish(token_id token, token_source source) noexcept {
+    result_.next_token = token;
+    result_.source = source;
+    result_.commit_length = result_.accepted + 1;
+    if (is_stop(request_.stop_tokens, token)) {
+      result_.stop = stop_reason::stop_token;
+    } else if (result_.commit_length >= request_.remaining_budget) {
+      result_.stop = stop_reason::budget;
+    }
+  }
+  void defer() noexcept { result_.outcome = verdict_outcome::deferred; }
+
+  [[nodiscard]] verdict done(std::span<const double> log_probabilities) const noexcept {
+    if (result_.state.ok() && wants_log_probabilities()) {
+      for (std::uint32_t i = 0; i < result_.commit_length; ++i) request_.log_probabilities[i] = log_probabilities[i];
+    }
+    return result_;
+  }
+
+ private:
+  template <class Rows>
+  [[nodiscard]] std::uint32_t available_rows(const Rows& rows) const noexcept {
+    if constexpr (sized_row_provider<Rows>) {
+      return rows.size();
+    } else {
+      return rows_;
+    }
+  }
+
+  const verify_request& request_;
+  verdict result_{};
+  std::uint32_t length_ = 0;
+  std::uint32_t rows_ = 0;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Greedy verification: drafts stand while they are the target's argmax; the text is the target's own greedy text.
+//!
+//! Paper:      arXiv 2604.17701 (baseline SD-greedy); algorithms.md 1.3.
+//! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax p_{T+1}.
+//! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and no softmax (PRF-5);
+//!             rows after the first mismatch are not asked for; no uniforms are read; no allocation. Class (a); ties go to the smaller id,
+//!             rows whose two largest logits stand within the margin of a near tie are counted.
+//! Deviates:   temperature and truncation of the transform do not matter here, bias and mask do.
+//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp, benchmarks/bench_greedy.cpp
+#ifndef SPECVERIFY_VERIFY_GREEDY_HPP
+#define SPECVERIFY_VERIFY_GREEDY_HPP
+
+#include <specverify/row/argmax.hpp>
+#include <specverify/row/digest.hpp>
+#include <specverify/row/log_probability.hpp>
+#include <specverify/verify/concepts.hpp>
+#include <specverify/verify/detail/round.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct greedy_rule {
+  static constexpr guarantee strength = guarantee::unconditional;
+
+  //! As `token_rule::verify`; forced rejects take the argmax, log-probabilities are those under the row's transform (and cost one digest a
+  //! row, for which the workspace must have room; without them no scratch is used).
+  //! Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small, size_mismatch, workspace_too_small.
+  template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
+  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&, const verify_request& request,
+                               workspace& scratch) const noexcept {
+    detail::round round(drafts, rows, request);
+    if (round.failed()) return round.done({});
+    const std::size_t mark = scratch.mark();
+    std::span<double> log_probabilities;
+    workspace_slice kept;
+    if (round.wants_log_probabilities()) {
+      if (!scratch.take<double>(round.rows(), kept)) {
+        round.fail(errc::workspace_too_small, 0);
+        return round.done({});
+      }
+      log_probabilities = scratch.at<double>(kept);
+    }
+    for (std::uint32_t index = 0; index < round.rows(); ++index) {
+      const auto row = rows(index);
+      const row_transform& transform = rows.transform(index);
+      argmax_result best;
+      const status why = argmax(policy, row, transform, best);
+      if (!why.ok()) {
+        round.fail_row(why, index);
+        break;
+      }
+      round.row_read(index);
+      if (best.near_tie) ++round.counters().near_ties;
+      if (!record(policy, row, transform, best.token, index, round, log_probabilities, scratch)) break;
+      if (index == round.length()) {
+        round.finish(best.token, token_source::bonus);
+        break;
+      }
+      if (round.forced(index)) {
+        ++round.counters().forced_rejects;
+        round.finish(best.token, token_source::forced);
+        break;
+      }
+      const token_id token = detail::token_of(drafts[index]);
+      ++round.counters().evaluated;
+      if (token < 0 || static_cast<std::uint32_t>(token) >= row.valid_size()) ++round.counters().invalid_tokens;
+      if (token != best.token) {
+        round.finish(best.token, token_source::residual);
+        break;
+      }
+      if (round.accept(token)) break;
+    }
+    const verdict result = round.done(log_probabilities);
+    scratch.rewind(mark);
+    return result;
+  }
+
+ private:
+  template <class Policy, class Scalar>
+  [[nodiscard]] static bool record(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token, std::uint32_t index,
+                                   detail::round& round, std::span<double> log_probabilities, workspace& scratch) noexcept {
+    if (!round.wants_log_probabilities()) return true;
+    const std::size_t mark = scratch.mark();
+    row_digest summary;
+    digest_request wanted;
+    wanted.exact_normaliser = true;
+    status why = digest(policy, row, transform, wanted, scratch, summary);
+    if (why.ok()) why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);
+    if (!why.ok()) round.fail_row(why, index);
+    ++round.counters().exact_normalisers;
+    scratch.rewind(mark);
+    return why.ok();
+  }
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a rule says about the drafts of one round: how many stand, which token follows, what to commit, what it cost.
+//!
+//! One call of a rule returns the whole verdict and there is no other way to commit: the committed tokens are the first `accepted`
+//! drafts and then `next_token` when there is one, `commit_length` together.
+//! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
+//! Symbols:    T = accepted, y = next_token, L = number of drafts, n = base_position.
+//! Guarantees: trivially copyable; written, never accumulated. Requirements COR-7, COR-13, PKG-11.
+//! Deviates:   a stop token or the budget ends a round before y is drawn; then there is no next token.
+//! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp, examples/docs/verdict.cpp
+#ifndef SPECVERIFY_VERIFY_VERDICT_HPP
+#define SPECVERIFY_VERIFY_VERDICT_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <limits>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class verdict_outcome : std::uint8_t {
+  decided,  //!< the tokens to commit are known
+  needs,    //!< a rule with a second upload asks for more before it decides
+  deferred  //!< a draft without its law was rejected at index `accepted`: whoever knows the law draws the residual
+};
+
+//! Where `next_token` comes from.
+enum class token_source : std::uint8_t {
+  none,               //!< there is no next token (stop token, budget, deferred, error)
+  residual,           //!< the residual law after a rejection; the argmax under the greedy rule
+  bonus,              //!< the target's law after the last accepted draft
+  residual_fallback,  //!< the residual had no mass that doubles can hold: drawn from the target's law
+  forced              //!< the target's law at a position whose draft the caller had rejected by force
+};
+
+//! Why the text may not go on after this round.
+enum class stop_reason : std::uint8_t { none, stop_token, budget };
+
+//! Costs and curiosities of one verdict.
+struct verdict_counters {
+  std::uint32_t drafted = 0;             //!< drafts given, up to the first id -1
+  std::uint32_t evaluated = 0;           //!< drafts tested against the target (at most one of them fails)
+  std::uint32_t accepted = 0;            //!< drafts accepted
+  std::uint32_t near_ties = 0;           //!< decisions inside the margin 2^-20, which another backend may take differently
+  std::uint32_t residual_fallbacks = 0;  //!< residuals without usable mass
+  std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
+  std::uint32_t exact_normalisers = 0;   //!< rows whose exact normaliser was computed
+  std::uint32_t forced_rejects = 0;      //!< rejections by force
+  std::uint32_t invalid_tokens = 0;      //!< drafted ids that the target does not have (rejected, never used as an index)
+};
+
+struct verdict {
+  status state{};  //!< not ok: nothing was decided, `where` names the row, and every other field has its default
+  verdict_outcome outcome = verdict_outcome::decided;
+  token_source source = token_source::none;
+  stop_reason stop = stop_reason::none;
+  std::uint32_t accepted = 0;       //!< T: how many drafts to commit
+  token_id next_token = no_token;   //!< y, or -1
+  std::uint32_t commit_length = 0;  //!< T, plus 1 when there is a next token
+  verdict_counters counters{};
+};
+
+//! What the caller says about a round. All spans may be empty.
+struct verify_request {
+  std::uint32_t base_position = 0;  //!< n: absolute position of the first draft; enters the counters of the uniforms
+  std::uint32_t round = 0;          //!< enters the counters too: positions drafted again get new numbers
+  std::span<const token_id> stop_tokens{};
+  std::uint32_t remaining_budget = std::numeric_limits<std::uint32_t>::max();  //!< tokens that may still be committed
+  std::span<const std::uint8_t> forced_rejects{};  //!< one per draft, not zero: reject it and draw from the target (q counts as empty)
+  std::span<double> log_probabilities{};           //!< out, L + 1 or more: ln p of every committed token under its final law
+  std::span<status> row_states{};                  //!< out, L + 1 or more: per row ok, its error, or not_read after the stop
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Whether a token ends the text. O(stop_tokens).
+[[nodiscard]] constexpr bool is_stop(std::span<const token_id> stop_tokens, token_id token) noexcept {
+  for (const token_id stop : stop_tokens) {
+    if (stop == token) return true;
+  }
+  return false;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
