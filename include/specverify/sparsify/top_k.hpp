@@ -31,7 +31,7 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too; its surplus needs scratch.
+  //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too.
   //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
     if (support_size == 0) return {errc::invalid_argument, part::sparsify, 0};

@@ -38,40 +38,25 @@ struct top_p {
     if (from.total_weight == 0 || from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t shared = detail::share_of(mass, from.total_weight);
     const std::uint64_t target = shared < from.total_weight ? shared : from.total_weight;
-    const std::size_t mark = scratch.mark();
-    workspace_slice slice;
-    if (!scratch.take<std::uint32_t>(from.size(), slice)) return {errc::workspace_too_small, part::sparsify, from.size()};
-    const std::span<std::uint32_t> ordered = scratch.at<std::uint32_t>(slice);
-    std::copy(from.weights.begin(), from.weights.end(), ordered.begin());
-    std::uint64_t held = 0;
-    const std::uint32_t count = prefix_size(ordered, target, held);
-    scratch.rewind(mark);
-    const bool capped = max_support_size > 0 && count >= max_support_size;
-    if (held < target && !from.complete && !(max_support_size > 0 && from.size() >= max_support_size)) {
+    if (listed_weight(from) < target && !(max_support_size > 0 && from.size() >= max_support_size)) {
       return {errc::digest_insufficient, part::sparsify, from.size()};
     }
-    return detail::keep_largest(from, capped ? max_support_size : count, scratch, out);
+    const kernel::order_cut cut = kernel::radix_cut(from.weights.data(), from.size(), target, true);
+    std::uint32_t count = 0, tied = 0;
+    for (const std::uint32_t weight : from.weights) {
+      count += weight > cut.weight ? 1u : 0u;
+      tied += weight == cut.weight ? 1u : 0u;
+    }
+    count += cut.ties < tied ? cut.ties : tied;
+    if (max_support_size > 0 && count > max_support_size) count = max_support_size;
+    return detail::keep_largest(from, count, scratch, out);
   }
 
  private:
-  //! How many of the largest weights reach the target (all, if none do), by a selection that halves: O(size). `held` = their sum.
-  [[nodiscard]] static std::uint32_t prefix_size(std::span<std::uint32_t> weights, std::uint64_t target, std::uint64_t& held) noexcept {
-    std::size_t first = 0, last = weights.size();  // the prefix ends in [first, last]; weights before `first` sum to `held` < target
-    while (first < last) {
-      const std::size_t middle = first + (last - first) / 2;
-      std::nth_element(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(middle),
-                       weights.begin() + static_cast<std::ptrdiff_t>(last), [](std::uint32_t a, std::uint32_t b) { return a > b; });
-      std::uint64_t upper = 0;
-      for (std::size_t i = first; i < middle; ++i) upper += weights[i];
-      if (held + upper >= target) {
-        last = middle;
-      } else {
-        held += upper + weights[middle];
-        first = middle + 1;
-        if (held >= target) break;
-      }
-    }
-    return static_cast<std::uint32_t>(first);
+  [[nodiscard]] static std::uint64_t listed_weight(const detail::survivor_view& from) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t weight : from.weights) sum += weight;
+    return sum;
   }
 };
 

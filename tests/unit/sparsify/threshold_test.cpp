@@ -82,3 +82,31 @@ TEST_CASE("threshold: what it asks for and how it fails") {
   CHECK(select(threshold{0.25}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W
   CHECK(select(threshold{0.25}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
 }
+
+TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, specverify::exec::seq_policy, specverify::exec::simd_policy) {
+  std::mt19937_64 random(36);
+  const std::uint32_t vocab_size = 3000;
+  std::vector<double> law(vocab_size);
+  double sum = 0;
+  for (double& mass : law) sum += mass = 1.0 / static_cast<double>(1 + random() % 5000);
+  for (double& mass : law) mass /= sum;
+  for (const double beta : {1e-4, 1e-3, 0.01, 0.5, 1.0}) {
+    const threshold rule{beta};
+    const auto wanted = rule.request({}, vocab_size);
+    std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)), more(rule.workspace_size({}, vocab_size));
+    specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
+    specverify::row_digest digested;
+    specverify::support kept;
+    REQUIRE(digest(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
+    REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+    CHECK(check(kept).ok());
+    std::size_t clear = 0;  // integer weights have 31 bits: ids this close to beta may fall to either side
+    for (std::uint32_t id = 0; id < vocab_size; ++id) {
+      const bool listed = std::binary_search(kept.ids.begin(), kept.ids.end(), static_cast<specverify::token_id>(id));
+      if (law[id] > beta * (1 + 1e-6)) CHECK(listed);
+      if (law[id] < beta * (1 - 1e-6) && kept.size() > 1) CHECK_FALSE(listed);
+      clear += listed ? 1u : 0u;
+    }
+    CHECK(clear == kept.size());
+  }
+}

@@ -6,7 +6,6 @@
 #include <specverify/kernel/scalar/select.hpp>
 #include <specverify/sparsify/concepts.hpp>
 
-#include <algorithm>
 #include <bit>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -64,29 +63,21 @@ struct survivor_view {
   return wanted > listed ? wanted : listed;
 }
 
-//! Scratch for a support of at most `size` entries chosen among as many survivors.
+//! Scratch for a support of at most `size` entries.
 [[nodiscard]] constexpr std::size_t support_bytes(std::uint32_t size) noexcept {
-  return slice_bytes<token_id>(size) + 2 * slice_bytes<std::uint32_t>(size) + workspace_alignment;
+  return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
 //! The first `count` survivors of the total order as a support in `scratch`.
 [[nodiscard]] inline status keep_largest(const survivor_view& from, std::uint32_t count, workspace& scratch, support& out) noexcept {
-  const std::size_t start = scratch.mark();
-  workspace_slice ids, weights, ordered;
+  const std::size_t mark = scratch.mark();
+  workspace_slice ids, weights;
   if (!scratch.take<token_id>(count, ids) || !scratch.take<std::uint32_t>(count, weights)) {
-    scratch.rewind(start);
+    scratch.rewind(mark);
     return {errc::workspace_too_small, part::sparsify, count};
   }
   kernel::order_cut cut;
-  if (count < from.size()) {
-    const std::size_t kept = scratch.mark();
-    if (!scratch.take<std::uint32_t>(from.size(), ordered)) {
-      scratch.rewind(start);
-      return {errc::workspace_too_small, part::sparsify, from.size()};
-    }
-    cut = kernel::find_cut(from.weights.data(), from.size(), count, scratch.at<std::uint32_t>(ordered).data());
-    scratch.rewind(kept);
-  }
+  if (count < from.size()) cut = kernel::radix_cut(from.weights.data(), from.size(), count, false);
   (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(), scratch.at<std::uint32_t>(weights).data());
   out = {scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
   return {};

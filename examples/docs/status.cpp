@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors are values with a number, a name and a place.
+#include <specverify/core/status.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace {
+specverify::result<int> half_of(int number) {
+  if (number % 2 != 0) return specverify::status{specverify::errc::invalid_argument, specverify::part::host, static_cast<std::uint32_t>(number)};
+  return number / 2;
+}
+}  // namespace
+
+int main() {
+  const auto four = half_of(8);
+  if (!four.ok() || four.value() != 4) return 1;
+  const auto none = half_of(7);
+  if (none.ok() || none.error().where != 7) return 2;
+  return std::string_view(name(none.error().code)) == "invalid_argument" ? 0 : 3;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// All tokens of probability 0.1 or more, and the mass that this drops.
+#include <specverify/row/digest.hpp>
+#include <specverify/sparsify/threshold.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<double, 5> law{0.5, 0.3, 0.12, 0.05, 0.03};
+  const row_transform as_it_is{};
+  const threshold rule{0.1};
+  const digest_request wanted = rule.request(rule.initial_state(), 5);
+  std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
+  workspace space{memory}, scratch{more};
+  row_digest digested;
+  support kept;
+  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
+  if (!rule.select(digested, space, scratch, {}, kept).ok() || kept.size() != 3) return 2;
+  const double dropped = 1.0 - retained_mass(kept);
+  return dropped > 0.0799 && dropped < 0.0801 ? 0 : 3;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fewest tokens that hold 80 % of the mass.
+#include <specverify/row/digest.hpp>
+#include <specverify/sparsify/top_p.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<double, 5> law{0.05, 0.3, 0.5, 0.12, 0.03};
+  const row_transform as_it_is{};
+  const top_p rule{0.8 - 1e-6};
+  const digest_request wanted = rule.request(rule.initial_state(), 5);
+  std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
+  workspace space{memory}, scratch{more};
+  row_digest digested;
+  support kept;
+  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
+  if (!rule.select(digested, space, scratch, {}, kept).ok()) return 2;
+  return kept.size() == 2 && kept.ids[0] == 1 && kept.ids[1] == 2 ? 0 : 3;
+}
