@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many bits a law, a token and a round cost: the formulas of the papers, and the ideal of our own code.
+//!
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv 2510.09942) eq. (5):
+//!             K-SQS, C-SQS.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive (counts above zero), L = draft_length.
+//! Guarantees: O(1); real-valued results to 1e-11 relative; rounded-up ones exact (a binomial is a power of two only for K = 1 or V - 1,
+//!             which take an integer path); no allocation, noexcept.
+//! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L + 1 values; both are
+//!             restored here (algorithms 2.3, 2.4).
+//! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
+#ifndef SPECVERIFY_CODEC_BIT_COST_HPP
+#define SPECVERIFY_CODEC_BIT_COST_HPP
+
+#include <specverify/config.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! ceil(log2 n) for n >= 1; 0 for n = 0.
+[[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint64_t n) noexcept { return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1)); }
+
+//! Bits of a token id, ceil(log2 V).
+[[nodiscard]] constexpr std::uint32_t token_bits(std::uint32_t vocab_size) noexcept { return ceil_log2(vocab_size); }
+
+//! log2 C(n, k); 0 for k > n (there is nothing to tell).
+[[nodiscard]] inline double log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
+  if (k >= n) return 0;
+  if (k > n - k) k = n - k;
+  constexpr double log2_e = 1.4426950408889634;
+  const double m = static_cast<double>(n), j = static_cast<double>(k);
+  if (k <= 32) {
+    double sum = 0;
+    for (std::uint64_t i = 0; i < k; ++i) sum += std::log2((m - static_cast<double>(i)) / static_cast<double>(i + 1));
+    return sum;
+  }
+  // Stirling, arranged so that no two large terms cancel.
+  const auto correction = [](double x) noexcept { return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / (x * x)) / (x * x)) / x; };
+  const double natural =
+      j * std::log(m / j) - (m - j + 0.5) * std::log1p(-j / m) - 0.5 * std::log(6.283185307179586 * j) + correction(m) - correction(j) - correction(m - j);
+  return natural * log2_e;
+}
+
+//! ceil(log2 C(n, k)).
+[[nodiscard]] inline std::uint64_t ceil_log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
+  if (k >= n || k == 0) return 0;
+  if (k > n - k) k = n - k;
+  if (k == 1) return ceil_log2(n);
+  const double real = log2_binomial(n, k);
+  if (real < 36 && n < (std::uint64_t{1} << 26)) {
+    std::uint64_t exact = 1;
+    for (std::uint64_t i = 0; i < k; ++i) exact = exact * (n - i) / (i + 1);
+    return ceil_log2(exact);
+  }
+  return static_cast<std::uint64_t>(std::ceil(real));
+}
+
+//! QS: bits of a law over the whole vocabulary, ceil(log2 C(l+V-1, V-1)).
+[[nodiscard]] inline std::uint64_t dense_law_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
+  return ceil_log2_binomial(std::uint64_t{resolution} + vocab_size - 1, resolution);
+}
+//! QS: bits of a draft, law and token id.
+[[nodiscard]] inline std::uint64_t dense_token_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
+  return dense_law_bits(vocab_size, resolution) + token_bits(vocab_size);
+}
+//! QS: the largest resolution whose law costs at most `bits`; 0 when even l = 1 costs more. At most 2^24.
+[[nodiscard]] inline std::uint32_t resolution_for_bits(std::uint64_t bits, std::uint32_t vocab_size) noexcept {
+  if (vocab_size <= 1) return 0;
+  std::uint32_t low = 0, high = std::uint32_t{1} << 24;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low + 1) / 2;
+    if (dense_law_bits(vocab_size, middle) <= bits) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+//! K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), without the drafted token, which the paper's formula leaves out.
+[[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
+  return log2_binomial(vocab_size, support_size) + log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
+}
+//! C-SQS: the subset rounded up, K announced in ceil(log2 V) bits, the counts as in K-SQS.
+[[nodiscard]] inline double threshold_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
+  return static_cast<double>(ceil_log2_binomial(vocab_size, support_size) + token_bits(vocab_size)) +
+         log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
+}
+//! Our code: log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, zero counts dropped.
+[[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive, std::uint32_t resolution) noexcept {
+  return log2_binomial(vocab_size, positive) + log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) +
+         std::log2(static_cast<double>(resolution));
+}
+
+//! The drafted token as its place in a support, ceil(log2 K).
+[[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept { return ceil_log2(support_size); }
+//! Feedback of a round: the accepted count (L + 1 values) and the next token.
+[[nodiscard]] constexpr std::uint32_t downlink_bits(std::uint32_t draft_length, std::uint32_t vocab_size) noexcept {
+  return ceil_log2(std::uint64_t{draft_length} + 1) + token_bits(vocab_size);
+}
+//! HLM: a law as V values of `value_bits` bits.
+[[nodiscard]] constexpr std::uint64_t full_law_bits(std::uint32_t vocab_size, std::uint32_t value_bits) noexcept {
+  return std::uint64_t{vocab_size} * value_bits;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The counts of a law as subsets: bars among stars, so that every composition costs the same, log2 of how many there are.
+//!
+//! A composition of l into K positive parts is a (K-1)-subset of l-1 places; into K parts with zeros allowed, a (K-1)-subset of l+K-1;
+//! counts over a whole vocabulary of V ids are an l-subset of l+V-1 places (stars among bars), coded in O(l) whatever V is.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify (arXiv 2507.00605).
+//! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
+//! Guarantees: cost within 0.2 bits of log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no allocation, noexcept;
+//!             class (a). A decoded composition sums to l whatever the bytes.
+//! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
+#ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
+#define SPECVERIFY_CODEC_COUNT_CODE_HPP
+
+#include <specverify/codec/support_code.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Takes `parts` counts that sum to `resolution`; with `zeros` false each is positive (then parts <= resolution).
+class composition_encoder {
+ public:
+  composition_encoder(range_encoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
+      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1), left_(parts - 1), step_(zeros ? 1 : 0) {
+    SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
+  }
+  //! The next count. The last one follows from the others and is not written.
+  void put(std::uint32_t count) noexcept {
+    if (left_ == 0) return;
+    SPECVERIFY_ASSERT(step_ == 1 || count > 0, "a count of zero");
+    place_ += count;
+    bars_.put(place_ - 1 + step_);
+    place_ += step_;
+    --left_;
+  }
+
+ private:
+  subset_encoder bars_;
+  std::uint32_t left_;
+  std::uint32_t step_;
+  std::uint32_t place_ = 0;
+};
+
+//! Gives the counts back, in order; `next` may be called `parts` times.
+class composition_decoder {
+ public:
+  composition_decoder(range_decoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
+      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1), left_(parts - 1), rest_(resolution), step_(zeros ? 1 : 0) {
+    SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
+  }
+  [[nodiscard]] std::uint32_t next() noexcept {
+    std::uint32_t count = rest_;
+    if (left_ > 0) {
+      --left_;
+      const std::uint32_t bar = bars_.next() + 1 - step_;
+      count = bar - place_;
+      place_ = bar + step_;
+    }
+    rest_ -= count;
+    return count;
+  }
+
+ private:
+  subset_decoder bars_;
+  std::uint32_t left_;
+  std::uint32_t rest_;
+  std::uint32_t step_;
+  std::uint32_t place_ = 0;
+};
+
+//! Takes the positive counts of ascending ids below `vocab_size`; they sum to `resolution`.
+class dense_lattice_encoder {
+ public:
+  dense_lattice_encoder(range_encoder& coder, std::uint32_t resolution, std::uint32_t vocab_size) noexcept
+      : stars_(coder, resolution + vocab_size - 1, resolution) {}
+  void put(token_id id, std::uint32_t count) noexcept {
+    for (; count > 0; --count) stars_.put(static_cast<std::uint32_t>(id) + placed_++);
+  }
+
+ private:
+  subset_encoder stars_;
+  std::uint32_t placed_ = 0;
+};
+
+//! Gives ids with positive counts, ascending. `ids` and `counts` have room for min(resolution, vocab_size) entries; returns how many
+//! were written.
+[[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution, std::uint32_t vocab_size, std::span<token_id> ids,
+                                                        std::span<std::uint32_t> counts) noexcept {
+  subset_decoder stars(coder, resolution + vocab_size - 1, resolution);
+  std::uint32_t size = 0;
+  for (std::uint32_t star = 0; star < resolution; ++star) {
+    const auto id = static_cast<token_id>(stars.next() - star);
+    if (size > 0 && ids[size - 1] == id) {
+      ++counts[size - 1];
+    } else {
+      ids[size] = id;
+      counts[size] = 1;
+      ++size;
+    }
+  }
+  return size;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long the gap in front of the first member of a random subset lasts, in integers. Used by codec/support_code.hpp.
+#ifndef SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
+#define SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
+
+#include <specverify/codec/detail/fixed_log.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::uint32_t max_slots = std::uint32_t{1} << 25;
+inline constexpr std::uint64_t certain = std::uint64_t{1} << 40;          // S(0)
+inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-8
+
+//! Whether the gap is coded by its survival function: two members or more, and sparse.
+[[nodiscard]] constexpr bool gap_regime(std::uint32_t slots, std::uint32_t members) noexcept { return members >= 2 && slots >> 3 >= members; }
+
+//! S(g) = ((N - g) / N)^k with 2N = 2n - k + 1, strictly decreasing while it is above 2^-8 / 2.
+class gap_model {
+ public:
+  constexpr gap_model(std::uint32_t slots, std::uint32_t members) noexcept
+      : doubled_(2 * slots - members + 1), members_(members), whole_(log2_fixed(doubled_)) {}
+
+  //! S(gap) * 2^40.
+  [[nodiscard]] constexpr std::uint64_t survival(std::uint32_t gap) const noexcept {
+    if (2 * std::uint64_t{gap} >= doubled_) return 0;
+    const std::uint64_t step = whole_ - log2_fixed(doubled_ - 2 * gap);
+    if (multiply_high(step, members_) != 0) return 0;
+    return exp2_fixed(step * members_) >> 23;
+  }
+
+  struct found_gap {
+    std::uint32_t gap;
+    std::uint64_t here;   // survival(gap)
+    std::uint64_t after;  // survival(gap + 1)
+  };
+
+  //! The gap g with S(g + 1) < level <= S(g); level in [1, 2^40].
+  [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
+    // A guess that is rarely off; the survival function itself decides.
+    const std::uint64_t lost = exp2_loss_guess(level_exponent_guess(level) / members_);
+    std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
+    found_gap found{gap, survival(gap), survival(gap + 1)};
+    while (found.here < level) {
+      --gap;
+      found = {gap, survival(gap), found.here};
+    }
+    while (found.after >= level) {
+      ++gap;
+      found = {gap, found.after, survival(gap + 1)};
+    }
+    return found;
+  }
+
+  //! The smallest gap with S(gap) <= 2^-8.
+  [[nodiscard]] constexpr std::uint32_t escape() const noexcept { return quantile(escape_survival + 1).gap + 1; }
+
+ private:
+  std::uint32_t doubled_;
+  std::uint32_t members_;
+  std::uint64_t whole_;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! IEEE binary16 values in [0, 1] as integer counts of 2^-24, exactly. Used by codec/message.hpp (a law as a half-float row).
+#ifndef SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
+#define SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
+
+#include <specverify/config.hpp>
+
+#include <bit>
+#include <cstdint>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::uint32_t half_of_one = 0x3c00;  // larger patterns are above 1, infinite, NaN, or carry a sign
+
+//! value * 2^24 for a pattern of at most half_of_one.
+[[nodiscard]] constexpr std::uint32_t half_to_count(std::uint32_t half) noexcept {
+  const std::uint32_t exponent = half >> 10, fraction = half & 1023u;
+  return exponent == 0 ? fraction : (1024u + fraction) << (exponent - 1);
+}
+
+//! The pattern of count * 2^-24; false when no binary16 value in [0, 1] is that.
+[[nodiscard]] constexpr bool count_to_half(std::uint32_t count, std::uint32_t& half) noexcept {
+  if (count > (std::uint32_t{1} << 24)) return false;
+  if (count < 1024) {
+    half = count;
+    return true;
+  }
+  const auto exponent = static_cast<std::uint32_t>(std::bit_width(count)) - 10;
+  const std::uint32_t fraction = count >> (exponent - 1);
+  half = (exponent << 10) | (fraction - 1024);
+  return fraction << (exponent - 1) == count;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

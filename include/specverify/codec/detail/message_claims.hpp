@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Drafts without laws, and the sizes of draft messages. Used by codec/message.hpp, where they are documented.
+
+// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
+#include <specverify/codec/message.hpp>
+
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
+
+#include <specverify/codec/detail/message_draft.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The most that one law and its token can cost, in bits; the codes stay within two bits of it (tests measure how far).
+[[nodiscard]] inline double max_law_bits(const draft_format& format) noexcept {
+  const double size = static_cast<double>(format.vocab_size);
+  if (format.format == law_format::dense_lattice)
+    return log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + std::log2(size) + 2;
+  if (format.format == law_format::sparse_paper) {
+    if (format.support_size != 0)
+      return top_k_law_bits(format.vocab_size, format.support_size, format.resolution) + std::log2(static_cast<double>(format.support_size)) + 2;
+    // Any K: 2^V subsets at most, and the counts cost most at K = V.
+    return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + 2 * std::log2(size) + 2;
+  }
+  // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), that is up to about l V / (l + V + 1).
+  const std::uint32_t limit = positive_limit(format);
+  const auto peak =
+      static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size / (std::uint64_t{format.resolution} + format.vocab_size + 1));
+  double most = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    std::uint32_t positive = peak + i > limit ? limit : peak + i;
+    if (positive == 0) positive = 1;
+    const double bits = log2_binomial(format.vocab_size, positive) + log2_binomial(std::uint64_t{format.resolution} - 1, positive - 1);
+    if (bits > most) most = bits;
+  }
+  return most + 2 * std::log2(static_cast<double>(limit)) + 2;
+}
+
+[[nodiscard]] inline status check_claim(const draft_format& format, const claimed_draft& claim, std::uint64_t index) noexcept {
+  if (claim.token < 0 || static_cast<std::uint32_t>(claim.token) >= format.vocab_size) return codec_error(errc::token_out_of_range, index);
+  if (claim.resolution != format.resolution) return codec_error(errc::invalid_resolution, index);
+  if (format.format == law_format::token_only) return claim.count == 0 ? status{} : codec_error(errc::law_kind_mismatch, index);
+  if (claim.count == 0 || claim.count > format.resolution) return codec_error(errc::field_out_of_range, index);
+  return {};
+}
+
+}  // namespace detail
+
+inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
+  if (!check(format).ok()) return 0;
+  std::uint64_t bytes = 0;
+  if (format.format == law_format::half_row) {
+    bytes = detail::half_row_bytes(format, draft_length);
+  } else if (format.format > law_format::half_row) {
+    bytes = detail::claims_bytes(format, draft_length);
+  } else {
+    bytes = message_header_bytes + static_cast<std::uint64_t>((std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) + 2;
+  }
+  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
+}
+
+inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept {
+  return std::uint64_t{detail::law_entries(format)} * draft_length;
+}
+
+inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept {
+  const std::size_t entries = detail::law_entries(format);
+  return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
+}
+
+inline status encode_claims(const wire_context& context, const draft_format& format, std::span<const claimed_draft> claims, std::span<std::byte> out,
+                            std::size_t& written) noexcept {
+  if (const status bad = check(format); !bad.ok()) return bad;
+  if (format.format < law_format::token_only) return detail::codec_error(errc::law_kind_mismatch, 0);
+  if (claims.size() > format.max_draft_length) return detail::codec_error(errc::draft_too_long, claims.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (const status bad = detail::check_claim(format, claims[i], i); !bad.ok()) return bad;
+  }
+  const std::uint64_t bytes = detail::claims_bytes(format, claims.size());
+  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  detail::bit_writer bits(out.data() + message_header_bytes);
+  bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
+  for (const claimed_draft& claim : claims) {
+    bits.put(static_cast<std::uint32_t>(claim.token), token_bits(format.vocab_size));
+    if (format.format == law_format::token_and_count) bits.put(claim.count - 1, ceil_log2(format.resolution));
+  }
+  bits.finish();
+  detail::end_message(message_kind::draft, context, bytes, format.pad_to, out, written);
+  return {};
+}
+
+inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<claimed_draft> claims,
+                            std::uint32_t& count) noexcept {
+  if (const status bad = check(format); !bad.ok()) return bad;
+  if (format.format < law_format::token_only) return detail::codec_error(errc::law_kind_mismatch, 0);
+  if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
+  if (message.size() < detail::claims_bytes(format, 0)) return detail::codec_error(errc::truncated, message.size());
+  std::uint32_t length = 0;
+  // Twice: nothing is written before every claim is known to be good.
+  for (const bool write : {false, true}) {
+    detail::bit_reader bits(message.data() + message_header_bytes);
+    length = bits.take(ceil_log2(std::uint64_t{format.max_draft_length} + 1));
+    if (length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, length);
+    const std::uint64_t bytes = detail::claims_bytes(format, length);
+    if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+    if (length > claims.size()) return detail::codec_error(errc::output_too_small, length);
+    for (std::uint32_t i = 0; i < length; ++i) {
+      claimed_draft read{static_cast<token_id>(bits.take(token_bits(format.vocab_size))), 0, format.resolution};
+      if (format.format == law_format::token_and_count) read.count = bits.take(ceil_log2(format.resolution)) + 1;
+      if (const status bad = detail::check_claim(format, read, i); !bad.ok()) return bad;
+      if (write) claims[i] = read;
+    }
+    if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
+  }
+  count = length;
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

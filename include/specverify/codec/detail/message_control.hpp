@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The format agreed on, hello, resume and feedback. Used by codec/message.hpp, where they are documented.
+
+// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
+#include <specverify/codec/message.hpp>
+
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
+
+#include <specverify/codec/detail/message_fields.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::size_t hello_bytes = 115;
+inline constexpr std::size_t resume_bytes = message_header_bytes + context_bytes;
+inline constexpr std::size_t refuse_bytes = message_header_bytes + 8;
+inline constexpr std::size_t stop_bytes = message_header_bytes + 1;
+inline constexpr std::size_t text_prefix_bytes = message_header_bytes + 8;
+
+inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
+inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
+
+[[nodiscard]] constexpr bool is_known(errc code) noexcept {
+  switch (code) {
+#define SPECVERIFY_ERRC(identifier, number, text) case errc::identifier:
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+    return true;
+  }
+  return false;
+}
+
+//! What hello may hold, for both ends; `where` = byte of the field.
+[[nodiscard]] inline status check(const hello_message& value) noexcept {
+  if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
+  if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
+  if (value.rule > wire_rule::token) return codec_error(errc::field_out_of_range, 55);
+  if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
+  if (const status bad = specverify::check(value.format); !bad.ok()) return bad;
+  if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity) return codec_error(errc::invalid_temperature, 86);
+  const std::uint64_t top_p = std::bit_cast<std::uint64_t>(value.truncation.top_p);
+  if (top_p == 0 || top_p > bits_of_one) return codec_error(errc::invalid_truncation, 98);
+  if (std::bit_cast<std::uint64_t>(value.truncation.min_p) > bits_of_one) return codec_error(errc::invalid_truncation, 106);
+  if (value.truncation.order > truncation_order::top_p_then_top_k) return codec_error(errc::invalid_truncation, 114);
+  return {};
+}
+
+[[nodiscard]] inline status check(const feedback_message& value, const draft_format& format, std::uint32_t draft_length) noexcept {
+  if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, 0);
+  if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, 1);
+  if (value.stop >= feedback_stop_count) return codec_error(errc::field_out_of_range, 2);
+  if (value.source == 0) return value.next_token == no_token ? status{} : codec_error(errc::field_out_of_range, 3);
+  if (value.next_token < 0 || static_cast<std::uint32_t>(value.next_token) >= format.vocab_size) return codec_error(errc::token_out_of_range, 3);
+  return {};
+}
+[[nodiscard]] inline std::uint64_t feedback_bytes(const draft_format& format, std::uint32_t draft_length, bool token) noexcept {
+  return message_header_bytes + bits_to_bytes(ceil_log2(std::uint64_t{draft_length} + 1) + 5 + (token ? token_bits(format.vocab_size) : 0));
+}
+
+}  // namespace detail
+
+constexpr status check(const draft_format& format) noexcept {
+  const bool lattice = format.format <= law_format::dense_lattice;
+  if (format.format > law_format::token_and_count) return detail::codec_error(errc::invalid_argument, 0);
+  if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, 1);
+  if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, 1);
+  const std::uint32_t largest = lattice ? max_lattice_resolution : format.format == law_format::token_and_count ? std::uint32_t{1} << 31 : 0;
+  if (format.resolution > largest || (largest > 0 && format.resolution == 0)) return detail::codec_error(errc::invalid_resolution, 2);
+  const bool sparse = format.format <= law_format::sparse_paper;
+  if (format.support_size > (sparse ? format.vocab_size : 0)) return detail::codec_error(errc::invalid_argument, 3);
+  if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length) return detail::codec_error(errc::invalid_argument, 4);
+  if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
+  return {};
+}
+
+inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept {
+  return static_cast<std::size_t>(
+      detail::padded(detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * token_bits(format.vocab_size)), format.pad_to));
+}
+inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
+  return static_cast<std::size_t>(detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
+}
+inline std::size_t max_control_bytes(const draft_format& format) noexcept {
+  const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);
+  const std::uint64_t feedback = detail::feedback_bytes(format, format.max_draft_length, true);
+  const auto largest = static_cast<std::size_t>(detail::padded(bitmap > feedback ? bitmap : feedback, format.pad_to));
+  return largest > detail::hello_bytes ? largest : detail::hello_bytes;
+}
+
+inline status encode_hello(const hello_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
+  if (const status bad = detail::check(value); !bad.ok()) return bad;
+  if (const status bad = detail::begin_message(value.context, detail::hello_bytes, 1, out); !bad.ok()) return bad;
+  detail::store(out.data() + 8, value.version, 2);
+  detail::store_context(out, 10, value.context);
+  detail::field_writer fields(out, 38);
+  fields.put(value.fingerprint_low, 8);
+  fields.put(value.fingerprint_high, 8);
+  fields.put(static_cast<std::uint64_t>(value.strength), 1);
+  fields.put(static_cast<std::uint64_t>(value.rule), 1);
+  fields.put(value.mode, 1);
+  fields.put(static_cast<std::uint64_t>(value.format.format), 1);
+  fields.put(value.format.vocab_size, 4);
+  fields.put(value.format.resolution, 4);
+  fields.put(value.format.support_size, 4);
+  fields.put(value.format.max_draft_length, 4);
+  fields.put(value.format.pad_to, 4);
+  fields.put(value.prompt_length, 4);
+  fields.put(value.token_budget, 4);
+  fields.put(std::bit_cast<std::uint64_t>(value.temperature), 8);
+  fields.put(value.truncation.top_k, 4);
+  fields.put(std::bit_cast<std::uint64_t>(value.truncation.top_p), 8);
+  fields.put(std::bit_cast<std::uint64_t>(value.truncation.min_p), 8);
+  fields.put(static_cast<std::uint64_t>(value.truncation.order), 1);
+  detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out, written);
+  return {};
+}
+inline status decode_hello(std::span<const std::byte> message, hello_message& value) noexcept {
+  if (const status bad = detail::open_message(message_kind::hello, {}, message); !bad.ok()) return bad;
+  hello_message read;
+  read.version = static_cast<std::uint16_t>(detail::load(message.data() + 8, 2));
+  if (read.version != wire_version) return detail::codec_error(errc::unknown_version, 8);
+  if (const status bad = detail::close_message(detail::hello_bytes, 1, message); !bad.ok()) return bad;
+  read.context = detail::load_context(message, 10);
+  read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
+  detail::field_reader fields(message, 38);
+  read.fingerprint_low = fields.u64();
+  read.fingerprint_high = fields.u64();
+  read.strength = static_cast<guarantee>(fields.u8());
+  read.rule = static_cast<wire_rule>(fields.u8());
+  read.mode = fields.u8();
+  read.format.format = static_cast<law_format>(fields.u8());
+  read.format.vocab_size = fields.u32();
+  read.format.resolution = fields.u32();
+  read.format.support_size = fields.u32();
+  read.format.max_draft_length = fields.u32();
+  read.format.pad_to = fields.u32();
+  read.prompt_length = fields.u32();
+  read.token_budget = fields.u32();
+  read.temperature = std::bit_cast<double>(fields.u64());
+  read.truncation.top_k = fields.u32();
+  read.truncation.top_p = std::bit_cast<double>(fields.u64());
+  read.truncation.min_p = std::bit_cast<double>(fields.u64());
+  read.truncation.order = static_cast<truncation_order>(fields.u8());
+  if (const status bad = detail::check(read); !bad.ok()) return bad;
+  value = read;
+  return {};
+}
+
+inline status encode_resume(const resume_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
+  if (const status bad = detail::begin_message(value.context, detail::resume_bytes, 1, out); !bad.ok()) return bad;
+  detail::store_context(out, message_header_bytes, value.context);
+  detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out, written);
+  return {};
+}
+inline status decode_resume(std::span<const std::byte> message, resume_message& value) noexcept {
+  if (const status bad = detail::open_message(message_kind::resume, {}, message); !bad.ok()) return bad;
+  if (const status bad = detail::close_message(detail::resume_bytes, 1, message); !bad.ok()) return bad;
+  value.context = detail::load_context(message, message_header_bytes);
+  value.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
+  return {};
+}
+
+inline status encode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length, const feedback_message& value,
+                              std::span<std::byte> out, std::size_t& written) noexcept {
+  if (const status bad = check(format); !bad.ok()) return bad;
+  if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
+  if (const status bad = detail::check(value, format, draft_length); !bad.ok()) return bad;
+  const std::uint64_t bytes = detail::feedback_bytes(format, draft_length, value.source != 0);
+  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  detail::bit_writer bits(out.data() + message_header_bytes);
+  bits.put(value.accepted, ceil_log2(std::uint64_t{draft_length} + 1));
+  bits.put(value.source, 3);
+  bits.put(value.stop, 2);
+  if (value.source != 0) bits.put(static_cast<std::uint32_t>(value.next_token), token_bits(format.vocab_size));
+  bits.finish();
+  detail::end_message(message_kind::feedback, context, bytes, format.pad_to, out, written);
+  return {};
+}
+inline status decode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length, std::span<const std::byte> message,
+                              feedback_message& value) noexcept {
+  if (const status bad = check(format); !bad.ok()) return bad;
+  if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
+  if (const status bad = detail::open_message(message_kind::feedback, context, message); !bad.ok()) return bad;
+  if (message.size() < detail::feedback_bytes(format, draft_length, false)) return detail::codec_error(errc::truncated, message.size());
+  detail::bit_reader bits(message.data() + message_header_bytes);
+  feedback_message read;
+  read.accepted = bits.take(ceil_log2(std::uint64_t{draft_length} + 1));
+  read.source = static_cast<std::uint8_t>(bits.take(3));
+  read.stop = static_cast<std::uint8_t>(bits.take(2));
+  const std::uint64_t bytes = detail::feedback_bytes(format, draft_length, read.source != 0);
+  if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+  if (read.source != 0) read.next_token = static_cast<token_id>(bits.take(token_bits(format.vocab_size)));
+  if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
+  if (const status bad = detail::check(read, format, draft_length); !bad.ok()) return bad;
+  value = read;
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

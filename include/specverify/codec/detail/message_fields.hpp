@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What every message is made of: little-endian fields, packed bits, the CRC-32C and the header. Used by codec/message.hpp.
+
+// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
+#include <specverify/codec/message.hpp>
+
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
+
+[[nodiscard]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
+  return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
+}
+
+template <class Byte>
+[[nodiscard]] constexpr std::uint64_t load(const Byte* at, unsigned bytes) noexcept {
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(at[i]) << (8 * i);
+  return value;
+}
+constexpr void store(std::byte* at, std::uint64_t value, unsigned bytes) noexcept {
+  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xffu);
+}
+
+//! Fields one after another. The caller has checked that the bytes are there.
+class field_reader {
+ public:
+  explicit field_reader(std::span<const std::byte> bytes, std::size_t at) noexcept : at_(bytes.data() + at) {}
+  [[nodiscard]] std::uint64_t take(unsigned bytes) noexcept {
+    const std::uint64_t value = load(at_, bytes);
+    at_ += bytes;
+    return value;
+  }
+  [[nodiscard]] std::uint8_t u8() noexcept { return static_cast<std::uint8_t>(take(1)); }
+  [[nodiscard]] std::uint16_t u16() noexcept { return static_cast<std::uint16_t>(take(2)); }
+  [[nodiscard]] std::uint32_t u32() noexcept { return static_cast<std::uint32_t>(take(4)); }
+  [[nodiscard]] std::uint64_t u64() noexcept { return take(8); }
+
+ private:
+  const std::byte* at_;
+};
+class field_writer {
+ public:
+  explicit field_writer(std::span<std::byte> bytes, std::size_t at) noexcept : at_(bytes.data() + at) {}
+  void put(std::uint64_t value, unsigned bytes) noexcept {
+    store(at_, value, bytes);
+    at_ += bytes;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+//! Numbers of up to 32 bits side by side, the low bit first; the last byte is filled with zeros.
+class bit_writer {
+ public:
+  explicit bit_writer(std::byte* at) noexcept : at_(at) {}
+  void put(std::uint64_t value, unsigned bits) noexcept {
+    held_ |= value << count_;
+    count_ += bits;
+    for (; count_ >= 8; count_ -= 8, held_ >>= 8) *at_++ = static_cast<std::byte>(held_ & 0xffu);
+  }
+  void finish() noexcept {
+    if (count_ > 0) *at_ = static_cast<std::byte>(held_ & 0xffu);
+  }
+
+ private:
+  std::byte* at_;
+  std::uint64_t held_ = 0;
+  unsigned count_ = 0;
+};
+class bit_reader {
+ public:
+  explicit bit_reader(const std::byte* at) noexcept : at_(at) {}
+  [[nodiscard]] std::uint32_t take(unsigned bits) noexcept {
+    for (; count_ < bits; count_ += 8) held_ |= std::to_integer<std::uint64_t>(*at_++) << count_;
+    const auto value = static_cast<std::uint32_t>(held_ & ((std::uint64_t{1} << bits) - 1));
+    held_ >>= bits;
+    count_ -= bits;
+    return value;
+  }
+  //! Whether the bits that fill the last byte are zeros.
+  [[nodiscard]] bool rest_is_zero() const noexcept { return held_ == 0; }
+
+ private:
+  const std::byte* at_;
+  std::uint64_t held_ = 0;
+  unsigned count_ = 0;
+};
+[[nodiscard]] constexpr std::uint64_t bits_to_bytes(std::uint64_t bits) noexcept { return (bits + 7) / 8; }
+
+//! CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes at a time.
+struct crc_tables {
+  std::uint32_t of[8][256] = {};
+  constexpr crc_tables() noexcept {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1u) != 0 ? 0x82f63b78u : 0u);
+      of[0][i] = value;
+    }
+    for (int row = 1; row < 8; ++row) {
+      for (std::uint32_t i = 0; i < 256; ++i) of[row][i] = (of[row - 1][i] >> 8) ^ of[0][of[row - 1][i] & 255u];
+    }
+  }
+};
+inline constexpr crc_tables crc{};
+
+//! Goes on with a checksum; starts from ~0, and the result is inverted at the end.
+[[nodiscard]] inline std::uint32_t crc_update(std::uint32_t state, std::span<const std::byte> bytes) noexcept {
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    const std::uint64_t word = load(at, 8) ^ state;
+    state = crc.of[7][word & 255u] ^ crc.of[6][(word >> 8) & 255u] ^ crc.of[5][(word >> 16) & 255u] ^ crc.of[4][(word >> 24) & 255u] ^
+            crc.of[3][(word >> 32) & 255u] ^ crc.of[2][(word >> 40) & 255u] ^ crc.of[1][(word >> 48) & 255u] ^ crc.of[0][word >> 56];
+  }
+  for (; left > 0; --left, ++at) state = (state >> 8) ^ crc.of[0][(state ^ std::to_integer<std::uint32_t>(*at)) & 255u];
+  return state;
+}
+
+[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes, std::uint32_t pad_to) noexcept { return (bytes + pad_to - 1) / pad_to * pad_to; }
+
+inline constexpr std::size_t context_bytes = 28;
+inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire_context& context) noexcept {
+  field_writer fields(bytes, at);
+  fields.put(context.session_id, 8);
+  fields.put(context.epoch, 4);
+  fields.put(context.round, 4);
+  fields.put(context.base_length, 4);
+  fields.put(context.prefix_hash, 8);
+}
+[[nodiscard]] inline wire_context load_context(std::span<const std::byte> bytes, std::size_t at) noexcept {
+  field_reader fields(bytes, at);
+  wire_context context;
+  context.session_id = fields.u64();
+  context.epoch = fields.u32();
+  context.round = fields.u32();
+  context.base_length = fields.u32();
+  context.prefix_hash = fields.u64();
+  return context;
+}
+
+//! Where an encoder starts: the length is known, the bytes after it are padding.
+[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to, std::span<std::byte> out) noexcept {
+  if (context.transmission > 15) return codec_error(errc::field_out_of_range, 0);
+  const std::uint64_t total = padded(bytes, pad_to);
+  if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
+  if (out.size() < total) return codec_error(errc::output_too_small, total);
+  return {};
+}
+//! Where it ends: padding, header, checksum.
+inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to, std::span<std::byte> out,
+                        std::size_t& written) noexcept {
+  const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
+  for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
+  store(out.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  store(out.data() + 1, context.round, 1);
+  store(out.data() + 2, context.base_length, 2);
+  store(out.data() + 4, message_checksum(context, out.first(total)), 4);
+  written = total;
+}
+
+//! check_message, and the kind that was expected.
+[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context, std::span<const std::byte> message) noexcept {
+  message_header header;
+  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
+  if (header.kind != kind) return codec_error(errc::unexpected_message, 0);
+  return check_message(context, message);
+}
+//! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.
+[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to, std::span<const std::byte> message) noexcept {
+  const std::uint64_t total = padded(bytes, pad_to);
+  if (message.size() < total) return codec_error(errc::truncated, message.size());
+  if (message.size() > total) return codec_error(errc::trailing_bytes, total);
+  for (auto at = static_cast<std::size_t>(bytes); at < message.size(); ++at) {
+    if (message[at] != std::byte{0}) return codec_error(errc::padding_not_zero, at);
+  }
+  return {};
+}
+
+}  // namespace detail
+
+inline status peek_header(std::span<const std::byte> message, message_header& out) noexcept {
+  if (message.size() < message_header_bytes) return detail::codec_error(errc::truncated, message.size());
+  detail::field_reader fields(message, 0);
+  const std::uint8_t first = fields.u8();
+  const unsigned kind = first & 15u;
+  if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop))
+    return detail::codec_error(errc::unknown_message, 0);
+  out.kind = static_cast<message_kind>(kind);
+  out.flags = static_cast<std::uint8_t>(first >> 4);
+  out.round_low = fields.u8();
+  out.base_length_low = fields.u16();
+  out.checksum = fields.u32();
+  return {};
+}
+
+inline std::uint32_t message_checksum(const wire_context& context, std::span<const std::byte> message) noexcept {
+  std::byte unsent[detail::context_bytes + 4];
+  detail::store_context(unsent, 0, context);
+  detail::store(unsent + detail::context_bytes, message.size(), 4);
+  std::uint32_t state = detail::crc_update(~std::uint32_t{0}, unsent);
+  state = detail::crc_update(state, message.first(4));
+  return ~detail::crc_update(state, message.subspan(message_header_bytes));
+}
+
+inline status check_message(const wire_context& context, std::span<const std::byte> message) noexcept {
+  message_header header;
+  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
+  wire_context agreed = context;
+  if (header.kind == message_kind::hello || header.kind == message_kind::resume) {
+    const std::size_t at = header.kind == message_kind::hello ? message_header_bytes + 2 : message_header_bytes;
+    if (message.size() < at + detail::context_bytes) return detail::codec_error(errc::truncated, message.size());
+    agreed = detail::load_context(message, at);
+  }
+  if (message_checksum(agreed, message) != header.checksum) return detail::codec_error(errc::checksum_mismatch, 4);
+  // The short copies of round and length are the context's; only a forger writes others under a good checksum.
+  if (header.round_low != static_cast<std::uint8_t>(agreed.round & 255u)) return detail::codec_error(errc::not_canonical, 1);
+  if (header.base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu)) return detail::codec_error(errc::not_canonical, 2);
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

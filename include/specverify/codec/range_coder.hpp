@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An integer-only range coder: symbols with integer odds become bytes that are at most 8 bits longer than the information in them.
+//!
+//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits of it at a time, and ends with the shortest byte string
+//! whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a string never ends with a zero byte.
+//! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to the bytes already written.
+//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001 bytes.
+//! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept; class (a).
+//!             The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the strings an encoder ends with.
+//! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
+#ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
+#define SPECVERIFY_CODEC_RANGE_CODER_HPP
+
+#include <specverify/core/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Writes to the front of a span. When the span is too small it goes on counting, so an empty span gives the exact length alone.
+class range_encoder {
+ public:
+  explicit range_encoder(std::span<std::byte> out) noexcept : out_(out) {}
+
+  //! One of `total` equally likely symbols. total in [1, 2^40], symbol < total.
+  void uniform(std::uint64_t symbol, std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(symbol < total && total <= (std::uint64_t{1} << 40), "symbol outside its range");
+    const std::uint64_t unit = range_ / total;
+    narrow(unit * symbol, unit);
+  }
+
+  //! A yes or no whose odds are ones : total - ones. 0 < ones < total <= 2^32.
+  void bit(bool one, std::uint64_t ones, std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
+    const std::uint64_t split = range_ / total * ones;
+    if (one) {
+      narrow(0, split);
+    } else {
+      narrow(split, range_ - split);
+    }
+  }
+
+  //! The part [first, first + width) of [0, 2^40); width > 0.
+  void part(std::uint64_t first, std::uint64_t width) noexcept {
+    SPECVERIFY_ASSERT(width > 0 && first + width <= (std::uint64_t{1} << 40), "part outside its range");
+    const std::uint64_t unit = range_ >> 40;
+    narrow(unit * first, unit * width);
+  }
+
+  //! Ends the code and returns its length in bytes. Call it once, last.
+  [[nodiscard]] std::size_t finish() noexcept {
+    constexpr std::uint64_t unit = std::uint64_t{1} << 56;
+    if (low_ != 0) {
+      const std::uint64_t last = 0 - range_;  // low > last: the interval reaches 2^64
+      if (low_ > last) {
+        carry();
+      } else {
+        emit(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
+      }
+    }
+    return length_ - zeros_;
+  }
+
+  //! Whether everything written so far fitted into the span.
+  [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
+
+ private:
+  void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
+    low_ += offset;
+    if (low_ < offset) carry();
+    range_ = width;
+    while (range_ < (std::uint64_t{1} << 56)) {
+      emit(static_cast<std::uint8_t>(low_ >> 56));
+      low_ <<= 8;
+      range_ <<= 8;
+    }
+  }
+  void emit(std::uint8_t byte) noexcept {
+    if (length_ < out_.size()) out_[length_] = static_cast<std::byte>(byte);
+    ++length_;
+    zeros_ = byte == 0 ? zeros_ + 1 : 0;
+    ones_ = byte == 0xff ? ones_ + 1 : 0;
+  }
+  // Adds 1 to the number written so far. The first byte never overflows: the interval lies below 1.
+  void carry() noexcept {
+    std::size_t at = length_;
+    if (at <= out_.size()) {
+      while (at > 0 && out_[at - 1] == std::byte{0xff}) out_[--at] = std::byte{0};
+      if (at > 0) out_[at - 1] = static_cast<std::byte>(std::to_integer<unsigned>(out_[at - 1]) + 1u);
+    }
+    zeros_ = ones_;
+    ones_ = 0;
+  }
+
+  std::span<std::byte> out_;
+  std::uint64_t low_ = 0;
+  std::uint64_t range_ = ~std::uint64_t{0};
+  std::size_t length_ = 0;
+  std::size_t zeros_ = 0;  // zero bytes at the end of what was written
+  std::size_t ones_ = 0;   // 0xff bytes at the end of what was written
+};
+
+//! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed and goes on giving
+//! values inside their ranges, so a caller may check once per loop; it always ends by asking `finish`.
+class range_decoder {
+ public:
+  explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
+    for (int i = 0; i < 8; ++i) value_ = (value_ << 8) | next();
+    if (value_ == range_) fail();
+  }
+
+  [[nodiscard]] std::uint64_t uniform(std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
+    const std::uint64_t unit = range_ / total;
+    const std::uint64_t symbol = value_ / unit;
+    if (symbol >= total) {
+      fail();
+      return 0;
+    }
+    narrow(unit * symbol, unit);
+    return symbol;
+  }
+
+  [[nodiscard]] bool bit(std::uint64_t ones, std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
+    const std::uint64_t split = range_ / total * ones;
+    const bool one = value_ < split;
+    if (one) {
+      narrow(0, split);
+    } else {
+      narrow(split, range_ - split);
+    }
+    return one;
+  }
+
+  //! Where in [0, 2^40) the code stands; `take` with the part that holds it must follow.
+  [[nodiscard]] std::uint64_t peek() noexcept {
+    const std::uint64_t at = value_ / (range_ >> 40);
+    if (at < (std::uint64_t{1} << 40)) return at;
+    fail();
+    return 0;
+  }
+  void take(std::uint64_t first, std::uint64_t width) noexcept {
+    const std::uint64_t unit = range_ >> 40;
+    narrow(unit * first, unit * width);
+  }
+
+  void fail() noexcept {
+    failed_ = true;
+    value_ = 0;
+    range_ = ~std::uint64_t{0};
+  }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+  //! Whether the bytes are the ones that an encoder ends with after these steps; `length` is how many of them belong to the code
+  //! (the rest are zeros). Errors: not_canonical, trailing_bytes; `where` = byte.
+  [[nodiscard]] status finish(std::size_t& length) const noexcept {
+    std::size_t used = bytes_.size();
+    while (used > 0 && bytes_[used - 1] == std::byte{0}) --used;
+    if (failed_) return {errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
+    if (used > position_) return {errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
+    // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not zero.
+    const std::size_t zeros = position_ - used;
+    if (used > 0 && zeros < 8) {
+      constexpr std::uint64_t unit = std::uint64_t{1} << 56;
+      const std::uint64_t last = std::to_integer<std::uint64_t>(bytes_[used - 1]);
+      // A shorter string fits; or a smaller one of the same length does.
+      if (zeros < 7 || value_ >= unit || (256 - last) * unit < range_ - value_) {
+        return {errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
+      }
+    }
+    length = used;
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t next() noexcept {
+    const std::size_t at = position_++;
+    return at < bytes_.size() ? std::to_integer<std::uint64_t>(bytes_[at]) : 0;
+  }
+  void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
+    value_ -= offset;
+    range_ = width;
+    while (range_ < (std::uint64_t{1} << 56)) {
+      value_ = (value_ << 8) | next();
+      range_ <<= 8;
+    }
+  }
+
+  std::span<const std::byte> bytes_;
+  std::uint64_t value_ = 0;  // the code minus the encoder's low
+  std::uint64_t range_ = ~std::uint64_t{0};
+  std::size_t position_ = 0;
+  bool failed_ = false;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
