@@ -4,7 +4,7 @@
 //! Paper:      Pearson 1900; p-values by the incomplete gamma function, power by the noncentral law (a Poisson mixture).
 //! Symbols:    n = draws, p_i = law, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n sum (p'_i - p_i)^2 / p_i.
 //! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. Fixed seeds make every result repeatable.
-//!             Power: 10^6 draws over 8 equal cells at level 1e-4 detect a move of 0.35 % of the mass with probability > 0.99 (the test shows it).
+//!             Power: 10^6 draws over 8 equal cells at level 1e-4 detect a move of 0.2 % of the mass with probability > 0.99 (the test shows it).
 //! Deviates:   cells with n p_i < min_expected become one cell; if that one stays rare it joins the smallest other cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp, examples/docs/chi_square.cpp
 #ifndef SPECVERIFY_TESTING_CHI_SQUARE_HPP

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/quantize/concepts.hpp>
+#include <specverify/quantize/lattice.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace {
+
+struct may_throw {
+  static constexpr std::size_t workspace_size(std::uint32_t) noexcept { return 0; }
+  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>, specverify::workspace&) const { return {}; }
+};
+struct without_size {
+  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>, specverify::workspace&) const noexcept { return {}; }
+};
+
+// What code written against the concept sees.
+template <specverify::quantizer Quantizer>
+std::array<std::uint32_t, 3> counts_of(const Quantizer& model) {
+  const std::array<specverify::token_id, 3> ids{0, 1, 2};
+  const std::array<std::uint32_t, 3> weights{5, 3, 2};
+  std::array<std::uint32_t, 3> counts{};
+  std::array<std::byte, Quantizer::workspace_size(3)> memory{};
+  specverify::workspace scratch{memory};
+  CHECK(model.quantize({ids, weights, 10, 3}, 4, counts, scratch).ok());
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("quantizers are values that write counts") {
+  static_assert(specverify::quantizer<specverify::sparse_lattice>);
+  static_assert(specverify::quantizer<specverify::lattice>);
+  static_assert(!specverify::quantizer<may_throw>);
+  static_assert(!specverify::quantizer<without_size>);
+  static_assert(!specverify::quantizer<int>);
+  static_assert(specverify::max_lattice_resolution == 65536);
+  CHECK(counts_of(specverify::sparse_lattice{}) == std::array<std::uint32_t, 3>{2, 1, 1});
+  CHECK(counts_of(specverify::lattice{}) == std::array<std::uint32_t, 3>{2, 1, 1});
+}
