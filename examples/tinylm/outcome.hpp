@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A value or a message that says what went wrong.
+#ifndef SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
+#define SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tinylm {
+
+template <class Value>
+struct outcome {
+  std::optional<Value> value;
+  std::string error;  //!< empty iff there is a value
+
+  outcome(Value good) : value(std::move(good)) {}
+  static outcome failure(std::string message) { return outcome(std::nullopt, std::move(message)); }
+  [[nodiscard]] bool ok() const { return value.has_value(); }
+  Value& operator*() { return *value; }
+  const Value& operator*() const { return *value; }
+  Value* operator->() { return &*value; }
+  const Value* operator->() const { return &*value; }
+
+ private:
+  outcome(std::nullopt_t, std::string message) : error(std::move(message)) {}
+};
+
+}  // namespace tinylm
+
+#endif  // SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
