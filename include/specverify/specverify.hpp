@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The whole library, in the order in which a token's distribution travels. The law test kit (testing/) is included by itself.
+//!
+//! An engine that needs one room includes that room's headers: `verify/token.hpp` alone is enough to verify.
+#ifndef SPECVERIFY_SPECVERIFY_HPP
+#define SPECVERIFY_SPECVERIFY_HPP
+
+#include <specverify/config.hpp>
+#include <specverify/fwd.hpp>
+
+// errors, views, scratch memory, randomness
+#include <specverify/core/concepts.hpp>
+#include <specverify/core/execution.hpp>
+#include <specverify/core/random.hpp>
+#include <specverify/core/status.hpp>
+#include <specverify/core/views.hpp>
+#include <specverify/core/workspace.hpp>
+
+// everything that is V wide
+#include <specverify/row/acceptance.hpp>
+#include <specverify/row/argmax.hpp>
+#include <specverify/row/digest.hpp>
+#include <specverify/row/half_row.hpp>
+#include <specverify/row/integer_weights.hpp>
+#include <specverify/row/log_probability.hpp>
+#include <specverify/row/log_sum_exp.hpp>
+#include <specverify/row/residual.hpp>
+#include <specverify/row/sample.hpp>
+#include <specverify/row/select.hpp>
+#include <specverify/row/softmax.hpp>
+#include <specverify/row/transform.hpp>
+
+// supports, laws, drafted tokens
+#include <specverify/distribution/draft.hpp>
+#include <specverify/distribution/draft_block.hpp>
+#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/law.hpp>
+#include <specverify/distribution/make_law.hpp>
+#include <specverify/distribution/support.hpp>
+
+#include <specverify/sparsify/concepts.hpp>
+#include <specverify/sparsify/min_p.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
+
+#include <specverify/quantize/concepts.hpp>
+#include <specverify/quantize/drop_zero.hpp>
+#include <specverify/quantize/lattice.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+
+// bytes
+#include <specverify/codec/bit_cost.hpp>
+#include <specverify/codec/count_code.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/codec/range_coder.hpp>
+#include <specverify/codec/support_code.hpp>
+
+// verdicts
+#include <specverify/verify/concepts.hpp>
+#include <specverify/verify/expected_length.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/token.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/policy/observation.hpp>
+#include <specverify/policy/window.hpp>
+
+#include <specverify/vocabulary/fingerprint.hpp>
+
+// the two state machines
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/session/journal.hpp>
+#include <specverify/session/statistics.hpp>
+
+#endif
