@@ -8,5 +8,14 @@
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 #include <specverify/kernel/scalar/select.hpp>
+#include <specverify/kernel/scalar/softmax.hpp>
+#if SPECVERIFY_WITH_XSIMD
+#include <specverify/kernel/simd/argmax.hpp>
+#include <specverify/kernel/simd/digest.hpp>
+#include <specverify/kernel/simd/integer_weights.hpp>
+#include <specverify/kernel/simd/log_sum_exp.hpp>
+#include <specverify/kernel/simd/select.hpp>
+#include <specverify/kernel/simd/softmax.hpp>
+#endif
 
 #endif

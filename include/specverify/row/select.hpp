@@ -33,7 +33,7 @@ namespace detail {
   const auto kept_weights = space.at<std::uint32_t>(from.selected_weights);
   if (keep > kept_ids.size()) return row_error(errc::digest_insufficient);
   const auto size = static_cast<std::uint32_t>(weights.size());
-  const kernel::order_cut cut = radix_cut(weights.data(), size, keep, false);
+  const kernel::order_cut cut = kernel::radix_cut(weights.data(), size, keep, false);
   const std::uint32_t kept = kernel::apply_cut(cut, ids.data(), weights.data(), size, kept_ids.data(), kept_weights.data());
   out = {kept_ids.first(kept), kept_weights.first(kept), from.total_weight};
   return {};

@@ -5,8 +5,6 @@
 
 #include <specverify/kernel/scalar/integer_weights.hpp>
 
-#include <algorithm>
-
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -20,7 +18,6 @@ struct order_cut {
 struct candidate_list {
   token_id* ids = nullptr;
   std::uint32_t* weights = nullptr;
-  std::uint32_t* scratch = nullptr;  //!< capacity elements
   std::uint32_t capacity = 0;
   std::uint32_t wanted = 0;          //!< how many to keep at least
   std::uint32_t always = 0xFFFFFFFFu;  //!< weights from here on are never dropped; capacity must hold them twice
@@ -28,18 +25,29 @@ struct candidate_list {
   bool dropped = false;              //!< an id of positive weight was left out
 };
 
-//! The cut that keeps the `wanted` largest of `size` positive weights. `scratch` has `size` elements.
-[[nodiscard]] inline order_cut find_cut(const std::uint32_t* weights, std::uint32_t size, std::uint32_t wanted, std::uint32_t* scratch) noexcept {
-  order_cut cut;
-  if (wanted >= size) return cut;
-  if (wanted == 0) return {0xFFFFFFFFu, 0};
-  std::copy(weights, weights + size, scratch);
-  std::nth_element(scratch, scratch + (wanted - 1), scratch + size, [](std::uint32_t a, std::uint32_t b) { return a > b; });
-  cut.weight = scratch[wanted - 1];
-  std::uint32_t above = 0;
-  for (std::uint32_t i = 0; i < size; ++i) above += weights[i] > cut.weight ? 1u : 0u;
-  cut.ties = wanted - above;
-  return cut;
+//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it. Three radix steps, O(size).
+[[nodiscard]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target, bool by_mass) noexcept {
+  constexpr int shifts[3] = {21, 10, 0};
+  constexpr std::uint32_t widths[3] = {11, 11, 10};
+  std::uint64_t bins[2048];
+  std::uint32_t prefix = 0;
+  std::uint64_t reached = 0;
+  for (int step = 0; step < 3; ++step) {
+    const std::uint32_t bin_count = std::uint32_t{1} << widths[step];
+    for (std::uint32_t b = 0; b < bin_count; ++b) bins[b] = 0;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t weight = weights[i];
+      if (weight == 0 || (step > 0 && (weight >> (shifts[step] + static_cast<int>(widths[step]))) != prefix)) continue;
+      bins[(weight >> shifts[step]) & (bin_count - 1)] += by_mass ? weight : 1u;
+    }
+    std::uint32_t bin = bin_count - 1;
+    while (bin > 0 && reached + bins[bin] < target) reached += bins[bin--];
+    prefix = (prefix << widths[step]) | bin;
+  }
+  if (prefix == 0) return {};  // the target is beyond all positive weights: keep them all
+  const std::uint64_t missing = target - reached;
+  const std::uint64_t ties = by_mass ? (missing + prefix - 1) / prefix : missing;
+  return {prefix, ties < 0xFFFFFFFFu ? static_cast<std::uint32_t>(ties) : 0xFFFFFFFFu};
 }
 
 //! Keeps what the cut keeps, in place or into other arrays; returns how many.
@@ -63,7 +71,7 @@ struct candidate_list {
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
   const std::uint32_t keep = kept_always > list.wanted ? kept_always : list.wanted;
   if (keep >= list.size) return 0;
-  const order_cut cut = find_cut(list.weights, list.size, keep, list.scratch);
+  const order_cut cut = radix_cut(list.weights, list.size, keep, false);
   list.size = apply_cut(cut, list.ids, list.weights, list.size, list.ids, list.weights);
   list.dropped = true;
   return cut.weight < list.always ? cut.weight : list.always - 1;

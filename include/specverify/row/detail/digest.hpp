@@ -20,7 +20,7 @@ struct digest_layout {
   std::uint32_t weights = 0;     // truncated rows: integer weights of the whole row
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
-    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) + 3 * slice_bytes<std::uint32_t>(capacity) +
+    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) + 2 * slice_bytes<std::uint32_t>(capacity) +
            2 * slice_bytes<std::uint32_t>(selected) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) + slice_bytes<std::uint32_t>(weights) +
            slice_bytes<double>(1) + workspace_alignment;
   }
@@ -51,15 +51,12 @@ struct digest_layout {
 
 //! The arrays of survivors, cut from the workspace.
 [[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out, kernel::candidate_list& list) noexcept {
-  workspace_slice scratch{};
   if (!space.take<token_id>(layout.capacity, out.survivor_ids) || !space.take<std::uint32_t>(layout.capacity, out.survivor_weights) ||
-      !space.take<std::uint32_t>(layout.capacity, scratch) || !space.take<token_id>(layout.selected, out.selected_ids) ||
-      !space.take<std::uint32_t>(layout.selected, out.selected_weights)) {
+      !space.take<token_id>(layout.selected, out.selected_ids) || !space.take<std::uint32_t>(layout.selected, out.selected_weights)) {
     return false;
   }
   list.ids = space.at<token_id>(out.survivor_ids).data();
   list.weights = space.at<std::uint32_t>(out.survivor_weights).data();
-  list.scratch = space.at<std::uint32_t>(scratch).data();
   list.capacity = layout.capacity;
   list.wanted = layout.wanted;
   return true;

@@ -8,31 +8,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it. Three radix steps, O(size).
-[[nodiscard]] inline kernel::order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target, bool by_mass) noexcept {
-  constexpr int shifts[3] = {21, 10, 0};
-  constexpr std::uint32_t widths[3] = {11, 11, 10};
-  std::uint64_t bins[2048];
-  std::uint32_t prefix = 0;
-  std::uint64_t reached = 0;
-  for (int step = 0; step < 3; ++step) {
-    const std::uint32_t bin_count = std::uint32_t{1} << widths[step];
-    for (std::uint32_t b = 0; b < bin_count; ++b) bins[b] = 0;
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const std::uint32_t weight = weights[i];
-      if (weight == 0 || (step > 0 && (weight >> (shifts[step] + static_cast<int>(widths[step]))) != prefix)) continue;
-      bins[(weight >> shifts[step]) & (bin_count - 1)] += by_mass ? weight : 1u;
-    }
-    std::uint32_t bin = bin_count - 1;
-    while (bin > 0 && reached + bins[bin] < target) reached += bins[bin--];
-    prefix = (prefix << widths[step]) | bin;
-  }
-  if (prefix == 0) return {};  // the target is beyond all positive weights: keep them all
-  const std::uint64_t missing = target - reached;
-  const std::uint64_t ties = by_mass ? (missing + prefix - 1) / prefix : missing;
-  return {prefix, ties < 0xFFFFFFFFu ? static_cast<std::uint32_t>(ties) : 0xFFFFFFFFu};
-}
-
 [[nodiscard]] SPECVERIFY_INLINE constexpr kernel::order_cut tighter(kernel::order_cut a, kernel::order_cut b) noexcept {
   if (a.weight != b.weight) return a.weight > b.weight ? a : b;
   return a.ties < b.ties ? a : b;
@@ -54,7 +29,7 @@ namespace detail {
     kept = tighter(kept, {static_cast<std::uint32_t>(least), 0xFFFFFFFFu});
   }
   kernel::order_cut largest;
-  if (cut.top_k != 0 && cut.top_k < size) largest = radix_cut(weights, size, cut.top_k, false);
+  if (cut.top_k != 0 && cut.top_k < size) largest = kernel::radix_cut(weights, size, cut.top_k, false);
   if (cut.top_p < 1.0) {
     std::uint64_t mass = total;
     if (cut.order == truncation_order::top_k_then_top_p) {
@@ -66,7 +41,7 @@ namespace detail {
         mass += weights[i];
       }
     }
-    kept = tighter(kept, radix_cut(weights, size, share_of(cut.top_p, mass), true));
+    kept = tighter(kept, kernel::radix_cut(weights, size, share_of(cut.top_p, mass), true));
   }
   return tighter(kept, largest);
 }
