@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -297,6 +298,12 @@ double text_distance(const sv::enumerated_law<sequence>& committed, const world<
 
 template <class Scalar>
 inline constexpr double tolerance = std::is_same_v<Scalar, double> ? 1e-12 : 1e-6;
+
+//! SPECVERIFY_LONG=1 asks for more worlds and more draws.
+inline bool long_run() {
+  const char* value = std::getenv("SPECVERIFY_LONG");
+  return value != nullptr && value[0] == '1';
+}
 
 //! Runs `body(policy, name)` for each execution policy.
 template <class Body>

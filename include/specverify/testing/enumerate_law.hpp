@@ -32,6 +32,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
   std::uint32_t grid = 4;                                   //!< probes inside [0, 1) per dimension, besides both ends
+  std::uint32_t end_probes = 0;                             //!< further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
   std::uint32_t checks = 2000;                              //!< random points at which the result is tested
   std::uint32_t refinements = 4;                            //!< searches after a failed check, before giving up
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;   //!< calls of the entry point; past it the law is not `complete`

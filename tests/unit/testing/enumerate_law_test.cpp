@@ -131,6 +131,13 @@ TEST_CASE("enumerate_law: an island between two probes is found by the check and
       },
       {.hints = hints});
   CHECK(hinted.probability(1) == 0x1.0p-20);
+  const auto tail = sv::enumerate_law(
+      [](const sv::scripted_source& source) {
+        const double u = first(source, at(0, sv::purpose::bonus_draw));
+        return u >= 1e-9 && u < 1e-8 ? 1 : 0;
+      },
+      {.end_probes = 20});
+  CHECK(std::fabs(tail.probability(1) - 9e-9) < 1e-15);
 }
 
 TEST_CASE("enumerate_law: thresholds that differ only under numbers read later are told apart") {

@@ -27,6 +27,10 @@ class law_enumerator {
     for (std::uint32_t i = 1; i <= options.grid; ++i) {
       probes_.push_back(uniform_steps / (options.grid + 1) * i);
     }
+    for (std::uint32_t j = 1; j <= options.end_probes && j <= 26; ++j) {
+      probes_.push_back(uniform_steps >> (2 * j));
+      probes_.push_back(uniform_steps - (uniform_steps >> (2 * j)));
+    }
     for (const double hint : options.hints) probes_.push_back(static_cast<std::uint64_t>(hint * 0x1.0p53));
     probes_.push_back(0);
     probes_.push_back(uniform_steps - 1);
