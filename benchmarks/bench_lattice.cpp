@@ -27,9 +27,7 @@ std::vector<float> make_logits(std::uint32_t vocab_size) {
   return logits;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
 // Seconds to sum the row once, the least of many.
 double read_floor(const std::vector<float>& logits) {

@@ -80,7 +80,7 @@ TEST_CASE("T11 sparse_lattice ties go to the smaller id") {
 TEST_CASE("T11 sparse_lattice renormalises over the support") {
   // Weight of the row outside the support must not change a count.
   CHECK(quantize({7, 2, 1}, 10, 4).counts == counts{7, 2, 1});
-  CHECK(quantize({4, 4, 2}, 4, 1u << 20).counts == counts{2, 1, 1});
+  CHECK(quantize({4, 4, 2}, 4, 2).counts == counts{2, 1, 1});
 }
 
 TEST_CASE("T11 sparse_lattice is within the TV bound") {
