@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every answer.
+//!
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), algorithms.md 1.1, 1.2, 1.3.
+//! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
+//! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms are a function of
+//!             (secret, session id, position, round). After `make` no heap allocation; noexcept. Every message that is not used is counted once.
+//! Deviates:   nothing.
+//! See:        docs/session.md, tests/unit/session/cloud_test.cpp, tests/session/fault_test.cpp, examples/docs/cloud.cpp
+#ifndef SPECVERIFY_SESSION_CLOUD_HPP
+#define SPECVERIFY_SESSION_CLOUD_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/distribution/draft_block.hpp>
+#include <specverify/session/detail/port.hpp>
+#include <specverify/session/journal.hpp>
+#include <specverify/session/output.hpp>
+#include <specverify/session/prefix_hash.hpp>
+#include <specverify/session/statistics.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/token.hpp>
+#include <specverify/vocabulary/fingerprint.hpp>
+
+#include <span>
+#include <vector>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct cloud_options {
+  std::uint64_t secret = 0;                    //!< of this cloud; never travels (docs/decisions/0003)
+  draft_format largest{};                      //!< sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
+  vocabulary_fingerprint fingerprint{};
+  guarantee required = guarantee::lossy;       //!< refuses drafts with less: guarantee_too_weak
+  row_transform transform{};                   //!< sizes the workspace (truncation); the rows bring their own
+  std::uint32_t max_length = 4096;             //!< tokens of prompt and text together
+  std::span<const token_id> stop_tokens{};     //!< copied
+  std::uint32_t trial_cap = 32;                //!< of token_rule
+  std::uint32_t text_chunk = 256;              //!< tokens of one text message
+};
+
+enum class cloud_state : std::uint8_t { blank, filling, ready, evaluating, streaming, finished, failed };
+
+//! What a restarted cloud needs, written with the ids before every answer.
+struct cloud_snapshot {
+  std::uint64_t session_id = 0;
+  std::uint64_t prefix_hash = 0;
+  std::uint64_t target_hash = 0;
+  std::uint64_t nonce = 0;            //!< of the last edge that came without a journal
+  std::uint64_t kept_hash = 0;        //!< prefix of the kept verdict
+  draft_format format{};
+  feedback_message kept{};            //!< the last verdict
+  std::uint32_t kept_round = 0;       //!< 0: none
+  std::uint32_t kept_base = 0;
+  std::uint32_t kept_drafted = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t token_budget = 0;
+  std::uint32_t length = 0;
+  std::uint32_t target_length = 0;
+  std::uint32_t target_round = 0;
+  wire_rule rule = wire_rule::token;
+  session_mode mode = session_mode::draft;
+  stop_reason stop = stop_reason::none;
+  std::uint8_t next_number = 0;
+  std::uint8_t heard_number = 0;
+  bool heard_any = false;
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+class cloud_session {
+ public:
+  using snapshot = cloud_snapshot;
+
+  //! Errors: those of `check(draft_format)`; invalid_argument.
+  [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
+
+  // Inputs. Each returns `busy` while outputs wait.
+
+  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt, unknown_session (no whole record), unexpected_message.
+  [[nodiscard]] inline status restore(std::span<const std::byte> journal, journal_reading* found = nullptr) noexcept;
+  //! A message arrived. ok, or why it was not used.
+  [[nodiscard]] inline status receive(std::span<const std::byte> message, session_time now) noexcept;
+  //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i) what makes it final.
+  //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed and the edge is told).
+  template <execution_policy Policy, row_provider Rows>
+  [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
+  //! The engine cannot go on; the edge is told.
+  [[nodiscard]] inline status engine_failed(status why) noexcept;
+
+  // Outputs.
+  [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+
+  [[nodiscard]] cloud_state state() const noexcept { return state_; }
+  [[nodiscard]] std::uint64_t session_id() const noexcept { return now_.session_id; }
+  [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), now_.length}; }
+  [[nodiscard]] std::uint32_t length() const noexcept { return now_.length; }
+  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return now_.prompt_length; }
+  [[nodiscard]] std::uint32_t round() const noexcept { return now_.round; }
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return now_.epoch; }
+  [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  inline cloud_session(const cloud_options& options, received_draft_block&& block);
+
+  // detail/cloud_link.hpp
+  [[nodiscard]] wire_context context() const noexcept { return {now_.session_id, now_.epoch, now_.round, now_.length, now_.prefix_hash, now_.next_number}; }
+  [[nodiscard]] inline status drop(errc code) noexcept;
+  [[nodiscard]] inline status on_damage(errc code) noexcept;
+  [[nodiscard]] inline status on_unknown(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] inline status on_hello(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] inline status on_resume(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] inline status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] inline status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] inline bool accept_number(std::uint8_t number, errc& why) noexcept;
+  [[nodiscard]] inline bool accept_epoch(const wire_context& peer, errc& why) noexcept;
+  inline void aim_at(const wire_context& peer) noexcept;
+  inline void send(std::size_t written) noexcept;
+  inline void refuse(const wire_context& context, status reason) noexcept;
+  [[nodiscard]] inline status greet(message_kind kind) noexcept;
+  [[nodiscard]] inline status send_text(const wire_context& context, std::uint32_t from) noexcept;
+  [[nodiscard]] inline status send_feedback() noexcept;
+  inline void write_journal(std::uint32_t first_position) noexcept;
+  inline status fail(status why) noexcept;
+  inline void settle() noexcept;
+
+  // detail/cloud_round.hpp
+  inline void want_rows(std::uint32_t drafted) noexcept;
+  [[nodiscard]] inline std::uint32_t remaining() const noexcept;
+  inline void append_text(std::uint32_t count) noexcept;
+  inline void roll_back(std::uint32_t length) noexcept;
+  template <class Policy, class Rows>
+  [[nodiscard]] verdict decide(Policy policy, const Rows& rows) noexcept;
+
+  cloud_options options_;
+  received_draft_block block_;
+  std::vector<claimed_draft> claims_;
+  std::vector<token_id> text_;
+  std::vector<token_id> stop_tokens_;
+  std::vector<token_id> received_;
+  std::vector<std::byte> message_;
+  std::vector<std::byte> record_;
+  std::vector<std::byte> decode_space_;
+  std::vector<std::byte> verify_space_;
+  std::size_t record_used_ = 0;
+  philox source_{};
+  session_statistics statistics_{};
+  cloud_snapshot now_{};
+  detail::output_queue outputs_{};
+  detail::context_memory memory_{};
+  detail::transmission_window heard_{};
+  std::uint32_t cached_ = 0;
+  std::uint32_t drafted_ = 0;
+  cloud_state state_ = cloud_state::blank;
+  message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
+  bool rows_wanted_ = false;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#include <specverify/session/detail/cloud_link.hpp>
+#include <specverify/session/detail/cloud_round.hpp>
+
+#endif

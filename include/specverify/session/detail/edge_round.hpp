@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The edge's round: ask for rows, draw, close the block, commit what stands.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
+
+#include <specverify/session/edge.hpp>
+
+#include <algorithm>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Tokens that the text may have, prompt included.
+template <sparsifier Sparsifier, window_policy Window>
+std::uint32_t basic_edge_session<Sparsifier, Window>::text_limit() const noexcept {
+  const std::uint32_t budget = options_.token_budget;
+  if (budget == 0 || budget > options_.max_length - std::min(prompt_length_, options_.max_length)) return options_.max_length;
+  return prompt_length_ + budget;
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::note_end() noexcept {
+  if (length_ > prompt_length_ && is_stop(stop_tokens_, text_[length_ - 1])) {
+    stop_ = stop_reason::stop_token;
+  } else if (length_ >= text_limit()) {
+    stop_ = stop_reason::budget;
+  }
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept {
+  seen_.uplink_rate = uplink_rate;
+  seen_.downlink_rate = downlink_rate;
+  seen_.round_trip = round_trip;
+  seen_.draft_time = draft_time;
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+status basic_edge_session<Sparsifier, Window>::begin_round(session_time now) noexcept {
+  state_ = edge_state::drafting;
+  block_.clear();
+  drafted_ = 0;
+  block_complete_ = false;
+  states_[0] = sparsifier_state_;
+  open_round_ = {};
+  open_round_.round = round_;
+  open_round_.began = now;
+  const draft_plan plan = window_.begin(seen_);
+  // With every draft accepted the cloud adds one token: more drafts than what is left but one are wasted. A function of the position alone.
+  planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - 1});
+  if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
+    if (detail::is_sparse(options_.format.format) && options_.format.support_size != 0) drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
+  }
+  return planned_ == 0 ? close_block(now) : want_row();
+}
+
+//! Asks the engine for the row of the last token of the text drafted so far.
+template <sparsifier Sparsifier, window_policy Window>
+status basic_edge_session<Sparsifier, Window>::want_row() noexcept {
+  const std::uint32_t end = length_ + drafted_;
+  if (cached_ >= end) {
+    cached_ = end - 1;
+    statistics_.rollbacks += 1;
+    session_output cut;
+    cut.action = session_action::rollback;
+    cut.position = cached_;
+    outputs_.push(cut);
+  }
+  session_output out;
+  out.action = session_action::evaluate;
+  out.position = cached_;
+  out.tokens = std::span<const token_id>(text_).subspan(cached_, end - cached_);
+  out.rows = 1;
+  statistics_.fed_tokens += out.tokens.size();
+  outputs_.push(out);
+  cached_ = end;
+  row_wanted_ = true;
+  return {};
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+template <execution_policy Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window>::supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
+  record_used_ = 0;
+  row_wanted_ = false;
+  const std::uint32_t position = length_ + drafted_;
+  token_id token = no_token;
+  states_[drafted_ + 1] = states_[drafted_];
+  if (detail::carries_claims(options_.format.format)) {
+    argmax_result best;
+    if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
+    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return fail({errc::vocabulary_mismatch, part::session, 0});
+    token = best.token;
+    claims_[drafted_] = {token, 0, 0};
+  } else {
+    law proposed;
+    if (const status why = drafter_.propose(policy, row, transform, states_[drafted_ + 1], proposed); !why.ok()) return fail(why);
+    if constexpr (!std::is_same_v<Window, fixed_window>) {
+      std::size_t bytes = 0;
+      if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok() && !window_.proceed(position, proposed, 8 * std::uint64_t{bytes})) return close_block(now);
+    }
+    const draft drawn = draw(proposed, source_, {position, round_, 0, purpose::draft_draw, 0});
+    token = drawn.token();
+    if (const status why = block_.push(drawn); !why.ok()) return fail(why);
+  }
+  text_[position] = token;
+  ++drafted_;
+  session_output out;
+  out.action = session_action::tentative;
+  out.position = position;
+  out.tokens = std::span<const token_id>(text_).subspan(position, 1);
+  outputs_.push(out);
+  return drafted_ < planned_ && !is_stop(stop_tokens_, token) ? want_row() : close_block(now);
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+status basic_edge_session<Sparsifier, Window>::close_block(session_time now) noexcept {
+  block_complete_ = true;
+  if (announce_) {
+    announce_ = false;
+    state_ = edge_state::resuming;
+    return ask(question::resume, now);
+  }
+  state_ = edge_state::waiting;
+  return ask(question::draft, now);
+}
+
+//! Forgets the drafts of the open round.
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::discard_draft() noexcept {
+  if (drafted_ > 0) {
+    session_output out;
+    out.action = session_action::retracted;
+    out.position = length_;
+    outputs_.push(out);
+  }
+  if (cached_ > length_) {
+    cached_ = length_;
+    statistics_.rollbacks += 1;
+    session_output out;
+    out.action = session_action::rollback;
+    out.position = length_;
+    outputs_.push(out);
+  }
+  block_.clear();
+  drafted_ = 0;
+  block_complete_ = false;
+}
+
+//! Takes `count` tokens that stand in text_ behind the committed ones.
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::append_text(std::uint32_t count) noexcept {
+  hash_ = prefix_hash(std::span<const token_id>(text_).subspan(length_, count), hash_);
+  length_ += count;
+}
+
+template <sparsifier Sparsifier, window_policy Window>
+status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
+  feedback_message verdict;
+  if (const status why = decode_feedback(question_context_, options_.format, drafted_, message, verdict); !why.ok()) return fail(why);
+  const std::uint32_t base = length_;
+  const std::uint32_t emitted = verdict.accepted + (verdict.next_token != no_token ? 1u : 0u);
+  if (verdict.accepted > drafted_ || emitted == 0 || emitted > text_limit() - base) return fail({errc::field_out_of_range, part::session, verdict.accepted});
+  const auto source = static_cast<token_source>(verdict.source);
+  const std::uint32_t void_from = base + verdict.accepted;
+  if (verdict.next_token != no_token) text_[void_from] = verdict.next_token;
+  append_text(emitted);
+  stop_ = static_cast<stop_reason>(verdict.stop);
+  if (stop_ == stop_reason::none) note_end();
+  sparsifier_state_ = states_[std::min(verdict.accepted + 1, drafted_)];
+  round_ += 1;
+  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);
+  const bool rejected = source == token_source::residual || source == token_source::residual_fallback;
+  count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);
+  statistics_.emitted += emitted;
+  statistics_.draft_bytes += open_round_.draft_bytes;
+  statistics_.residual_tokens += rejected ? 1u : 0u;
+  statistics_.bonus_tokens += source == token_source::bonus ? 1u : 0u;
+  statistics_.residual_fallbacks += source == token_source::residual_fallback ? 1u : 0u;
+  open_round_.drafted = drafted_;
+  open_round_.accepted = verdict.accepted;
+  open_round_.emitted = emitted;
+  open_round_.feedback_bytes = message.size();
+  open_round_.answered = now;
+  last_round_ = open_round_;
+  question_ = question::none;
+  deadline_.reset();
+
+  write_journal(base);  // before the host hears of the commit and before the next message is sent
+  if (verdict.accepted < drafted_) {
+    session_output voided;
+    voided.action = session_action::retracted;
+    voided.position = void_from;
+    outputs_.push(voided);
+  }
+  session_output out;
+  out.action = session_action::committed;
+  out.position = base;
+  out.tokens = text().subspan(base);
+  out.accepted = verdict.accepted;
+  out.source = source;
+  out.stop = stop_;
+  outputs_.push(out);
+  if (cached_ > void_from) {
+    cached_ = void_from;
+    statistics_.rollbacks += 1;
+    session_output cut;
+    cut.action = session_action::rollback;
+    cut.position = cached_;
+    outputs_.push(cut);
+  }
+  block_complete_ = false;
+  drafted_ = 0;
+  return stop_ != stop_reason::none ? finish(true) : begin_round(now);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no clock, no threads.
+//!
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), algorithms.md 1.1; E13 for the states.
+//! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
+//! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run without; after `make` no
+//!             heap allocation; noexcept. Every message that is not used is counted once.
+//! Deviates:   the sparsifier resumes from states[min(T + 1, L)], as architecture.md 5 has it.
+//! See:        docs/session.md, tests/unit/session/edge_test.cpp, tests/session/fault_test.cpp, examples/docs/edge.cpp
+#ifndef SPECVERIFY_SESSION_EDGE_HPP
+#define SPECVERIFY_SESSION_EDGE_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/distribution/draft_block.hpp>
+#include <specverify/policy/window.hpp>
+#include <specverify/session/detail/drafter.hpp>
+#include <specverify/session/detail/port.hpp>
+#include <specverify/session/journal.hpp>
+#include <specverify/session/output.hpp>
+#include <specverify/session/prefix_hash.hpp>
+#include <specverify/session/statistics.hpp>
+#include <specverify/vocabulary/fingerprint.hpp>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct edge_options {
+  std::uint64_t session_id = 1;                 //!< unique for the cloud's secret: keys derive from it
+  std::uint64_t secret = 0;                     //!< of this device; never travels (docs/decisions/0003)
+  draft_format format{};                        //!< how laws travel; format.vocab_size must be set
+  wire_rule rule = wire_rule::token;
+  session_mode mode = session_mode::draft;
+  vocabulary_fingerprint fingerprint{};
+  row_transform transform{};                    //!< temperature and truncation, told to the cloud; also sizes the workspace
+  std::uint32_t max_length = 4096;              //!< tokens of prompt and text together
+  std::uint32_t token_budget = 0;               //!< tokens to generate; 0: until max_length
+  std::span<const token_id> stop_tokens{};      //!< copied
+  session_time retry_timeout = 0;               //!< microseconds until a question is asked again; 0: never (a reliable transport)
+  std::uint32_t retry_limit = 64;               //!< times a question is asked again before peer_timeout
+  std::uint32_t text_chunk = 256;               //!< tokens of one text message
+};
+
+enum class edge_state : std::uint8_t { idle, greeting, resuming, sending_text, fetching_text, drafting, waiting, streaming, finished, failed };
+
+//! What a restarted edge needs, written with the ids before a round's first message.
+template <class SparsifierState>
+struct edge_snapshot {
+  std::uint64_t session_id = 0;
+  std::uint64_t prefix_hash = 0;
+  observation seen{};
+  philox_key draft_key{};
+  std::uint32_t epoch = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t length = 0;
+  stop_reason stop = stop_reason::none;
+  bool finished = false;
+  SparsifierState sparsifier{};
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+template <sparsifier Sparsifier = top_k, window_policy Window = fixed_window>
+class basic_edge_session {
+ public:
+  using state_type = typename Sparsifier::state_type;
+  using snapshot = edge_snapshot<state_type>;
+
+  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here); invalid_argument.
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {}, const Window& window = {});
+
+  // Inputs. Each returns `busy` while outputs wait. The status says what became of the input; a session that fails also says so in an output.
+
+  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range, invalid_argument.
+  [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
+  //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session), unexpected_message.
+  [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr) noexcept;
+  //! Continues without a journal: the cloud sends the text. `now` must not be earlier than in a run before.
+  [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
+  //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated, unexpected_message, refused_by_peer...
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
+  //! Time passed. Does nothing before `deadline()`.
+  [[nodiscard]] status tick(session_time now) noexcept;
+  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the session has failed).
+  template <execution_policy Policy, class Scalar>
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept;
+  //! The transport was lost and stands again: names the session and asks again what was open.
+  [[nodiscard]] status reconnect(session_time now) noexcept;
+  //! The engine cannot go on.
+  [[nodiscard]] status engine_failed(status why) noexcept;
+  //! What the host measured of the link; recorded with the next round.
+  void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
+
+  // Outputs.
+  [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+  [[nodiscard]] std::optional<session_time> deadline() const noexcept { return deadline_; }
+
+  [[nodiscard]] edge_state state() const noexcept { return state_; }
+  [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), length_}; }
+  [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
+  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return prompt_length_; }
+  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
+
+ private:
+  enum class question : std::uint8_t { none, hello, resume, text, draft };
+
+  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, draft_block&& block);
+
+  // detail/edge_link.hpp: questions and answers
+  [[nodiscard]] wire_context context_at(std::uint32_t round, std::uint32_t length, std::uint64_t hash) const noexcept {
+    return {options_.session_id, epoch_, round, length, hash, next_number_};
+  }
+  [[nodiscard]] status ask(question what, session_time now) noexcept;
+  [[nodiscard]] status transmit(session_time now) noexcept;
+  [[nodiscard]] status encode(std::size_t& written) noexcept;
+  [[nodiscard]] status ask_again(session_time now) noexcept;
+  [[nodiscard]] bool waiting() const noexcept { return question_ != question::none; }
+  [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
+  [[nodiscard]] status drop(errc code) noexcept;
+  [[nodiscard]] bool accept_number(std::uint8_t number, errc& why) noexcept;
+  [[nodiscard]] status on_greeting(const wire_context& peer, bool is_hello, session_time now) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] status in_step(session_time now) noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
+  [[nodiscard]] status fail(status why) noexcept;
+  [[nodiscard]] status finish(bool tell) noexcept;
+
+  // detail/edge_round.hpp: drafting and committing
+  [[nodiscard]] status begin_round(session_time now) noexcept;
+  [[nodiscard]] status want_row() noexcept;
+  [[nodiscard]] status close_block(session_time now) noexcept;
+  [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
+  void discard_draft() noexcept;
+  void append_text(std::uint32_t count) noexcept;
+  [[nodiscard]] std::uint32_t text_limit() const noexcept;
+  void note_end() noexcept;
+
+  edge_options options_;
+  Window window_;
+  detail::drafter<Sparsifier> drafter_;
+  draft_block block_;
+  std::vector<claimed_draft> claims_;
+  std::vector<token_id> text_;        // committed tokens, then drafted ones
+  std::vector<token_id> stop_tokens_;
+  std::vector<token_id> received_;
+  std::vector<state_type> states_;    // before each draft of the window, and after the last
+  std::vector<std::byte> message_;
+  std::vector<std::byte> record_;
+  std::size_t record_used_ = 0;
+  philox source_{};
+  session_statistics statistics_{};
+  round_record last_round_{};
+  round_record open_round_{};
+  observation seen_{};
+  state_type sparsifier_state_{};
+  detail::output_queue outputs_{};
+  detail::context_memory memory_{};
+  detail::transmission_window heard_{};
+  wire_context question_context_{};
+  std::optional<session_time> deadline_{};
+  std::uint64_t hash_ = prefix_hash_seed;
+  std::uint64_t nonce_ = 0;
+  std::uint64_t target_hash_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::uint32_t round_ = 0;
+  std::uint32_t prompt_length_ = 0;
+  std::uint32_t length_ = 0;
+  std::uint32_t cached_ = 0;          // positions in the engine's cache
+  std::uint32_t drafted_ = 0;
+  std::uint32_t planned_ = 0;
+  std::uint32_t peer_length_ = 0;
+  std::uint32_t peer_round_ = 0;
+  std::uint32_t target_length_ = 0;   // of the text that is fetched
+  std::uint32_t fetch_start_ = 0;
+  std::uint32_t attempts_ = 0;
+  std::uint32_t greetings_ = 0;       // since the last progress
+  std::uint32_t question_checksum_ = 0;
+  edge_state state_ = edge_state::idle;
+  question question_ = question::none;
+  stop_reason stop_ = stop_reason::none;
+  std::uint8_t next_number_ = 0;
+  bool row_wanted_ = false;
+  bool block_complete_ = false;
+  bool announce_ = false;
+};
+
+//! The edge of the papers: top-K supports, a fixed window.
+using edge_session = basic_edge_session<>;
+
+SPECVERIFY_NAMESPACE_END
+
+#include <specverify/session/detail/edge_link.hpp>
+#include <specverify/session/detail/edge_round.hpp>
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The journal of a session: records of {ids, snapshot} that a host appends to a file and reads back after a restart.
+//!
+//! A record: magic, length of the payload, first position, number of ids (4 bytes each, little-endian), a 64-bit check of these 16
+//! bytes; then the ids, the bytes of the snapshot, and a 64-bit check of ids and snapshot.
+//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood from their first position
+//!             on, the last snapshot counts. A record that the end of the file cuts off is ignored (a killed process leaves one);
+//!             any other damage is journal_corrupt. FNV-1a, 64 bits: finds accidents, not forgeries.
+//! Deviates:   the snapshot's bytes are those of this machine; a journal does not move between machines.
+//! See:        docs/session.md, docs/algorithms/journal.md, tests/unit/session/journal_test.cpp, examples/docs/journal.cpp
+#ifndef SPECVERIFY_SESSION_JOURNAL_HPP
+#define SPECVERIFY_SESSION_JOURNAL_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! What reading a journal found.
+struct journal_reading {
+  std::size_t valid_bytes = 0;    //!< where the last whole record ends: cut the file here before appending
+  std::uint32_t records = 0;
+  std::uint32_t text_length = 0;  //!< ids in the text
+  bool torn = false;              //!< the file went on after valid_bytes
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+namespace detail {
+
+inline constexpr std::uint32_t journal_magic = 0x4A565053u;  // "SPVJ"
+inline constexpr std::size_t journal_head_bytes = 24;
+inline constexpr std::size_t journal_check_bytes = 8;
+
+[[nodiscard]] constexpr std::uint64_t journal_check(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
+  return hash;
+}
+template <class Number>
+constexpr void journal_store(std::byte* at, Number number) noexcept {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) at[i] = static_cast<std::byte>(number >> (8 * i));
+}
+template <class Number>
+[[nodiscard]] constexpr Number journal_load(const std::byte* at) noexcept {
+  Number number = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) number |= static_cast<Number>(static_cast<Number>(at[i]) << (8 * i));
+  return number;
+}
+
+}  // namespace detail
+
+//! Bytes of a record with `tokens` ids.
+template <class Snapshot>
+[[nodiscard]] constexpr std::size_t journal_record_bytes(std::size_t tokens) noexcept {
+  return detail::journal_head_bytes + 4 * tokens + sizeof(Snapshot) + detail::journal_check_bytes;
+}
+
+//! Writes one record to the front of `out`. Errors: output_too_small (`where` = bytes needed).
+template <class Snapshot>
+[[nodiscard]] status write_journal_record(std::span<std::byte> out, std::size_t& written, std::uint32_t first_position, std::span<const token_id> ids,
+                                          const Snapshot& snapshot) noexcept {
+  static_assert(std::is_trivially_copyable_v<Snapshot>);
+  const std::size_t bytes = journal_record_bytes<Snapshot>(ids.size());
+  if (out.size() < bytes) return {errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
+  std::byte* const at = out.data();
+  const std::size_t payload = 4 * ids.size() + sizeof(Snapshot);
+  detail::journal_store(at, detail::journal_magic);
+  detail::journal_store(at + 4, static_cast<std::uint32_t>(payload));
+  detail::journal_store(at + 8, first_position);
+  detail::journal_store(at + 12, static_cast<std::uint32_t>(ids.size()));
+  detail::journal_store(at + 16, detail::journal_check(out.first(16)));
+  std::byte* next = at + detail::journal_head_bytes;
+  for (const token_id id : ids) {
+    detail::journal_store(next, static_cast<std::uint32_t>(id));
+    next += 4;
+  }
+  std::memcpy(next, &snapshot, sizeof(Snapshot));
+  detail::journal_store(next + sizeof(Snapshot), detail::journal_check(out.subspan(detail::journal_head_bytes, payload)));
+  written = bytes;
+  return {};
+}
+
+//! Reads a whole journal: ids to the front of `text`, the last snapshot to `last` (unchanged when there is no record).
+//! Errors: journal_corrupt (`where` = byte of the record), output_too_small (the text does not fit).
+template <class Snapshot>
+[[nodiscard]] status read_journal(std::span<const std::byte> bytes, std::span<token_id> text, Snapshot& last, journal_reading& found) noexcept {
+  static_assert(std::is_trivially_copyable_v<Snapshot>);
+  found = {};
+  while (found.valid_bytes < bytes.size()) {
+    const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
+    const status corrupt{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
+    if (rest.size() < detail::journal_head_bytes) {
+      found.torn = true;
+      break;
+    }
+    const auto payload = detail::journal_load<std::uint32_t>(rest.data() + 4);
+    const auto first = detail::journal_load<std::uint32_t>(rest.data() + 8);
+    const auto count = detail::journal_load<std::uint32_t>(rest.data() + 12);
+    if (detail::journal_load<std::uint32_t>(rest.data()) != detail::journal_magic) return corrupt;
+    if (detail::journal_load<std::uint64_t>(rest.data() + 16) != detail::journal_check(rest.first(16))) return corrupt;
+    if (payload != 4 * std::uint64_t{count} + sizeof(Snapshot) || first > found.text_length) return corrupt;
+    if (rest.size() - detail::journal_head_bytes < std::size_t{payload} + detail::journal_check_bytes) {
+      found.torn = true;
+      break;
+    }
+    const std::byte* next = rest.data() + detail::journal_head_bytes;
+    if (detail::journal_load<std::uint64_t>(next + payload) != detail::journal_check(rest.subspan(detail::journal_head_bytes, payload))) return corrupt;
+    if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
+    for (std::uint32_t i = 0; i < count; ++i, next += 4) text[first + i] = static_cast<token_id>(detail::journal_load<std::uint32_t>(next));
+    std::memcpy(static_cast<void*>(&last), next, sizeof(Snapshot));
+    found.text_length = first + count;
+    found.valid_bytes += detail::journal_head_bytes + payload + detail::journal_check_bytes;
+    ++found.records;
+  }
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

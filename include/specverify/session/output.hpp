@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a session asks of its host: bytes to send and to journal, work for the engine, events. Taken one by one with `next()`.
+//!
+//! Guarantees: trivially copyable; spans live until the next call of any member function of the session.
+//! See:        docs/session.md, docs/algorithms/output.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
+#ifndef SPECVERIFY_SESSION_OUTPUT_HPP
+#define SPECVERIFY_SESSION_OUTPUT_HPP
+
+#include <specverify/core/views.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+using session_time = std::uint64_t;  //!< microseconds from an origin of the host's choice; never goes back within a session
+
+enum class session_action : std::uint8_t {
+  none,       //!< nothing left; the session waits for an input
+  journal,    //!< append `bytes` to the journal, durably, before the next output is taken
+  send,       //!< send `bytes` as one message
+  evaluate,   //!< feed `tokens` at `position`...; rows of the last `rows` of them are wanted
+  rollback,   //!< cut the engine's cache to `position` tokens
+  committed,  //!< `tokens` at `position`... are final; the first `accepted` of them are accepted drafts
+  tentative,  //!< `tokens` at `position`... were drafted
+  retracted,  //!< drafted tokens from `position` on are void
+  finished,   //!< the text is complete; `stop` says why
+  failed      //!< the session is over; `reason` says why
+};
+
+struct session_output {
+  session_action action = session_action::none;
+  token_source source = token_source::none;  //!< committed: where the last token comes from if it is no accepted draft
+  stop_reason stop = stop_reason::none;      //!< committed, finished
+  std::uint32_t position = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t accepted = 0;
+  std::span<const std::byte> bytes{};
+  std::span<const token_id> tokens{};
+  status reason{};
+};
+
+//! How the text comes about.
+enum class session_mode : std::uint8_t {
+  draft = 0,  //!< the edge drafts, the cloud verifies
+  stream = 1  //!< the cloud writes alone and sends token by token
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The name of an action, for logs.
+[[nodiscard]] constexpr const char* name(session_action action) noexcept {
+  switch (action) {
+    case session_action::none: return "none";
+    case session_action::journal: return "journal";
+    case session_action::send: return "send";
+    case session_action::evaluate: return "evaluate";
+    case session_action::rollback: return "rollback";
+    case session_action::committed: return "committed";
+    case session_action::tentative: return "tentative";
+    case session_action::retracted: return "retracted";
+    case session_action::finished: return "finished";
+    case session_action::failed: return "failed";
+  }
+  return "unknown";
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

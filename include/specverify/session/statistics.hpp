@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counters of a session: raw numbers that add up, and the derived figures with their one formula each.
+//!
+//! Paper:      algorithms.md 1.4; requirements OBS-1..4.
+//! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
+//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths; accepted <= evaluated <= drafted.
+//! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.
+//! See:        docs/algorithms/statistics.md, docs/session.md, tests/unit/session/statistics_test.cpp, examples/docs/statistics.cpp
+#ifndef SPECVERIFY_SESSION_STATISTICS_HPP
+#define SPECVERIFY_SESSION_STATISTICS_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! Draft positions that are counted one by one; later ones share the last counter.
+inline constexpr std::uint32_t statistics_positions = 32;
+
+struct session_statistics {
+  // the text
+  std::uint64_t rounds = 0;               //!< decided rounds
+  std::uint64_t drafted = 0;              //!< drafts of decided rounds
+  std::uint64_t evaluated = 0;            //!< drafts that were tested: the accepted ones, and the first rejected one of a round
+  std::uint64_t accepted = 0;             //!< drafts that were accepted
+  std::uint64_t emitted = 0;              //!< committed tokens, prompt not included
+  std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
+  std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
+  std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
+  std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
+  std::uint64_t evaluated_at[statistics_positions] = {};
+  std::uint64_t accepted_at[statistics_positions] = {};
+  // the wire; bytes of whole messages, headers included, framing of the transport not
+  std::uint64_t messages_up = 0;          //!< edge to cloud, each transmission
+  std::uint64_t messages_down = 0;
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  std::uint64_t draft_bytes = 0;          //!< of the draft messages, first transmissions only
+  // faults, counted by who notices; exactly one per fault (docs/session.md)
+  std::uint64_t duplicates = 0;           //!< errc::duplicate: the transmission was seen before
+  std::uint64_t stale = 0;                //!< stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
+  std::uint64_t corrupt = 0;              //!< checksum_mismatch and everything else that no encoder writes
+  std::uint64_t truncated = 0;            //!< errc::truncated
+  std::uint64_t timeouts = 0;             //!< deadlines that passed
+  // how they were mended
+  std::uint64_t retransmissions = 0;      //!< questions asked again (edge)
+  std::uint64_t repeated_answers = 0;     //!< kept answers sent again (cloud)
+  std::uint64_t refusals = 0;             //!< refuse messages sent
+  std::uint64_t restarts = 0;             //!< epochs begun after the first
+  // the engine
+  std::uint64_t fed_tokens = 0;           //!< tokens given to the engine
+  std::uint64_t rollbacks = 0;
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(const session_statistics&, const session_statistics&) noexcept = default;
+};
+
+//! One round with its times, in microseconds of the host's clock. OBS-3.
+struct round_record {
+  std::uint32_t round = 0;
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  std::uint32_t emitted = 0;
+  std::uint64_t draft_bytes = 0;
+  std::uint64_t feedback_bytes = 0;
+  std::uint64_t began = 0;     //!< the first row of the draft was asked for
+  std::uint64_t sent = 0;      //!< the draft was first sent: sent - began is the drafting time
+  std::uint64_t answered = 0;  //!< answered - sent is uplink, verification and downlink
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Calls visit(name, counter) for every counter but the positions; names are as in the struct, to be prefixed for a metrics system.
+template <class Statistics, class Visitor>
+constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
+  visit("rounds", s.rounds);
+  visit("drafted", s.drafted);
+  visit("evaluated", s.evaluated);
+  visit("accepted", s.accepted);
+  visit("emitted", s.emitted);
+  visit("residual_tokens", s.residual_tokens);
+  visit("bonus_tokens", s.bonus_tokens);
+  visit("residual_fallbacks", s.residual_fallbacks);
+  visit("near_ties", s.near_ties);
+  visit("messages_up", s.messages_up);
+  visit("messages_down", s.messages_down);
+  visit("bytes_up", s.bytes_up);
+  visit("bytes_down", s.bytes_down);
+  visit("draft_bytes", s.draft_bytes);
+  visit("duplicates", s.duplicates);
+  visit("stale", s.stale);
+  visit("corrupt", s.corrupt);
+  visit("truncated", s.truncated);
+  visit("timeouts", s.timeouts);
+  visit("retransmissions", s.retransmissions);
+  visit("repeated_answers", s.repeated_answers);
+  visit("refusals", s.refusals);
+  visit("restarts", s.restarts);
+  visit("fed_tokens", s.fed_tokens);
+  visit("rollbacks", s.rollbacks);
+}
+
+//! Adds every counter of `added`.
+constexpr void merge(session_statistics& into, const session_statistics& added) noexcept {
+  constexpr std::uint32_t capacity = 64;
+  const std::uint64_t* from[capacity] = {};
+  std::uint32_t count = 0;
+  for_each_counter(added, [&](const char*, const std::uint64_t& counter) { from[count++] = &counter; });
+  count = 0;
+  for_each_counter(into, [&](const char*, std::uint64_t& counter) { counter += *from[count++]; });
+  for (std::uint32_t i = 0; i < statistics_positions; ++i) {
+    into.evaluated_at[i] += added.evaluated_at[i];
+    into.accepted_at[i] += added.accepted_at[i];
+  }
+}
+
+//! Counts the drafts of one decided round: `drafted` of them, the first `accepted` stand, `evaluated` were tested.
+constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::uint32_t evaluated, std::uint32_t accepted) noexcept {
+  s.rounds += 1;
+  s.drafted += drafted;
+  s.evaluated += evaluated;
+  s.accepted += accepted;
+  for (std::uint32_t i = 0; i < evaluated; ++i) {
+    const std::uint32_t at = i < statistics_positions ? i : statistics_positions - 1;
+    s.evaluated_at[at] += 1;
+    s.accepted_at[at] += i < accepted ? 1u : 0u;
+  }
+}
+
+[[nodiscard]] constexpr double ratio(std::uint64_t numerator, std::uint64_t denominator) noexcept {
+  return denominator == 0 ? 0.0 : static_cast<double>(numerator) / static_cast<double>(denominator);
+}
+
+//! accepted / evaluated: the probability that a draft which is looked at stands.
+[[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept { return ratio(s.accepted, s.evaluated); }
+//! accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
+[[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept { return ratio(s.accepted, s.drafted); }
+//! Conditional acceptance at draft position `position` (0-based), given that it was reached.
+[[nodiscard]] constexpr double acceptance_at(const session_statistics& s, std::uint32_t position) noexcept {
+  return position < statistics_positions ? ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;
+}
+//! accepted / rounds: accepted length without the target's own token.
+[[nodiscard]] constexpr double accepted_per_round(const session_statistics& s) noexcept { return ratio(s.accepted, s.rounds); }
+//! emitted / rounds: accepted length with the target's own token (AAL of WISV Table I, E27).
+[[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept { return ratio(s.emitted, s.rounds); }
+//! Bits on the uplink per committed token: every message, header and retries included.
+[[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept { return 8.0 * ratio(s.bytes_up, s.emitted); }
+//! bytes_up / accepted. 0 when nothing was accepted.
+[[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept { return ratio(s.bytes_up, s.accepted); }
+//! The faults that were noticed: what docs/session.md reconciles with the faults that were injected.
+[[nodiscard]] constexpr std::uint64_t noticed_faults(const session_statistics& s) noexcept {
+  return s.duplicates + s.stale + s.corrupt + s.truncated + s.timeouts;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree speak of the same tokens under the same ids.
+//!
+//! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token, ids ascending.
+//! Symbols:    V = how many tokens were added.
+//! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Class (a).
+//! Deviates:   FNV is no cryptographic hash: it finds mistakes, not forgeries.
+//! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp, examples/docs/fingerprint.cpp
+#ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
+#define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/core/views.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct vocabulary_fingerprint {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(vocabulary_fingerprint a, vocabulary_fingerprint b) noexcept {
+    return a.high == b.high && a.low == b.low;
+  }
+};
+
+//! What an id stands for. Padding ids are part of the fingerprint only if they are added.
+enum class token_class : std::uint8_t { text = 0, special = 1, byte = 2 };
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Takes the tokens in ascending order of their ids; `finish` gives the fingerprint.
+class fingerprint_builder {
+ public:
+  //! Errors: token_out_of_range (negative), ids_not_ascending; then nothing is added. `where` = how many tokens were added before.
+  [[nodiscard]] constexpr status add(token_id id, std::span<const std::byte> bytes, token_class kind = token_class::text) noexcept {
+    return add_bytes(id, bytes.size(), kind, [bytes](std::size_t i) noexcept { return static_cast<std::uint8_t>(bytes[i]); });
+  }
+  [[nodiscard]] constexpr status add(token_id id, std::string_view text, token_class kind = token_class::text) noexcept {
+    return add_bytes(id, text.size(), kind, [text](std::size_t i) noexcept { return static_cast<std::uint8_t>(text[i]); });
+  }
+
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
+
+  //! The fingerprint of what was added so far; it depends on the number of tokens too.
+  [[nodiscard]] constexpr vocabulary_fingerprint finish() const noexcept {
+    fingerprint_builder copy = *this;
+    copy.fold_number(count_);
+    return copy.state_;
+  }
+
+ private:
+  template <class Byte>
+  constexpr status add_bytes(token_id id, std::size_t length, token_class kind, Byte byte) noexcept {
+    if (id < 0) return {errc::token_out_of_range, part::vocabulary, count_};
+    if (id <= last_) return {errc::ids_not_ascending, part::vocabulary, count_};
+    last_ = id;
+    ++count_;
+    fold_number(static_cast<std::uint32_t>(id));
+    fold(static_cast<std::uint8_t>(kind));
+    fold_number(static_cast<std::uint32_t>(length));
+    for (std::size_t i = 0; i < length; ++i) fold(byte(i));
+    return {};
+  }
+  constexpr void fold_number(std::uint32_t number) noexcept {
+    for (int shift = 0; shift < 32; shift += 8) fold(static_cast<std::uint8_t>(number >> shift));
+  }
+  //! state = (state xor byte) * (2^88 + 0x13B) mod 2^128.
+  constexpr void fold(std::uint8_t byte) noexcept {
+    const std::uint64_t low = state_.low ^ byte;
+    const wide_product product = multiply_wide(low, 0x13Bu);
+    state_.high = product.high + state_.high * 0x13Bu + (low << 24);
+    state_.low = product.low;
+  }
+
+  vocabulary_fingerprint state_{0x6C62272E07BB0142u, 0x62B821756295C58Du};
+  token_id last_ = -1;
+  std::uint32_t count_ = 0;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model whose rows are a pure function of the prefix, and an engine with a cache that checks what a session asks of it.
+#ifndef SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
+#define SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
+
+#include <specverify/core/views.hpp>
+#include <specverify/row/transform.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace specverify_test {
+
+using specverify::token_id;
+
+inline std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+//! Deterministic numbers for schedules; not the library's generator.
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) : state_(mix(seed)) {}
+  std::uint64_t next() { return mix(state_ += 0x632BE59BD9B4E019u); }
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+  bool chance(double probability) { return static_cast<double>(next() >> 11) * 0x1.0p-53 < probability; }
+
+ private:
+  std::uint64_t state_;
+};
+
+//! Target and drafter share most of their logits, so that some drafts are accepted and some are not.
+struct hash_model {
+  std::uint32_t vocab_size = 40;
+  std::uint64_t seed = 1;
+  float agreement = 1.0F;  // weight of the shared part; the target has nothing else
+  std::uint64_t own = 0;
+
+  void row(std::uint64_t prefix, std::span<float> out) const {
+    for (std::uint32_t v = 0; v < vocab_size; ++v) {
+      const auto unit = [](std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24F; };
+      const float shared = unit(mix(prefix ^ mix(seed + v)));
+      const float private_part = own == 0 ? 0.0F : unit(mix(prefix ^ mix(own + v)));
+      out[v] = 6.0F * (agreement * shared * shared + (1.0F - agreement) * private_part);
+    }
+  }
+};
+
+//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours.
+class hash_engine {
+ public:
+  explicit hash_engine(const hash_model& model) : model_(model) {}
+
+  [[nodiscard]] bool feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    if (position != prefixes_.size() || tokens.empty() || rows > tokens.size()) return false;
+    for (const token_id token : tokens) {
+      const std::uint64_t before = prefixes_.empty() ? 17 : prefixes_.back();
+      prefixes_.push_back(mix(before ^ (static_cast<std::uint64_t>(token) + 0x51ED)));
+    }
+    const std::size_t needed = std::size_t{rows} * model_.vocab_size;
+    if (values_.size() < needed) values_.resize(needed);
+    views_.clear();
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      const std::span<float> out = std::span<float>(values_).subspan(std::size_t{i} * model_.vocab_size, model_.vocab_size);
+      model_.row(prefixes_[prefixes_.size() - rows + i], out);
+      views_.push_back(specverify::logits_row(std::span<const float>(out)));
+    }
+    return true;
+  }
+  [[nodiscard]] bool cut(std::uint32_t length) {
+    if (length > prefixes_.size()) return false;
+    prefixes_.resize(length);
+    return true;
+  }
+  void clear() { prefixes_.clear(); }
+  void reserve(std::size_t length, std::size_t rows) {
+    prefixes_.reserve(length);
+    values_.resize(rows * model_.vocab_size);
+    views_.reserve(rows);
+  }
+  [[nodiscard]] std::span<const specverify::row_view<float>> rows() const { return views_; }
+
+ private:
+  hash_model model_;
+  std::vector<std::uint64_t> prefixes_;
+  std::vector<float> values_;
+  std::vector<specverify::row_view<float>> views_;
+};
+
+}  // namespace specverify_test
+
+#endif

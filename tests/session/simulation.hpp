@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edge, cloud, a lossy link and a virtual clock in one process; a ledger of what was injected, kept without looking into the sessions.
+//
+// A message suffers at most one fault, drawn when it arrives. Accounting (docs/session.md, "How faults are counted"):
+//   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late, right after the next
+//   undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a question 1 (a deadline passes); a message
+//   that reaches a cloud which lost its session 1. `masked` takes back what a kill made unobservable.
+#ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
+#define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace specverify_test {
+
+namespace sv = specverify;
+
+enum class fault : std::uint8_t { none, drop, duplicate, reorder, truncate, flip };
+
+struct fault_rates {
+  double drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
+  double kill_edge = 0, kill_cloud = 0;  // before each output and each delivery
+  double without_journal = 0;            // share of the kills after which the journal is gone
+};
+
+struct ledger {
+  std::uint64_t drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
+  std::uint64_t kill_edge = 0, kill_edge_blank = 0, kill_cloud = 0, kill_cloud_blank = 0;
+  std::uint64_t lost_work = 0;      // a question died with the process that worked on it
+  std::uint64_t unknown = 0;        // questions to a cloud that lost its session
+  std::uint64_t masked = 0;
+  std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
+
+  [[nodiscard]] std::uint64_t injected() const { return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown - masked; }
+  [[nodiscard]] std::uint64_t counted() const { return duplicates + stale + corrupt + truncated + timeouts; }
+  void add(const sv::session_statistics& s) {
+    duplicates += s.duplicates;
+    stale += s.stale;
+    corrupt += s.corrupt;
+    truncated += s.truncated;
+    timeouts += s.timeouts;
+  }
+  void add(const ledger& o) {
+    drop += o.drop, duplicate += o.duplicate, reorder += o.reorder, truncate += o.truncate, flip += o.flip;
+    kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud, kill_cloud_blank += o.kill_cloud_blank;
+    lost_work += o.lost_work, unknown += o.unknown, masked += o.masked;
+    duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated, timeouts += o.timeouts;
+  }
+};
+
+struct simulation_options {
+  std::uint64_t seed = 1;
+  std::uint64_t session_id = 1;
+  std::uint32_t vocab_size = 40;
+  std::uint32_t tokens = 64;
+  std::uint32_t prompt_length = 5;
+  std::uint32_t draft_length = 4;
+  sv::law_format format = sv::law_format::sparse_drop_zero;
+  sv::wire_rule rule = sv::wire_rule::token;
+  sv::session_mode mode = sv::session_mode::draft;
+  fault_rates rates{};
+  std::uint64_t step_limit = 200000;
+};
+
+class simulation {
+ public:
+  explicit simulation(const simulation_options& options) : options_(options), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
+    prompt_.resize(options.prompt_length);
+    for (std::uint32_t i = 0; i < options.prompt_length; ++i) prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
+  }
+
+  //! Runs the session to its end. False: `trouble()` says what went wrong.
+  bool run() {
+    make_cloud();
+    restart_edge();
+    std::uint64_t steps = 0;
+    while (trouble_.empty() && edge_->state() != sv::edge_state::finished) {
+      if (++steps > options_.step_limit) return fail("the session does not end");
+      if (!step()) return fail("nothing is under way and no deadline is set");
+    }
+    while (trouble_.empty() && (!up_.empty() || !down_.empty())) step();
+    release(held_up_, true);
+    release(held_down_, false);
+    if (!trouble_.empty()) return false;
+    ledger_.add(edge_->statistics());
+    ledger_.add(cloud_->statistics());
+    return true;
+  }
+
+  [[nodiscard]] const std::vector<token_id>& text() const { return told_; }
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  [[nodiscard]] const ledger& counts() const { return ledger_; }
+  [[nodiscard]] const sv::edge_session& edge() const { return *edge_; }
+  [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
+
+ private:
+  struct packet {
+    sv::session_time arrives = 0;
+    std::vector<std::byte> bytes;
+    std::uint32_t life = 0;  // of the edge process whose question this is, or answers
+    bool copy = false;
+    bool exempt = false;
+  };
+  static constexpr sv::session_time flight = 10000;
+  static constexpr sv::session_time patience = 100000;
+
+  [[nodiscard]] hash_model model(bool drafter) const {
+    hash_model m;
+    m.vocab_size = options_.vocab_size;
+    m.seed = 1000 + options_.session_id;
+    if (drafter) m.agreement = 0.8F, m.own = 5 + options_.session_id;
+    return m;
+  }
+  [[nodiscard]] sv::draft_format format() const {
+    sv::draft_format f;
+    f.format = options_.format;
+    f.vocab_size = options_.vocab_size;
+    f.max_draft_length = options_.draft_length;
+    const bool sparse = options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
+    f.support_size = sparse ? 8 : 0;
+    f.resolution = sparse || options_.format == sv::law_format::dense_lattice ? 50 : 0;
+    return f;
+  }
+  void make_cloud() {
+    sv::cloud_options o;
+    o.secret = 4711;
+    o.largest = format();
+    o.max_length = 256;
+    o.text_chunk = 24;
+    auto made = sv::cloud_session::make(o);
+    if (!made.ok()) return void(fail("cloud options"));
+    cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
+    cloud_engine_.clear();
+  }
+  void make_edge() {
+    sv::edge_options o;
+    o.session_id = options_.session_id;
+    o.secret = 815;
+    o.format = format();
+    o.rule = options_.rule;
+    o.mode = options_.mode;
+    o.max_length = 256;
+    o.token_budget = options_.tokens;
+    o.retry_timeout = patience;
+    o.text_chunk = 24;
+    auto made = sv::edge_session::make(o, sv::top_k{8}, sv::fixed_window{{options_.draft_length, 50, 8}});
+    if (!made.ok()) return void(fail("edge options"));
+    edge_ = std::make_unique<sv::edge_session>(std::move(made).value());
+    edge_engine_.clear();
+  }
+  bool fail(const std::string& what) {
+    if (trouble_.empty()) trouble_ = what + " (schedule " + std::to_string(options_.seed) + ", time " + std::to_string(now_) + ")";
+    return false;
+  }
+
+  // Processes and their ends.
+  void restart_edge() {
+    ++life_;
+    make_edge();
+    if (edge_journal_.empty()) {
+      if (begun_) {
+        expect(edge_->recover(options_.prompt_length, now_).ok(), "recover");
+      } else {
+        expect(edge_->start(prompt_, now_).ok(), "start");
+      }
+    } else {
+      expect(edge_->restore(edge_journal_, now_).ok(), "restore of the edge");
+      expect(edge_->text().size() >= told_.size(), "the restored text is shorter than what the host was told");
+    }
+    drain_edge();
+  }
+  //! Kills the edge with the chance of the schedule; true when that happened (the process is another one afterwards).
+  bool maybe_kill_edge() {
+    if (!dice_.chance(options_.rates.kill_edge)) return false;
+    const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready || cloud_->state() == sv::cloud_state::finished || cloud_->state() == sv::cloud_state::streaming;
+    const bool blank = begun_ && cloud_can_help && !cloud_blank_ && dice_.chance(options_.rates.without_journal);
+    ++(blank ? ledger_.kill_edge_blank : ledger_.kill_edge);
+    ledger_.add(edge_->statistics());
+    if (dead_) ++ledger_.masked;  // its timer will not ring
+    dead_ = false;
+    if (!held_down_.bytes.empty()) ++ledger_.masked;  // nobody is there for the late one
+    held_down_ = {};
+    if (blank) edge_journal_.clear();
+    restart_edge();
+    return true;
+  }
+  bool maybe_kill_cloud() {
+    if (!dice_.chance(options_.rates.kill_cloud)) return false;
+    const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length && edge_->state() != sv::edge_state::fetching_text;
+    const bool blank = edge_has_text && dice_.chance(options_.rates.without_journal);
+    ++(blank ? ledger_.kill_cloud_blank : ledger_.kill_cloud);
+    ledger_.add(cloud_->statistics());
+    if (blank) {
+      cloud_journal_.clear();
+      if (!held_down_.bytes.empty()) ++ledger_.masked;
+      held_down_ = {};
+    }
+    make_cloud();
+    cloud_blank_ = cloud_journal_.empty();
+    if (!cloud_blank_) expect(cloud_->restore(cloud_journal_).ok(), "restore of the cloud");
+    return true;
+  }
+  void expect(bool condition, const char* what) {
+    if (!condition) fail(what);
+  }
+
+  // Outputs. True: the process was killed on the way.
+  bool drain_edge() {
+    while (trouble_.empty()) {
+      if (maybe_kill_edge()) return true;
+      const sv::session_output out = edge_->next();
+      switch (out.action) {
+        case sv::session_action::none: return false;
+        case sv::session_action::journal:
+          edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
+          begun_ = true;
+          break;
+        case sv::session_action::send: {
+          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_, false, false};
+          last_up_ = sent.arrives;
+          sv::message_header header;
+          sent.exempt = sv::peek_header(out.bytes, header).ok() && header.kind == sv::message_kind::stop;
+          if (!sent.exempt) dead_ = false;
+          up_.push_back(std::move(sent));
+          break;
+        }
+        case sv::session_action::evaluate:
+          if (!edge_engine_.feed(out.position, out.tokens, out.rows)) return fail("the edge feeds its engine wrongly");
+          if (maybe_kill_edge()) return true;
+          expect(edge_->next().action == sv::session_action::none, "evaluate is the last output");
+          (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, now_);
+          break;
+        case sv::session_action::rollback:
+          if (!edge_engine_.cut(out.position)) return fail("the edge cuts its engine wrongly");
+          break;
+        case sv::session_action::committed: hear(out); break;
+        case sv::session_action::failed: return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+        case sv::session_action::tentative:
+        case sv::session_action::retracted:
+        case sv::session_action::finished: break;
+      }
+    }
+    return false;
+  }
+  void hear(const sv::session_output& out) {
+    if (out.position > told_.size() + options_.prompt_length) return void(fail("a gap in the committed text"));
+    for (std::size_t i = 0; i < out.tokens.size(); ++i) {
+      const std::size_t at = out.position + i - options_.prompt_length;
+      if (at < told_.size()) {
+        if (told_[at] != out.tokens[i]) return void(fail("committed text was changed"));
+      } else {
+        told_.push_back(out.tokens[i]);
+      }
+    }
+  }
+  //! `life`: whose question is being worked on; `live`: it is the question that the edge waits for.
+  bool drain_cloud(std::uint32_t life, bool live) {
+    bool answered = false;
+    const auto killed = [&] {
+      if (!maybe_kill_cloud()) return false;
+      if (live && life == life_ && !answered) {
+        ++ledger_.lost_work;
+        dead_ = true;
+      }
+      return true;
+    };
+    while (trouble_.empty()) {
+      if (killed()) return true;
+      const sv::session_output out = cloud_->next();
+      switch (out.action) {
+        case sv::session_action::none: return false;
+        case sv::session_action::journal: cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end()); break;
+        case sv::session_action::send: {
+          answered = true;
+          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, false, false};
+          last_down_ = sent.arrives;
+          if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
+          break;
+        }
+        case sv::session_action::evaluate:
+          if (!cloud_engine_.feed(out.position, out.tokens, out.rows)) return fail("the cloud feeds its engine wrongly");
+          if (killed()) return true;
+          expect(cloud_->next().action == sv::session_action::none, "evaluate is the last output");
+          (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_), now_);
+          break;
+        case sv::session_action::rollback:
+          if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
+          break;
+        case sv::session_action::failed: return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+        default: break;
+      }
+    }
+    return false;
+  }
+
+  // The link.
+  bool step() {
+    const bool from_edge = !up_.empty() && (down_.empty() || up_.front().arrives <= down_.front().arrives);
+    const bool from_cloud = !from_edge && !down_.empty();
+    const auto deadline = edge_->deadline();
+    const sv::session_time next = from_edge ? up_.front().arrives : from_cloud ? down_.front().arrives : ~sv::session_time{0};
+    if (deadline.has_value() && *deadline <= next) {
+      now_ = std::max(now_, *deadline);
+      if (maybe_kill_edge()) return true;
+      (void)edge_->tick(now_);
+      drain_edge();
+      return true;
+    }
+    if (!from_edge && !from_cloud) return false;
+    now_ = std::max(now_, next);
+    if (maybe_kill_cloud()) return true;
+    packet p = std::move(from_edge ? up_.front() : down_.front());
+    (from_edge ? up_ : down_).pop_front();
+    if (!from_edge && p.life != life_) return true;
+    arrive(std::move(p), from_edge);
+    return true;
+  }
+
+  [[nodiscard]] fault draw(const packet& p, bool upward) {
+    if (p.life != life_ || p.exempt) return fault::none;
+    const double roll = static_cast<double>(dice_.next() >> 11) * 0x1.0p-53;
+    const fault_rates& r = options_.rates;
+    double sum = r.drop;
+    if (roll < sum) return fault::drop;
+    if (roll < (sum += r.duplicate)) return fault::duplicate;
+    if (roll < (sum += r.reorder)) return (upward ? held_up_ : held_down_).bytes.empty() ? fault::reorder : fault::none;
+    if (upward && cloud_blank_) return fault::none;  // it could not tell damage from a foreign session
+    if (roll < (sum += r.truncate)) return fault::truncate;
+    if (roll < (sum += r.flip)) return fault::flip;
+    return fault::none;
+  }
+
+  void arrive(packet p, bool upward) {
+    packet& held = upward ? held_up_ : held_down_;
+    const fault what = draw(p, upward);
+    switch (what) {
+      case fault::drop:
+        ++ledger_.drop;
+        dead_ = true;
+        return;
+      case fault::reorder:
+        ++ledger_.reorder;
+        dead_ = true;
+        p.copy = true;
+        held = std::move(p);
+        return;
+      case fault::truncate:
+        ++ledger_.truncate;
+        p.bytes.resize(1 + dice_.below(p.bytes.size() - 1));
+        deliver(p, upward);
+        return;
+      case fault::flip: {
+        ++ledger_.flip;
+        const std::uint64_t bit = dice_.below(8 * p.bytes.size());
+        p.bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+        deliver(p, upward);
+        return;
+      }
+      case fault::duplicate:
+      case fault::none: break;
+    }
+    bool killed = deliver(p, upward);
+    if (what == fault::duplicate) {
+      ++ledger_.duplicate;
+      p.copy = true;
+      if (killed) {
+        ++ledger_.masked;
+      } else {
+        killed = deliver(p, upward);
+      }
+    }
+    if (held.bytes.empty() || p.exempt) return;
+    if (killed) {
+      ++ledger_.masked;
+      held = {};
+    } else {
+      release(held, upward);
+    }
+  }
+  void release(packet& held, bool upward) {
+    if (held.bytes.empty()) return;
+    const packet late = std::move(held);
+    held = {};
+    deliver(late, upward);
+  }
+  //! True: the receiver was killed while it worked on the message.
+  bool deliver(const packet& p, bool upward) {
+    if (!trouble_.empty()) return false;
+    if (!upward) {
+      (void)edge_->receive(p.bytes, now_);
+      return drain_edge();
+    }
+    if (cloud_blank_) {
+      sv::message_header header;
+      const bool hello = sv::peek_header(p.bytes, header).ok() && header.kind == sv::message_kind::hello;
+      if (!hello && begun_cloud_ && !p.copy && !p.exempt) ++ledger_.unknown;
+    }
+    (void)cloud_->receive(p.bytes, now_);
+    if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false, begun_cloud_ = true;
+    return drain_cloud(p.life, !p.copy && !p.exempt);
+  }
+
+  simulation_options options_;
+  dice dice_;
+  hash_engine edge_engine_, cloud_engine_;
+  std::array<sv::row_transform, 1> transform_{};
+  std::vector<token_id> prompt_;
+  std::unique_ptr<sv::edge_session> edge_;
+  std::unique_ptr<sv::cloud_session> cloud_;
+  std::vector<std::byte> edge_journal_, cloud_journal_;
+  std::vector<token_id> told_;  // what the host was told is committed, without the prompt
+  std::deque<packet> up_, down_;
+  packet held_up_{}, held_down_{};
+  sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
+  std::uint32_t life_ = 0;
+  bool dead_ = false;  // the question that the edge waits for will not be answered
+  bool begun_ = false;
+  bool cloud_blank_ = true;
+  bool begun_cloud_ = false;
+  ledger ledger_{};
+  std::string trouble_;
+};
+
+}  // namespace specverify_test
+
+#endif
