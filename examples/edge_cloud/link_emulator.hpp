@@ -8,6 +8,7 @@
 #include "framed_server.hpp"
 #include "link_lane.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -20,7 +21,8 @@ class link_emulator {
       : up_(io_, {uplink(settings), settings.seed, 0}, [this](const frame& message) { cloud_.send(message); }),
         down_(io_, {downlink(settings), settings.seed, 1}, [this](const frame& message) { edge_.send(message); }),
         edge_(io_, listen_port, [this](frame message) { up_.accept(std::move(message)); }),
-        cloud_(io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); }),
+        cloud_(io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); },
+               [this] { reached_cloud_ = true; }),
         port_(edge_.port()),
         thread_([this] { io_.run(); }) {}
 
@@ -32,6 +34,8 @@ class link_emulator {
   link_emulator& operator=(const link_emulator&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  //! The cloud answered the phone, once at least.
+  [[nodiscard]] bool reached_cloud() const noexcept { return reached_cloud_; }
   [[nodiscard]] lane_counters up() const { return up_.counters(); }
   [[nodiscard]] lane_counters down() const { return down_.counters(); }
 
@@ -87,6 +91,7 @@ class link_emulator {
   asio::io_context io_{1};
   direction up_;
   direction down_;
+  std::atomic<bool> reached_cloud_{false};
   framed_server edge_;
   framed_client cloud_;
   std::uint16_t port_;

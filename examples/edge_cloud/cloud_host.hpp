@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud without a network: a session, the target that works for it, and its journal. What the edge wants (which laws, how many,
+//! how long a text) it says in hello; the cloud only knows its model, its secret and how much it is willing to hold.
+#ifndef EDGE_CLOUD_CLOUD_HOST_HPP
+#define EDGE_CLOUD_CLOUD_HOST_HPP
+
+#include <specverify/session/cloud.hpp>
+
+#include "clock.hpp"
+#include "run_report.hpp"
+#include "run_settings.hpp"
+#include "side_model.hpp"
+#include "take_outputs.hpp"
+
+namespace edge_cloud {
+
+class cloud_host {
+ public:
+  cloud_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send)
+      : engine_(model.weights), session_(make_session(run, model)) {
+    transform_.temperature = run.temperature;
+    outlets_.send = std::move(send);
+    if (run.state.empty()) return;
+    journal_.emplace(run.state / "journal");
+    const std::vector<std::byte> kept = journal_->load();
+    specverify::journal_reading found;
+    const bool restored = !kept.empty() && session_.restore(kept, &found).ok();
+    journal_->cut(restored ? found.valid_bytes : 0);
+    rows_wanted_ = take_outputs(session_, engine_, journal_, outlets_);
+  }
+  cloud_host(const cloud_host&) = delete;
+  cloud_host& operator=(const cloud_host&) = delete;
+
+  void receive(std::span<const std::byte> message) {
+    counted_by_session(session_.receive(message, microseconds_now()));
+    take();
+  }
+
+  //! Rows stand ready for the session. `work` hands them over; whoever owns the host may send and receive in between.
+  [[nodiscard]] bool has_work() const noexcept { return rows_wanted_ > 0; }
+  void work() {
+    rows_wanted_ = 0;
+    counted_by_session(session_.supply_rows(specverify::exec::simd, rows{engine_, transform_}, microseconds_now()));
+    take();
+  }
+
+  [[nodiscard]] run_report report() const {
+    run_report made;
+    made.tokens.assign(session_.text().begin() + session_.prompt_length(), session_.text().end());
+    made.cloud_passes = engine_.passes();
+    made.cloud_compute = engine_.seconds();
+    made.resumes = session_.statistics().restarts;
+    return made;
+  }
+
+ private:
+  //! The rule asks for the rows it reads and no others.
+  struct rows {
+    const engine& model;
+    const specverify::row_transform& final_transform;
+    [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t index) const { return model.row(index); }
+    [[nodiscard]] const specverify::row_transform& transform(std::uint32_t) const noexcept { return final_transform; }
+  };
+
+  static specverify::cloud_session make_session(const run_settings& run, const side_model& model) {
+    static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
+    specverify::cloud_options options;
+    options.secret = run.cloud_secret;
+    options.largest.format = specverify::law_format::half_row;  // the bulkiest laws of this demo
+    options.largest.vocab_size = static_cast<std::uint32_t>(model.vocabulary.vocab_size());
+    options.largest.resolution = 0;
+    options.largest.max_draft_length = 8;
+    options.fingerprint = model.fingerprint;
+    options.max_length = static_cast<std::uint32_t>(model.weights->context);
+    options.stop_tokens = end;
+    auto made = specverify::cloud_session::make(options);
+    if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
+    return std::move(made).value();
+  }
+
+  void take() {
+    if (const std::uint32_t wanted = take_outputs(session_, engine_, journal_, outlets_); wanted > 0) rows_wanted_ = wanted;
+  }
+
+  engine engine_;
+  specverify::cloud_session session_;
+  specverify::row_transform transform_;
+  std::optional<state_file> journal_;
+  outlets outlets_;
+  std::uint32_t rows_wanted_ = 0;
+};
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The main job: starts an edge and a cloud process with the emulated link between them, once a system, and compares what they report.
+//! A child that is killed is started again with the same arguments: it finds its journal and the text goes on.
+#ifndef EDGE_CLOUD_DEMO_HPP
+#define EDGE_CLOUD_DEMO_HPP
+
+#include "child_process.hpp"
+#include "link_emulator.hpp"
+#include "live_text.hpp"
+#include "plot.hpp"
+#include "run_settings.hpp"
+
+#include <optional>
+
+namespace edge_cloud {
+
+struct demo_settings {
+  run_settings run;
+  link_settings link;
+  std::vector<std::string> systems;  //!< keys of systems.hpp, in this order
+  std::filesystem::path out = "edge-cloud-demo";
+};
+
+namespace demo_detail {
+
+[[nodiscard]] inline std::uint16_t free_port() {
+  asio::io_context io;
+  return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+}
+
+//! A child that ended: restarted when somebody killed it, an error when it failed by itself.
+inline void revive(child_process& child, const child_process::ending& end, const char* name, const std::filesystem::path& state) {
+  const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);
+  if (!from_outside) throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") + std::to_string(end.code));
+  std::fprintf(stdout, "\n[%s killed by signal %d, restarted]\n", name, end.code);
+  std::fflush(stdout);
+  child.start();
+  std::ofstream(state / "pid") << child.id() << '\n';
+}
+
+}  // namespace demo_detail
+
+//! Runs one system in two processes and returns what it cost.
+[[nodiscard]] inline run_report run_system(const demo_settings& demo, const system_plan& plan) {
+  run_settings run = demo.run;
+  run.system = plan.key;
+  const std::filesystem::path folder = demo.out / plan.key;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "edge");
+  std::filesystem::create_directories(folder / "cloud");
+  const std::uint16_t cloud_port = demo_detail::free_port();
+
+  const auto start = [&](const char* side, std::uint16_t port) {
+    run.state = folder / side;
+    std::vector<std::string> arguments{"edge_cloud", side, "--port", std::to_string(port), "--end-with-parent"};
+    const std::vector<std::string> shared = command_line(run, std::string_view(side) == "edge");
+    arguments.insert(arguments.end(), shared.begin(), shared.end());
+    auto child = std::make_unique<child_process>(std::move(arguments));
+    std::ofstream(run.state / "pid") << child->id() << '\n';
+    return child;
+  };
+  const auto cloud = start("cloud", cloud_port);
+  link_emulator link(demo.link, cloud_port);
+  while (!link.reached_cloud()) {
+    if (const child_process::ending end = cloud->poll(); end.ended) demo_detail::revive(*cloud, end, "cloud", folder / "cloud");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto edge = start("edge", link.port());
+
+  for (;;) {
+    const child_process::ending edge_end = edge->poll(), cloud_end = cloud->poll();
+    if (edge_end.ended && !edge_end.killed && edge_end.code == 0) break;
+    if (edge_end.ended) demo_detail::revive(*edge, edge_end, "edge", folder / "edge");
+    if (cloud_end.ended) demo_detail::revive(*cloud, cloud_end, "cloud", folder / "cloud");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  cloud->stop();
+
+  run_report report = load_report(folder / "edge" / "report.json");
+  const run_report of_cloud = load_report(folder / "cloud" / "report.json");
+  report.cloud_passes = of_cloud.cloud_passes;
+  report.cloud_compute = of_cloud.cloud_compute;
+  report.bytes_up = link.up().bytes;
+  report.bytes_down = link.down().bytes;
+  save(report, folder / "report.json");
+  return report;
+}
+
+//! Runs all systems, prints the table, draws the plot. `expected` gives the text that a run within one process writes.
+template <class Expected>
+[[nodiscard]] bool run_demo(const demo_settings& demo, Expected expected) {
+  const live_text screen(stdout);
+  std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n",
+              demo.link.uplink_bits_per_second * 1e-3, demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms,
+              demo.link.loss * 100, screen.legend().c_str());
+  std::vector<run_report> reports;
+  bool same = true;
+  for (const std::string& key : demo.systems) {
+    const system_plan& plan = system_named(key);
+    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(plan.label).c_str());
+    std::fflush(stdout);
+    const run_report& report = reports.emplace_back(run_system(demo, plan));
+    run_settings alone = demo.run;
+    alone.system = key;
+    const bool equal = expected(alone) == report.tokens;
+    same = same && equal;
+    std::printf("\n      %zu tokens in %.2f s; the same text as within one process: %s\n", report.tokens.size(), report.seconds(), equal ? "yes" : "NO");
+    std::fflush(stdout);
+  }
+  print_table(stdout, reports);
+  const std::filesystem::path picture = draw_plot(reports, demo.out);
+  std::printf("%s\n", picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
+  return same;
+}
+
+}  // namespace edge_cloud
+
+#endif

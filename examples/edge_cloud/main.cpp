@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// edge_cloud demo: the main job, everything on this machine.
+// edge_cloud cloud, edge_cloud link, edge_cloud edge: its three parts by hand, each in a terminal of its own.
+#include "cloud_process.hpp"
+#include "demo.hpp"
+#include "edge_process.hpp"
+#include "in_process.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <iostream>
+
+#include <sys/prctl.h>
+
+namespace {
+
+using namespace edge_cloud;
+
+void add_run_options(CLI::App& app, run_settings& run) {
+  app.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
+  app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
+  app.add_option("--temperature", run.temperature, "of both models")->capture_default_str()->check(CLI::Range(0.05, 4.0));
+  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
+  app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+}
+
+void add_link_options(CLI::App& app, link_settings& link) {
+  const auto kilobits = [](double& value) {
+    return [&value](const double& given) { value = given * 1e3; };
+  };
+  app.add_option_function<double>("--up-kbit", kilobits(link.uplink_bits_per_second), "uplink in kbit/s, default 350")->check(CLI::Range(1.0, 1e7));
+  app.add_option_function<double>("--down-kbit", kilobits(link.downlink_bits_per_second), "downlink in kbit/s, default 4000")->check(CLI::Range(1.0, 1e7));
+  app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));
+  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")->capture_default_str()->check(CLI::Range(0.0, 1e4));
+  app.add_option("--loss", link.loss, "probability that a message is lost")->capture_default_str()->check(CLI::Range(0.0, 0.9));
+  app.add_option("--link-seed", link.seed, "of jitter and loss")->capture_default_str();
+}
+
+// The options of one of the two sides.
+struct side_options {
+  run_settings run;
+  std::uint16_t port = 0;
+  bool end_with_parent = false;
+
+  void add_to(CLI::App& app, std::uint64_t& secret, std::uint16_t default_port, const char* port_help) {
+    port = default_port;
+    add_run_options(app, run);
+    app.add_option("--system", run.system, "target, hlm, qs, ksqs-paper or ksqs; the same on both sides")->capture_default_str();
+    app.add_option("--port", port, port_help)->capture_default_str();
+    app.add_option("--secret", secret, "of this side; the other side never learns it")->capture_default_str();
+    app.add_option("--retry-ms", run.retry_ms, "ask again after so long without an answer")->capture_default_str();
+    app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")->required();
+    app.add_flag("--end-with-parent", end_with_parent, "end when the process that started this one ends");
+  }
+
+  void apply() const {
+    if (end_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app{"An edge and a cloud write text together over a narrow link."};
+  app.require_subcommand(1);
+
+  demo_settings demo;
+  for (const system_plan& plan : all_systems) demo.systems.emplace_back(plan.key);
+  CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
+  add_run_options(*demo_command, demo.run);
+  add_link_options(*demo_command, demo.link);
+  demo_command->add_option("--systems", demo.systems, "which systems, in this order")->delimiter(',')->capture_default_str();
+  demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
+
+  side_options edge, cloud;
+  edge.add_to(*app.add_subcommand("edge", "the small model"), edge.run.edge_secret, 7001, "of the link, on the loopback");
+  cloud.add_to(*app.add_subcommand("cloud", "the large model"), cloud.run.cloud_secret, 7000, "to listen on, on the loopback");
+
+  link_settings link;
+  std::uint16_t link_port = 7001, cloud_port = 7000;
+  CLI::App* link_command = app.add_subcommand("link", "the emulated link between them");
+  add_link_options(*link_command, link);
+  link_command->add_option("--port", link_port, "to listen on for the edge")->capture_default_str();
+  link_command->add_option("--cloud-port", cloud_port, "where the cloud listens")->capture_default_str();
+
+  CLI11_PARSE(app, argc, argv);
+  if (app.got_subcommand("demo")) {
+    return run_demo(demo, [](const run_settings& run) { return run_in_process(run).tokens; }) ? 0 : 1;
+  }
+  if (app.got_subcommand("link")) {
+    const link_emulator running(link, cloud_port, link_port);
+    std::printf("link from port %u to port %u; end with ctrl-c\n", running.port(), cloud_port);
+    ::pause();
+    return 0;
+  }
+  if (app.got_subcommand("edge")) {
+    edge.apply();
+    return run_edge_process(edge.run, edge.port);
+  }
+  cloud.apply();
+  return run_cloud_process(cloud.run, cloud.port);
+} catch (const std::exception& error) {
+  std::cerr << "edge_cloud: " << error.what() << '\n';
+  return 1;
+}

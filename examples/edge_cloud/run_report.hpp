@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What one run of one system produced and cost. The edge writes it as JSON; the table and the plot read it.
+#ifndef EDGE_CLOUD_RUN_REPORT_HPP
+#define EDGE_CLOUD_RUN_REPORT_HPP
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace edge_cloud {
+
+struct run_report {
+  std::string system;                 //!< key of systems.hpp
+  std::vector<std::int32_t> tokens;   //!< the text after the prompt
+  std::string text;
+  std::vector<double> arrival;        //!< seconds from the first message to each token's commit
+  std::uint64_t rounds = 0;           //!< verdicts; for the streamed target, tokens
+  std::uint64_t drafted = 0;
+  std::uint64_t evaluated = 0;        //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
+  std::uint64_t accepted = 0;
+  std::uint64_t bytes_up = 0;         //!< everything the edge sent, length prefixes included
+  std::uint64_t bytes_down = 0;
+  std::uint64_t edge_passes = 0;      //!< forward passes of the drafter, one token each
+  std::uint64_t cloud_passes = 0;     //!< forward passes of the target, any number of positions each
+  double edge_compute = 0;            //!< seconds in them
+  double cloud_compute = 0;
+  std::uint64_t resumes = 0;          //!< restarts of either side that the run went through
+
+  [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }
+  [[nodiscard]] double tokens_per_second() const { return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0; }
+  [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }
+  [[nodiscard]] double acceptance() const { return ratio(accepted, evaluated); }
+  [[nodiscard]] double uplink_bits_per_token() const { return 8 * ratio(bytes_up, tokens.size()); }
+
+  //! The same run with other models: the measured seconds of the forward passes are exchanged for fixed times a pass.
+  [[nodiscard]] double modelled_tokens_per_second(double edge_pass_seconds, double cloud_pass_seconds) const {
+    const double modelled = seconds() - edge_compute - cloud_compute + static_cast<double>(edge_passes) * edge_pass_seconds +
+                            static_cast<double>(cloud_passes) * cloud_pass_seconds;
+    return modelled > 0 ? static_cast<double>(tokens.size()) / modelled : 0;
+  }
+
+ private:
+  template <class A, class B>
+  static double ratio(A a, B b) {
+    return b > 0 ? static_cast<double>(a) / static_cast<double>(b) : 0;
+  }
+};
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, rounds, drafted, evaluated, accepted, bytes_up, bytes_down, edge_passes,
+                                   cloud_passes, edge_compute, cloud_compute, resumes)
+
+inline void save(const run_report& report, const std::filesystem::path& file) {
+  // A text may be cut inside a UTF-8 character: such bytes are replaced, the tokens stay exact.
+  std::ofstream(file) << nlohmann::json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+[[nodiscard]] inline run_report load_report(const std::filesystem::path& file) { return nlohmann::json::parse(std::ifstream(file)).get<run_report>(); }
+
+}  // namespace edge_cloud
+
+#endif

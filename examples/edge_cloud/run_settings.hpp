@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What both processes must agree on before they start; the demo passes it on its children's command lines.
+#ifndef EDGE_CLOUD_RUN_SETTINGS_HPP
+#define EDGE_CLOUD_RUN_SETTINGS_HPP
+
+#include "tinylm/tinylm.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace edge_cloud {
+
+struct run_settings {
+  std::string system = "ksqs";
+  std::string prompt = "And it came to pass in those days, that";
+  std::uint32_t tokens = 96;           //!< the text ends after so many tokens behind the prompt, or at the end of text
+  double temperature = 1.0;
+  std::uint64_t session_id = 20261121;
+  std::uint64_t edge_secret = 0x65646765;   //!< known to the edge alone: its draws
+  std::uint64_t cloud_secret = 0x636c6f75;  //!< known to the cloud alone: its verdicts
+  std::uint32_t retry_ms = 1000;            //!< the edge asks again after so long without an answer
+  std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
+  std::filesystem::path state;              //!< journal and report of this process
+};
+
+//! The prompt as both models were trained to see it: behind an end of text.
+[[nodiscard]] inline std::vector<tinylm::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
+  std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
+  ids.insert(ids.begin(), tinylm::tokenizer::end_token);
+  return ids;
+}
+
+//! The command line that gives another process the same settings. Each side gets only its own secret.
+[[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
+  return {"--system",     run.system,
+          "--prompt",     run.prompt,
+          "--tokens",     std::to_string(run.tokens),
+          "--temperature", std::to_string(run.temperature),
+          "--session-id", std::to_string(run.session_id),
+          "--secret",     std::to_string(edge ? run.edge_secret : run.cloud_secret),
+          "--retry-ms",   std::to_string(run.retry_ms),
+          "--models",     run.models.string(),
+          "--state-dir",  run.state.string()};
+}
+
+}  // namespace edge_cloud
+
+#endif

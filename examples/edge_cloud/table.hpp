@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The table of the demo.
+#ifndef EDGE_CLOUD_TABLE_HPP
+#define EDGE_CLOUD_TABLE_HPP
+
+#include "run_report.hpp"
+#include "systems.hpp"
+
+#include <cstdio>
+#include <span>
+
+namespace edge_cloud {
+
+//! Seconds of a forward pass that the papers measured (arXiv 2506.09181: drafter 25.6 ms, target 104.6 ms).
+inline constexpr double paper_edge_pass = 25.6e-3;
+inline constexpr double paper_cloud_pass = 104.6e-3;
+
+inline void print_table(std::FILE* out, std::span<const run_report> reports) {
+  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s\n", "", "tokens/s", "tokens/s", "", "tokens", "accept-", "uplink bit", "bytes", "bytes");
+  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s\n", "system", "measured", "modelled", "rounds", "/round", "ance", "/token", "up", "down");
+  for (const run_report& row : reports) {
+    char acceptance[16] = "-";
+    if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
+    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu\n", std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
+                 row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass), static_cast<unsigned long long>(row.rounds), row.tokens_per_round(),
+                 acceptance, row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up), static_cast<unsigned long long>(row.bytes_down));
+  }
+  std::fprintf(out,
+               "\nmeasured: this machine and the embedded models, whose passes take about a millisecond.\n"
+               "modelled: the same rounds and the same measured link times with %.1f ms a draft pass and %.1f ms a target pass, the\n"
+               "papers' models. Uplink bits and bytes count every byte that entered the link: length prefixes, headers, hello.\n",
+               paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
+}
+
+}  // namespace edge_cloud
+
+#endif
