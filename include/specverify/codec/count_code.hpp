@@ -5,7 +5,7 @@
 //! counts over a whole vocabulary of V ids are an l-subset of l+V-1 places (stars among bars), coded in O(l) whatever V is.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
-//! Guarantees: cost within 0.2 bits of log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no allocation, noexcept;
+//! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no allocation, noexcept;
 //!             class (a). A decoded composition sums to l whatever the bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP

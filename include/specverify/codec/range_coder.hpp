@@ -63,8 +63,8 @@ class range_encoder {
     return length_ - zeros_;
   }
 
-  //! Whether everything written so far fitted into the span.
-  [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
+  //! After `finish`: whether the whole code stands in the span.
+  [[nodiscard]] bool fits() const noexcept { return length_ - zeros_ <= out_.size(); }
 
  private:
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
@@ -85,11 +85,9 @@ class range_encoder {
   }
   // Adds 1 to the number written so far. The first byte never overflows: the interval lies below 1.
   void carry() noexcept {
-    std::size_t at = length_;
-    if (at <= out_.size()) {
-      while (at > 0 && out_[at - 1] == std::byte{0xff}) out_[--at] = std::byte{0};
-      if (at > 0) out_[at - 1] = static_cast<std::byte>(std::to_integer<unsigned>(out_[at - 1]) + 1u);
-    }
+    std::size_t at = length_ - ones_;
+    for (std::size_t i = at; i < length_ && i < out_.size(); ++i) out_[i] = std::byte{0};
+    if (at > 0 && --at < out_.size()) out_[at] = static_cast<std::byte>(std::to_integer<unsigned>(out_[at]) + 1u);
     zeros_ = ones_;
     ones_ = 0;
   }

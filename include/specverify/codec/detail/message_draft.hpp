@@ -122,13 +122,11 @@ inline status decode_law(range_decoder& coder, const draft_format& format, std::
 }
 
 template <class Draft>
-[[nodiscard]] std::size_t encode_lattices(const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> body, bool& fits) noexcept {
+[[nodiscard]] std::size_t encode_lattices(const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> body) noexcept {
   range_encoder coder(body);
   coder.uniform(drafts.size(), std::uint64_t{format.max_draft_length} + 1);
   for (const Draft& drafted : drafts) encode_law(coder, format, drafted.source_law(), drafted.token());
-  const std::size_t length = coder.finish();
-  fits = coder.fits();
-  return length;
+  return coder.finish();
 }
 
 template <class Draft>
@@ -221,10 +219,8 @@ status encode_draft(const wire_context& context, const draft_format& format, std
     return {};
   }
   if (const status bad = detail::begin_message(context, message_header_bytes, 1, out); !bad.ok()) return bad;
-  bool fits = false;
-  const std::uint64_t bytes = message_header_bytes + detail::encode_lattices(format, drafts, out.subspan(message_header_bytes), fits);
+  const std::uint64_t bytes = message_header_bytes + detail::encode_lattices(format, drafts, out.subspan(message_header_bytes));
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-  if (!fits) return detail::codec_error(errc::output_too_small, detail::padded(bytes + 8, format.pad_to));
   detail::end_message(message_kind::draft, context, bytes, format.pad_to, out, written);
   return {};
 }
@@ -232,10 +228,8 @@ status encode_draft(const wire_context& context, const draft_format& format, std
 template <lawful_draft Draft>
 status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes) noexcept {
   if (const status bad = detail::check_drafts(format, drafts); !bad.ok()) return bad;
-  bool fits = false;
-  const std::uint64_t length = format.format == law_format::half_row
-                                   ? detail::half_row_bytes(format, drafts.size())
-                                   : message_header_bytes + detail::encode_lattices(format, drafts, std::span<std::byte>{}, fits);
+  const std::uint64_t length = format.format == law_format::half_row ? detail::half_row_bytes(format, drafts.size())
+                                                                     : message_header_bytes + detail::encode_lattices(format, drafts, std::span<std::byte>{});
   bytes = static_cast<std::size_t>(detail::padded(length, format.pad_to));
   return {};
 }

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/codec/range_coder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace specverify;
+
+namespace {
+
+struct step {
+  int kind;  // 0 uniform, 1 bit, 2 part
+  std::uint64_t a, b, c;
+};
+
+// A random program of steps with its information in bits.
+std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, double& bits) {
+  std::vector<step> steps;
+  bits = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int kind = static_cast<int>(random() % 3);
+    if (kind == 0) {
+      const std::uint64_t total = 1 + (random() >> (24 + random() % 40));
+      steps.push_back({0, random() % total, total, 0});
+      bits += std::log2(static_cast<double>(total));
+    } else if (kind == 1) {
+      const std::uint64_t total = 2 + (random() >> (32 + random() % 31)) % 0xffffffffu;
+      const std::uint64_t ones = 1 + random() % (total - 1);
+      const bool one = random() % total < ones;
+      steps.push_back({1, one ? 1u : 0u, ones, total});
+      bits -= std::log2(static_cast<double>(one ? ones : total - ones) / static_cast<double>(total));
+    } else {
+      const std::uint64_t width = 1 + random() % (std::uint64_t{1} << (1 + random() % 40));
+      const std::uint64_t first = random() % ((std::uint64_t{1} << 40) - width + 1);
+      steps.push_back({2, first, width, 0});
+      bits += 40 - std::log2(static_cast<double>(width));
+    }
+  }
+  return steps;
+}
+
+std::size_t encode(const std::vector<step>& steps, std::span<std::byte> out, bool& fits) {
+  range_encoder coder(out);
+  for (const step& at : steps) {
+    if (at.kind == 0) coder.uniform(at.a, at.b);
+    if (at.kind == 1) coder.bit(at.a != 0, at.b, at.c);
+    if (at.kind == 2) coder.part(at.a, at.b);
+  }
+  const std::size_t length = coder.finish();
+  fits = coder.fits();
+  return length;
+}
+
+bool decode(const std::vector<step>& steps, std::span<const std::byte> bytes, status& outcome, std::size_t& length) {
+  range_decoder coder(bytes);
+  bool same = true;
+  for (const step& at : steps) {
+    if (at.kind == 0) same = same && coder.uniform(at.b) == at.a;
+    if (at.kind == 1) same = same && coder.bit(at.b, at.c) == (at.a != 0);
+    if (at.kind == 2) {
+      const std::uint64_t place = coder.peek();
+      same = same && place >= at.a && place < at.a + at.b;
+      coder.take(at.a, at.b);
+    }
+    if (!same) break;
+  }
+  outcome = coder.finish(length);
+  return same;
+}
+
+}  // namespace
+
+TEST_CASE("range coder: by hand") {
+  // Four of four halves: the interval [15/16, 1) holds 0xf0 / 256, its smallest value of one byte.
+  std::array<std::byte, 4> out{};
+  range_encoder coder(out);
+  for (int i = 0; i < 4; ++i) coder.uniform(1, 2);
+  CHECK(coder.finish() == 1);
+  CHECK(out[0] == std::byte{0xf0});
+  // The first symbol of every step: the interval starts at 0, the code is empty.
+  range_encoder zeros(out);
+  for (int i = 0; i < 100; ++i) zeros.uniform(0, 1000);
+  CHECK(zeros.finish() == 0);
+  range_decoder read(std::span<const std::byte>{});
+  for (int i = 0; i < 100; ++i) CHECK(read.uniform(1000) == 0);
+  std::size_t length = 9;
+  CHECK(read.finish(length).ok());
+  CHECK(length == 0);
+}
+
+TEST_CASE("range coder: random programs come back, within 8 bits of their information, in a span that just fits") {
+  std::mt19937_64 random(7);
+  double mean = 0;
+  constexpr int runs = 20000;
+  for (int run = 0; run < runs; ++run) {
+    double bits = 0;
+    const auto steps = random_steps(random, random() % 60, bits);
+    std::vector<std::byte> out(600);
+    bool fits = false;
+    const std::size_t length = encode(steps, out, fits);
+    REQUIRE(fits);
+    const double over = 8.0 * static_cast<double>(length) - bits;
+    REQUIRE(over < 8.01);
+    mean += over / runs;
+    status outcome;
+    std::size_t used = 0;
+    REQUIRE(decode(steps, std::span<const std::byte>(out).first(length), outcome, used));
+    REQUIRE(outcome.ok());
+    REQUIRE(used == length);
+    // An empty span counts; a span one byte short says that it does not fit, and nothing is written behind it.
+    REQUIRE(encode(steps, {}, fits) == length);
+    if (length > 0) {
+      std::vector<std::byte> small(length - 1);
+      REQUIRE(encode(steps, small, fits) == length);
+      REQUIRE(!fits);
+    }
+  }
+  CHECK(mean < 4.5);
+}
+
+TEST_CASE("range coder: carries run back over bytes of 0xff") {
+  // [1/2 - e, 1/2 + e): a long run of 0xff that the last step turns over.
+  for (int length = 1; length < 12; ++length) {
+    std::vector<step> steps;
+    steps.push_back({2, (std::uint64_t{1} << 39) - 1, 2, 0});
+    for (int i = 0; i < length; ++i) steps.push_back({2, (std::uint64_t{1} << 40) / 2 - 1, 2, 0});
+    steps.push_back({2, std::uint64_t{1} << 39, std::uint64_t{1} << 39, 0});
+    std::array<std::byte, 128> out{};
+    bool fits = false;
+    const std::size_t written = encode(steps, out, fits);
+    status outcome;
+    std::size_t used = 0;
+    CHECK(decode(steps, std::span<const std::byte>(out).first(written), outcome, used));
+    CHECK(outcome.ok());
+  }
+}
+
+TEST_CASE("range coder: of all strings of up to two bytes, exactly the encoder's are accepted") {
+  // 7 * 9 * 11 = 693 values, 9.4 bits.
+  const auto read = [](std::span<const std::byte> bytes, std::array<std::uint64_t, 3>& symbols) {
+    range_decoder coder(bytes);
+    symbols = {coder.uniform(7), coder.uniform(9), coder.uniform(11)};
+    std::size_t length = 0;
+    return coder.finish(length).ok() && length == bytes.size();
+  };
+  int accepted = 0;
+  for (std::uint32_t value = 0; value < 65536 + 256 + 1; ++value) {
+    std::array<std::byte, 2> bytes{};
+    std::span<const std::byte> given;
+    if (value < 65536) {
+      bytes = {static_cast<std::byte>(value >> 8), static_cast<std::byte>(value & 255u)};
+      given = bytes;
+    } else if (value < 65536 + 256) {
+      bytes[0] = static_cast<std::byte>(value - 65536);
+      given = std::span<const std::byte>(bytes).first(1);
+    }
+    std::array<std::uint64_t, 3> symbols{};
+    if (!read(given, symbols)) continue;
+    ++accepted;
+    std::array<std::byte, 8> out{};
+    range_encoder coder(out);
+    coder.uniform(symbols[0], 7);
+    coder.uniform(symbols[1], 9);
+    coder.uniform(symbols[2], 11);
+    REQUIRE(coder.finish() == given.size());
+    for (std::size_t i = 0; i < given.size(); ++i) REQUIRE(out[i] == given[i]);
+  }
+  CHECK(accepted == 693);
+}
+
+TEST_CASE("range coder: bytes behind the end, and values no encoder reaches") {
+  std::array<std::byte, 32> out{};
+  range_encoder coder(out);
+  coder.uniform(3, 5);
+  const std::size_t length = coder.finish();
+  std::size_t used = 0;
+  {
+    range_decoder read(std::span<const std::byte>(out).first(20));
+    CHECK(read.uniform(5) == 3);
+    CHECK(read.finish(used).ok());  // zeros behind the code belong to nobody: the message decides about them
+    CHECK(used == length);
+  }
+  out[19] = std::byte{1};
+  {
+    range_decoder read(std::span<const std::byte>(out).first(20));
+    CHECK(read.uniform(5) == 3);
+    CHECK(read.finish(used) == status{errc::trailing_bytes, part::codec, 8});
+  }
+  const std::array<std::byte, 9> full = [] {
+    std::array<std::byte, 9> bytes{};
+    bytes.fill(std::byte{0xff});
+    return bytes;
+  }();
+  range_decoder read(full);
+  CHECK(read.failed());
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(read.uniform(7) < 7);
+    CHECK(read.peek() < (std::uint64_t{1} << 40));
+    (void)read.bit(1, 3);
+  }
+  CHECK(read.finish(used).code == errc::not_canonical);
+  static_assert(noexcept(coder.uniform(0, 1))&& noexcept(read.finish(used)));
+}
