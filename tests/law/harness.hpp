@@ -308,8 +308,8 @@ inline bool long_run() {
 //! Runs `body(policy, name)` for each execution policy.
 template <class Body>
 void for_each_policy(Body body) {
-  body(sv::exec::seq, "seq");
-  body(sv::exec::simd, "simd");
+  body(sv::exec::seq, std::string("seq"));
+  body(sv::exec::simd, std::string("simd"));
 }
 
 }  // namespace law_test

@@ -21,7 +21,7 @@ sv::enumerated_law<sequence> committed_law(Policy policy, const world<Scalar>& i
 
 template <class Scalar>
 void check_all_shapes() {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     for (const shape which : all_shapes) {
       for (const size& s : sizes) {
         if (!(s.always && (std::is_same_v<Scalar, double> || s.vocab_size != 4)) && !long_run()) continue;
@@ -49,7 +49,7 @@ TEST_CASE("T1 token verification returns p: double rows") { check_all_shapes<dou
 TEST_CASE("T1 token verification returns p: float rows") { check_all_shapes<float>(); }
 
 TEST_CASE("T1 NET-8 a claimed token without a law: p, whatever the drafter does") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     for (const shape which : {shape::random, shape::zeros, shape::one_hot_drafter, shape::heavy_tail}) {
       const world<double> in = make_world<double>(which, 3, 2, 3);
       INFO(in.name, ", ", policy_name);
@@ -64,7 +64,7 @@ TEST_CASE("T1 NET-8 a claimed token without a law: p, whatever the drafter does"
 }
 
 TEST_CASE("T1 VOC-1 laws with a tail count, and drafters with a larger or a smaller vocabulary") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     for (const std::uint32_t draft_vocab : {3u, 4u, 5u}) {
       for (const std::uint32_t target_vocab : {3u, 4u, 5u}) {
         for (const std::uint32_t tail : {0u, 2u}) {
@@ -83,7 +83,7 @@ TEST_CASE("T1 VOC-1 laws with a tail count, and drafters with a larger or a smal
 }
 
 TEST_CASE("T9 a law with zero counts listed and the same law without them give the same verdicts") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       world<double> sparse = make_world<double>(shape::random, 4, 1, seed, 5);
       world<double> dense = sparse;
@@ -174,7 +174,7 @@ TEST_CASE("T18 expected tokens of a round = 1 + sum of products of acceptance pr
 }
 
 TEST_CASE("T30 L=0, L=1, l=1, K=1, K=V, l<K: p in every case") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     const world<double> none = make_world<double>(shape::random, 6, 0, 31);
     INFO(policy_name);
     const auto plain = committed_law(policy, none, 2);
@@ -190,7 +190,7 @@ TEST_CASE("T30 L=0, L=1, l=1, K=1, K=V, l<K: p in every case") {
 }
 
 TEST_CASE("T30 COR-13 a stop token inside the window, and the length budget: the law of the text up to its end") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     const std::array<sv::token_id, 1> stops{1};
     for (const std::uint32_t budget : {1u, 2u, 9u}) {
       const world<double> in = make_world<double>(shape::random, 3, 2, 41);
@@ -213,7 +213,7 @@ TEST_CASE("T30 COR-13 a stop token inside the window, and the length budget: the
 }
 
 TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts before it keep their law") {
-  for_each_policy([](auto policy, const char* policy_name) {
+  for_each_policy([](auto policy, const std::string& policy_name) {
     for (const std::array<std::uint8_t, 2> forced : {std::array<std::uint8_t, 2>{1, 0}, std::array<std::uint8_t, 2>{0, 1}}) {
       const world<double> in = make_world<double>(shape::random, 3, 2, 51);
       INFO(policy_name, ", ", int{forced[0]}, int{forced[1]});

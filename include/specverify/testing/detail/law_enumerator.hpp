@@ -168,6 +168,21 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
+    // The middle of an interval will stand for it: it has to behave as the interval's first value does.
+    for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
+      const std::uint64_t begin = i == 0 ? 0 : breakpoints[i - 1];
+      const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
+      if (end - begin < 3) continue;
+      const point left{begin, evaluate_all(begin)}, middle{begin + (end - begin) / 2, evaluate_all(begin + (end - begin) / 2)};
+      if (left.seen == middle.seen) continue;
+      const point right{end - 1, evaluate_all(end - 1)};
+      std::vector<std::uint64_t> found;
+      split(left, middle, known, found);
+      split(middle, right, known, found);
+      if (found.empty()) break;  // over budget
+      breakpoints.insert(breakpoints.begin() + static_cast<std::ptrdiff_t>(i), found.begin(), found.end());
+      --i;  // the first of the new intervals is next
+    }
     return breakpoints;
   }
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Quantize, sample, verify: the whole chain from two rows of logits to a committed token keeps the target's law, and the reversed order does not.
+#include "law/harness.hpp"
+
+#include <specverify/distribution/make_law.hpp>
+#include <specverify/quantize/lattice.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/row/half_row.hpp>
+#include <specverify/sparsify/min_p.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
+
+using namespace law_test;
+
+namespace {
+
+std::vector<double> random_logits(generator& draw, std::uint32_t size, double spread) {
+  std::vector<double> row(size);
+  for (double& z : row) z = spread * (2 * draw.uniform() - 1);
+  return row;
+}
+
+//! The law of a drafter row after a sparsifier and a quantizer, by the shipped functions.
+template <class Policy, class Sparsifier, class Quantizer>
+owned_law quantized(Policy policy, const std::vector<double>& logits, Sparsifier sparsifier, Quantizer quantizer, std::uint32_t resolution) {
+  const auto size = static_cast<std::uint32_t>(logits.size());
+  const sv::row_transform transform;
+  const auto state = sparsifier.initial_state();
+  sv::digest_request wanted = sparsifier.request(state, size);
+  wanted.integer_total = true;  // the dense lattice rounds against the weight of the whole row
+  std::vector<std::byte> digest_bytes(sv::digest_workspace_size(size, transform, wanted) + 64), bytes(1 << 14);
+  sv::workspace digest_space{std::span<std::byte>(digest_bytes)}, scratch{std::span<std::byte>(bytes)};
+  sv::row_digest summary;
+  REQUIRE(sv::digest(policy, sv::logits_row<double>(logits), transform, wanted, digest_space, summary).ok());
+  sv::support kept;
+  REQUIRE(sparsifier.select(summary, digest_space, scratch, state, kept).ok());
+  owned_law law;
+  law.vocab_size = size;
+  law.ids.assign(kept.ids.begin(), kept.ids.end());
+  law.counts.resize(kept.ids.size());
+  REQUIRE(quantizer.quantize(kept, resolution, law.counts, scratch).ok());
+  REQUIRE(sv::check(law.view()).ok());
+  CHECK(law.view().resolution == resolution);
+  return law;
+}
+
+template <class Policy>
+owned_law half_row_law(Policy policy, const std::vector<double>& logits) {
+  const auto size = static_cast<std::uint32_t>(logits.size());
+  const sv::row_transform transform;
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + 64);
+  sv::workspace scratch{std::span<std::byte>(bytes)};
+  sv::row_digest summary;
+  const auto row = sv::logits_row<double>(logits);
+  REQUIRE(sv::digest(policy, row, transform, {}, scratch, summary).ok());
+  owned_law law;
+  law.vocab_size = size;
+  law.ids.resize(size);
+  law.counts.resize(size);
+  sv::half_row made;
+  REQUIRE(sv::half_row_counts(policy, row, transform, summary, scratch, std::span(law.ids), std::span(law.counts), made).ok());
+  law.ids.resize(made.size);
+  law.counts.resize(made.size);
+  return law;
+}
+
+//! One position: a target row and one law for the drafter; the bonus row repeats the target's.
+world<double> one_position(const std::vector<double>& target, owned_law law) {
+  world<double> in;
+  in.vocab_size = static_cast<std::uint32_t>(target.size());
+  in.draft_length = 1;
+  for (std::size_t node = 0; node < node_count(in.vocab_size, 1); ++node) {
+    in.rows.push_back(target);
+    in.drafter.push_back(law);
+  }
+  return in;
+}
+
+template <class Policy>
+double first_token_distance(Policy policy, const world<double>& in, std::uint32_t trial_cap) {
+  sv::verify_request request;
+  request.remaining_budget = 1;
+  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+    return run_round(policy, in, source, {trial_cap}, 0, 1, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed.front();
+  });
+  REQUIRE(law.complete);
+  CHECK_FALSE(law.grid_may_be_too_coarse);
+  return sv::total_variation(law, in.target_law(0));
+}
+
+}  // namespace
+
+TEST_CASE("T2 quantize-sample returns p for every resolution: dense lattice") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    generator draw(2);
+    for (const std::uint32_t resolution : {1u, 2u, 3u, 4u, 5u, 7u, 10u, 100u, 240u}) {
+      INFO(policy_name, ", resolution ", resolution);
+      const std::vector<double> q = random_logits(draw, 6, 2), p = random_logits(draw, 6, 2);
+      const sv::top_k largest{sv::lattice_support_size(6, resolution)};
+      const double dense_lattice_distance = first_token_distance(policy, one_position(p, quantized(policy, q, largest, sv::lattice{}, resolution)), 2);
+      CHECK(dense_lattice_distance <= 1e-12);
+    }
+  });
+}
+
+TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
+  generator draw(3);
+  const std::vector<double> p_logits = random_logits(draw, 5, 2);
+  const std::vector<std::uint32_t> flat{200, 201, 199, 203, 197};  // q, resolution 1000
+  const owned_law raw = law_of_counts(flat, false);
+  for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
+    std::vector<double> q_logits;
+    for (const std::uint32_t count : flat) q_logits.push_back(std::log(static_cast<double>(count)));
+    const owned_law coarse = quantized(sv::exec::seq, q_logits, sv::top_k{5}, sv::sparse_lattice{}, resolution);
+    const world<double> in = one_position(p_logits, raw);
+    sv::verify_request request;
+    request.remaining_budget = 1;
+    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+      // The lossy order: the token comes from the raw law, the verifier is told the quantized one.
+      return run_round(sv::exec::seq, in, source, {2}, 0, 1, request, [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
+          .committed.front();
+    });
+    REQUIRE(law.complete);
+    const probabilities p = in.target_law(0), q = raw.dense(5), hat = coarse.dense(5);
+    probabilities expected(5, 0.0);
+    double rejected = 0, residual_mass = 0;
+    for (std::size_t v = 0; v < 5; ++v) {
+      const double a = hat[v] > 0 ? std::min(1.0, p[v] / hat[v]) : (p[v] > 0 ? 1.0 : 0.0);
+      expected[v] = q[v] * a;
+      rejected += q[v] * (1 - a);
+      residual_mass += std::max(0.0, p[v] - hat[v]);
+    }
+    for (std::size_t v = 0; v < 5; ++v) expected[v] += rejected * std::max(0.0, p[v] - hat[v]) / residual_mass;
+    INFO("resolution ", resolution);
+    CHECK(sv::total_variation(law, expected) <= 1e-12);
+    if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
+    CHECK(first_token_distance(sv::exec::seq, one_position(p_logits, coarse), 2) <= 1e-12);  // the other order, same laws
+  }
+}
+
+TEST_CASE("T4 sparse quantized sampling returns p for any support") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    generator draw(4);
+    for (const std::uint32_t resolution : {1u, 5u, 100u}) {
+      const std::vector<double> q = random_logits(draw, 6, 2), p = random_logits(draw, 6, 2);
+      INFO(policy_name, ", resolution ", resolution);
+      const auto distance = [&](auto sparsifier) {
+        return first_token_distance(policy, one_position(p, quantized(policy, q, sparsifier, sv::sparse_lattice{}, resolution)), 1);
+      };
+      for (const std::uint32_t kept : {1u, 2u, 3u, 6u}) {
+        const double top_k_distance = distance(sv::top_k{kept});
+        CHECK(top_k_distance <= 1e-12);
+      }
+      CHECK(distance(sv::threshold{0.1}) <= 1e-12);
+      CHECK(distance(sv::threshold{0.9}) <= 1e-12);  // nothing reaches it: the largest alone
+      CHECK(distance(sv::top_p{0.7}) <= 1e-12);
+      CHECK(distance(sv::min_p{0.3}) <= 1e-12);
+    }
+  });
+}
+
+TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    generator draw(5);
+    for (const double spread : {1.0, 4.0, 12.0}) {
+      INFO(policy_name, ", spread ", spread);
+      const std::vector<double> q = random_logits(draw, 6, spread), p = random_logits(draw, 6, spread);
+      const double half_row_distance = first_token_distance(policy, one_position(p, half_row_law(policy, q)), 2);
+      CHECK(half_row_distance <= 1e-11);  // an integer draw over 2^24 retries with probability 2^-40
+    }
+  });
+}
+
+TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
+  std::vector<sv::row_transform> grid;
+  for (const double temperature : {0.0, 0.5, 1.0, 1.7}) {
+    for (const std::uint32_t top_k : {0u, 1u, 3u}) {
+      for (const double top_p : {1.0, 0.8}) {
+        for (const double min_p : {0.0, 0.2}) {
+          const bool both = top_k != 0 && top_p < 1;
+          for (const auto order : {sv::truncation_order::top_k_then_top_p, sv::truncation_order::top_p_then_top_k, sv::truncation_order::joint}) {
+            if (!both && order != sv::truncation_order::top_k_then_top_p) continue;
+            sv::row_transform transform;
+            transform.temperature = temperature;
+            transform.truncation = {top_k, top_p, min_p, order};
+            grid.push_back(transform);
+          }
+        }
+      }
+    }
+  }
+  const std::array<sv::token_id, 2> biased{1, 4};
+  const std::array<float, 2> bias{1.5f, -std::numeric_limits<float>::infinity()};
+  const std::array<std::uint64_t, 1> mask{0b101110};
+  sv::row_transform constrained;
+  constrained.bias_ids = biased;
+  constrained.bias_values = bias;
+  grid.push_back(constrained);
+  constrained.mask_words = mask;
+  constrained.temperature = 0.7;
+  grid.push_back(constrained);
+  for_each_policy([&](auto policy, const std::string& policy_name) {
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+      generator draw(60 + i);
+      world<double> in = one_position(random_logits(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
+      in.transform = grid[i];
+      INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ", grid[i].truncation.min_p);
+      const double filtered_distance = first_token_distance(policy, in, 1);
+      CHECK(filtered_distance <= 1e-12);
+    }
+  });
+}
