@@ -3,8 +3,8 @@
 //!
 //! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, K-SQS.
 //! Symbols:    K = support_size, X = the support.
-//! Guarantees: exactly min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation; class (a).
-//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are never kept.
+//! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation; class (a).
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up (`exactly`).
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
@@ -17,6 +17,7 @@ struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
   bool with_total_weight = false;   //!< asks the digest for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
+  bool exactly = false;             //!< always min(K, V) tokens, as the paper's code needs: filled up with the smallest ids, at weight 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -37,7 +38,32 @@ struct top_k {
     if (support_size == 0) return {errc::invalid_argument, part::sparsify, 0};
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if ((from.size() < support_size && !from.complete) || from.size() == 0) return {errc::digest_insufficient, part::sparsify, support_size};
+    if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch, out);
     return detail::keep_largest(from, support_size < from.size() ? support_size : from.size(), scratch, out);
+  }
+
+ private:
+  [[nodiscard]] status fill_up(const detail::survivor_view& from, workspace& scratch, support& out) const noexcept {
+    const std::uint32_t size = support_size < from.vocab_size ? support_size : from.vocab_size;
+    const std::size_t mark = scratch.mark();
+    workspace_slice ids, weights;
+    if (!scratch.take<token_id>(size, ids) || !scratch.take<std::uint32_t>(size, weights)) {
+      scratch.rewind(mark);
+      return {errc::workspace_too_small, part::sparsify, size};
+    }
+    const std::span<token_id> kept_ids = scratch.at<token_id>(ids);
+    const std::span<std::uint32_t> kept_weights = scratch.at<std::uint32_t>(weights);
+    std::uint32_t next = 0, spare = size - from.size();  // survivors taken; places left for ids of weight 0
+    token_id id = 0;
+    for (std::uint32_t i = 0; i < size; ++i, ++id) {
+      const bool listed = next < from.size() && (spare == 0 || from.ids[next] == id);
+      kept_ids[i] = id = listed ? from.ids[next] : id;
+      kept_weights[i] = listed ? from.weights[next] : 0;
+      next += listed ? 1u : 0u;
+      spare -= listed ? 0u : 1u;
+    }
+    out = {kept_ids, kept_weights, from.total_weight, from.vocab_size};
+    return {};
   }
 };
 

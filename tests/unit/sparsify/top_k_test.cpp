@@ -32,6 +32,20 @@ TEST_CASE("T30 top_k at K = 1, K = V and beyond; tokens without weight stay out"
   CHECK(select(top_k{2}, hand::digest({7}, 1)).kept == hand::ids{0});
 }
 
+TEST_CASE("top_k fills up to exactly K with the smallest ids") {
+  const hand::weights row{0, 3, 0, 9, 0, 0, 2};
+  const hand::outcome five = select(top_k{5, false, true}, hand::digest(row, 7));
+  REQUIRE(five.why.ok());
+  CHECK(five.kept == hand::ids{0, 1, 2, 3, 6});
+  CHECK(five.kept_weights == hand::weights{0, 3, 0, 9, 2});
+  CHECK(select(top_k{4, false, true}, hand::digest(row, 7)).kept == hand::ids{0, 1, 3, 6});
+  CHECK(select(top_k{3, false, true}, hand::digest(row, 7)).kept == hand::ids{1, 3, 6});
+  CHECK(select(top_k{2, false, true}, hand::digest(row, 7)).kept == hand::ids{1, 3});
+  CHECK(select(top_k{99, false, true}, hand::digest(row, 7)).kept == hand::ids{0, 1, 2, 3, 4, 5, 6});
+  CHECK(select(top_k{3, false, true}, hand::digest({0, 0, 0, 5}, 4)).kept == hand::ids{0, 1, 3});
+  CHECK(select(top_k{3, false, true}, hand::digest({5, 0, 0, 0}, 4)).kept == hand::ids{0, 1, 2});
+}
+
 TEST_CASE("top_k agrees with a full sort, from any digest that gathered enough") {
   std::mt19937_64 random(31);
   for (std::uint32_t trial = 0; trial < 2000; ++trial) {
