@@ -12,6 +12,8 @@
 #include <limits>
 #include <vector>
 
+#include "support/alloc_guard.hpp"
+
 namespace sv = specverify;
 
 namespace {
@@ -360,4 +362,41 @@ TEST_CASE("COR-5 DET-1 inputs stay as they are, and a second call gives the same
     CHECK(once.accepted == twice.accepted);
   }
   CHECK(rows.values == before);
+}
+
+TEST_CASE("PKG-2 a verdict allocates nothing and throws nothing, whatever it decides") {
+  const counting_rows rows{{half_row, half_row, half_row}};
+  const auto drafts = claims({0, 1});
+  std::vector<std::byte> bytes(1 << 14);
+  sv::workspace scratch{std::span<std::byte>(bytes)};
+  const sv::philox source{{{3, 4}}};
+  std::array<double, 3> log_probabilities{};
+  sv::verify_request request;
+  request.log_probabilities = log_probabilities;
+  static_assert(noexcept(sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch)));
+  const specverify_test::alloc_guard guard;
+  std::uint32_t committed = 0;
+  for (std::uint32_t round = 0; round < 200; ++round) {
+    request.round = round;
+    committed += sv::token_rule{1 + round % 3}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch).commit_length;
+  }
+  CHECK(guard.count() == 0);
+  CHECK(committed > 200);
+}
+
+TEST_CASE("token: the scratch size is enough to the byte, for truncated rows too") {
+  std::vector<double> logits(300, 0.0);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = std::sin(static_cast<double>(i)) * 3;
+  counting_rows rows{{logits, logits}, sv::row_kind::logits};
+  for (const std::uint32_t top_k : {0u, 20u}) {
+    for (sv::row_transform& transform : rows.transforms) {
+      transform.truncation.top_k = top_k;
+      transform.truncation.top_p = top_k == 0 ? 1.0 : 0.9;
+    }
+    fixture with;
+    std::array<double, 2> log_probabilities{};
+    with.request.log_probabilities = log_probabilities;
+    with.bytes.resize(sv::verify_workspace_size(300, rows.transforms[0], 1));
+    CHECK(with.run(claims({0}), rows).state.ok());
+  }
 }
