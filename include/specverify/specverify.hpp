@@ -45,6 +45,7 @@
 #include <specverify/sparsify/top_p.hpp>
 
 #include <specverify/quantize/concepts.hpp>
+#include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/drop_zero.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
