@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
@@ -69,6 +70,7 @@ struct simulation_options {
   sv::session_mode mode = sv::session_mode::draft;
   fault_rates rates{};
   std::uint64_t step_limit = 200000;
+  bool trace = false;  // tells the story of the run on stderr
 };
 
 class simulation {
@@ -106,7 +108,8 @@ class simulation {
   struct packet {
     sv::session_time arrives = 0;
     std::vector<std::byte> bytes;
-    std::uint32_t life = 0;  // of the edge process whose question this is, or answers
+    std::uint32_t life = 0;        // of the edge process whose question this is, or answers
+    std::uint32_t sender_life = 0; // of the cloud process that sent it
     bool copy = false;
     bool exempt = false;
   };
@@ -165,6 +168,7 @@ class simulation {
   // Processes and their ends.
   void restart_edge() {
     ++life_;
+    ++now_;  // a clock moves on between two processes
     make_edge();
     if (edge_journal_.empty()) {
       if (begun_) {
@@ -184,6 +188,7 @@ class simulation {
     const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready || cloud_->state() == sv::cloud_state::finished || cloud_->state() == sv::cloud_state::streaming;
     const bool blank = begun_ && cloud_can_help && !cloud_blank_ && dice_.chance(options_.rates.without_journal);
     ++(blank ? ledger_.kill_edge_blank : ledger_.kill_edge);
+    tell("edge", "KILL", blank ? 1 : 0, dead_ ? 1 : 0);
     ledger_.add(edge_->statistics());
     if (dead_) ++ledger_.masked;  // its timer will not ring
     dead_ = false;
@@ -198,16 +203,24 @@ class simulation {
     const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length && edge_->state() != sv::edge_state::fetching_text;
     const bool blank = edge_has_text && dice_.chance(options_.rates.without_journal);
     ++(blank ? ledger_.kill_cloud_blank : ledger_.kill_cloud);
+    tell("cloud", "KILL", blank ? 1 : 0);
     ledger_.add(cloud_->statistics());
     if (blank) {
       cloud_journal_.clear();
       if (!held_down_.bytes.empty()) ++ledger_.masked;
       held_down_ = {};
     }
+    ++cloud_life_;
     make_cloud();
     cloud_blank_ = cloud_journal_.empty();
     if (!cloud_blank_) expect(cloud_->restore(cloud_journal_).ok(), "restore of the cloud");
     return true;
+  }
+  void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
+    if (!options_.trace) return;
+    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n", static_cast<unsigned long long>(now_), who, what, static_cast<unsigned long long>(a),
+                 static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(), edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(),
+                 cloud_->length());
   }
   void expect(bool condition, const char* what) {
     if (!condition) fail(what);
@@ -218,6 +231,7 @@ class simulation {
     while (trouble_.empty()) {
       if (maybe_kill_edge()) return true;
       const sv::session_output out = edge_->next();
+      tell("edge", sv::name(out.action), out.position, out.bytes.size());
       switch (out.action) {
         case sv::session_action::none: return false;
         case sv::session_action::journal:
@@ -225,7 +239,7 @@ class simulation {
           begun_ = true;
           break;
         case sv::session_action::send: {
-          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_, false, false};
+          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_, 0, false, false};
           last_up_ = sent.arrives;
           sv::message_header header;
           sent.exempt = sv::peek_header(out.bytes, header).ok() && header.kind == sv::message_kind::stop;
@@ -276,12 +290,13 @@ class simulation {
     while (trouble_.empty()) {
       if (killed()) return true;
       const sv::session_output out = cloud_->next();
+      tell("cloud", sv::name(out.action), out.position, out.bytes.size());
       switch (out.action) {
         case sv::session_action::none: return false;
         case sv::session_action::journal: cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end()); break;
         case sv::session_action::send: {
           answered = true;
-          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, false, false};
+          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_, false, false};
           last_down_ = sent.arrives;
           if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
           break;
@@ -312,6 +327,7 @@ class simulation {
       now_ = std::max(now_, *deadline);
       if (maybe_kill_edge()) return true;
       (void)edge_->tick(now_);
+      dead_ = false;  // noticed
       drain_edge();
       return true;
     }
@@ -332,7 +348,7 @@ class simulation {
     double sum = r.drop;
     if (roll < sum) return fault::drop;
     if (roll < (sum += r.duplicate)) return fault::duplicate;
-    if (roll < (sum += r.reorder)) return (upward ? held_up_ : held_down_).bytes.empty() ? fault::reorder : fault::none;
+    if (roll < (sum += r.reorder)) return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder : fault::none;
     if (upward && cloud_blank_) return fault::none;  // it could not tell damage from a foreign session
     if (roll < (sum += r.truncate)) return fault::truncate;
     if (roll < (sum += r.flip)) return fault::flip;
@@ -396,16 +412,18 @@ class simulation {
   bool deliver(const packet& p, bool upward) {
     if (!trouble_.empty()) return false;
     if (!upward) {
-      (void)edge_->receive(p.bytes, now_);
+      const sv::status used = edge_->receive(p.bytes, now_);
+      tell("edge hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
       return drain_edge();
     }
     if (cloud_blank_) {
       sv::message_header header;
       const bool hello = sv::peek_header(p.bytes, header).ok() && header.kind == sv::message_kind::hello;
-      if (!hello && begun_cloud_ && !p.copy && !p.exempt) ++ledger_.unknown;
+      if (!hello && !p.copy && !p.exempt) ++ledger_.unknown;
     }
-    (void)cloud_->receive(p.bytes, now_);
-    if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false, begun_cloud_ = true;
+    const sv::status used = cloud_->receive(p.bytes, now_);
+    tell("cloud hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
+    if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false;
     return drain_cloud(p.life, !p.copy && !p.exempt);
   }
 
@@ -421,11 +439,10 @@ class simulation {
   std::deque<packet> up_, down_;
   packet held_up_{}, held_down_{};
   sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
-  std::uint32_t life_ = 0;
+  std::uint32_t life_ = 0, cloud_life_ = 0;
   bool dead_ = false;  // the question that the edge waits for will not be answered
   bool begun_ = false;
   bool cloud_blank_ = true;
-  bool begun_cloud_ = false;
   ledger ledger_{};
   std::string trouble_;
 };

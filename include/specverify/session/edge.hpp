@@ -79,7 +79,7 @@ class basic_edge_session {
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
   //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session), unexpected_message.
   [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr) noexcept;
-  //! Continues without a journal: the cloud sends the text. `now` must not be earlier than in a run before.
+  //! Continues without a journal: the cloud sends the text. `now` must be later than in any run before.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
   //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated, unexpected_message, refused_by_peer...
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;

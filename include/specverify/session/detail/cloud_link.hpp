@@ -145,7 +145,7 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
     case message_kind::text:
     case message_kind::draft:
     case message_kind::stop:
-      if (state_ == cloud_state::blank) return on_unknown(message, header);
+      if (state_ == cloud_state::blank) return header.kind == message_kind::stop ? status{} : on_unknown(message, header);
       if (header.kind == message_kind::text) return on_text(message, header, now);
       if (header.kind == message_kind::draft) return on_draft(message, header);
       break;
@@ -187,6 +187,7 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   const wire_context& peer = hello.context;
   errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
+    if (peer.epoch < now_.epoch) return drop(errc::stale_epoch);
     wire_context session{};
     session.session_id = peer.session_id;
     if (const errc code = judge_hello(hello); code != errc::ok) {
@@ -222,8 +223,14 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
 inline status cloud_session::on_resume(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
   resume_message resume;
   if (const status why = decode_resume(message, resume); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
-  if (state_ == cloud_state::blank) return on_unknown(message, header);
   const wire_context& peer = resume.context;
+  if (state_ == cloud_state::blank) {
+    if (peer.epoch > now_.epoch) {  // an edge process that was not heard of before
+      now_.epoch = peer.epoch;
+      heard_ = {};
+    }
+    return on_unknown(message, header);
+  }
   if (peer.session_id != now_.session_id) return drop(errc::unexpected_message);
   errc why_not = errc::ok;
   if (peer.epoch == 0) {  // an edge without a journal; the hash is its clock
@@ -231,7 +238,7 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
     if (peer.prefix_hash > now_.nonce) {
       now_.nonce = peer.prefix_hash;
       memory_.remember(context());
-      now_.epoch += 1;
+      now_.epoch += 1024;  // ahead of every epoch that its forgotten lives can have begun
       heard_ = {};
       statistics_.restarts += 1;
     }
@@ -297,6 +304,12 @@ inline status cloud_session::on_text(std::span<const std::byte> message, const m
   errc why_not = errc::ok;
   if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header)) {
     const wire_context* then = memory_.find(message, header);
+    wire_context earlier = expected;  // a restarted cloud knows the text, and so the context of every piece of it
+    if (then == nullptr && header.base_length_low < now_.length) {
+      earlier.base_length = now_.length - ((now_.length - header.base_length_low) & 0xFFFFu);
+      earlier.prefix_hash = prefix_hash(text().first(earlier.base_length));
+      if (detail::belongs_to(earlier, message, header)) then = &earlier;
+    }
     if (then == nullptr) return on_damage(errc::checksum_mismatch);
     if (then->epoch != now_.epoch) return drop(errc::stale_epoch);
     if (!accept_number(header.flags, why_not)) return drop(why_not);

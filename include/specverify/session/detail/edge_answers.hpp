@@ -56,9 +56,9 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
       const wire_context& peer = is_hello ? hello.context : resume.context;
       if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
       if (peer.epoch < epoch_) return drop(errc::stale_epoch);
-      if (!accept_number(header.flags, why_not)) return drop(why_not);
       const bool awaited = question_ == question::resume || question_ == question::text || (is_hello && question_ == question::hello);
-      if (!awaited) return drop(errc::unexpected_message);
+      if (!awaited) return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : errc::unexpected_message);
+      if (!accept_number(header.flags, why_not)) return drop(why_not);
       return on_greeting(peer, is_hello, now);
     }
     case message_kind::refuse: return on_refusal(message, header, now);

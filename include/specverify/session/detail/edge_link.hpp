@@ -202,7 +202,13 @@ status basic_edge_session<Sparsifier, Window>::ask_again(session_time now) noexc
   if (++attempts_ > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts_});
   statistics_.retransmissions += 1;
   if (state_ == edge_state::streaming) question_ = question::resume;
-  if (question_ == question::draft && attempts_ % 8 == 0) {  // the cloud may not know this draft's context: say where we stand
+  if (attempts_ % 8 == 0 && question_ != question::hello && epoch_ != 0) {  // the cloud may not know this context: say where we stand, in a new epoch
+    if (state_ == edge_state::fetching_text) {  // text that is not whole was never journaled: begin again
+      length_ = fetch_start_;
+      hash_ = prefix_hash(text());
+    }
+    epoch_ += 1;
+    if (length_ > 0) write_journal(length_);
     question_ = question::resume;
     state_ = edge_state::resuming;
   }
