@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/row/half_row.hpp>
+
+#include <doctest/doctest.h>
+
+#include "row_cases.hpp"
+
+using namespace row_cases;
+
+namespace {
+
+//! 2^24 times the nearest fp16, by trying the two neighbours among all fp16 values of [0, 1].
+std::uint32_t nearest_count(double probability) {
+  static const std::vector<double> all = [] {
+    std::vector<double> values;
+    for (std::uint32_t bits = 0; bits <= 0x3C00u; ++bits) values.push_back(meaning(float16_bits{static_cast<std::uint16_t>(bits)}));
+    return values;
+  }();
+  const auto above = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), probability) - all.begin());
+  if (above == 0) return 0;
+  if (above == all.size()) return 1u << 24;
+  const double up = all[above] - probability, down = probability - all[above - 1];
+  const std::size_t chosen = up < down || (up == down && above % 2 == 0) ? above : above - 1;  // even bits end in an even mantissa
+  return static_cast<std::uint32_t>(std::ldexp(all[chosen], 24));
+}
+
+}  // namespace
+
+TEST_CASE("row.half_row: every fp16 in [0, 1] is a count, and counts are fp16 values again") {
+  for (std::uint32_t bits = 0; bits <= 0xFFFFu; ++bits) {
+    const float16_bits half{static_cast<std::uint16_t>(bits)};
+    const std::uint32_t count = count_of_half(half);
+    if (bits > 0x3C00u) {
+      CHECK(count == 0xFFFFFFFFu);
+      continue;
+    }
+    CHECK(static_cast<double>(count) == std::ldexp(meaning(half), 24));
+    CHECK(half_of_count(count).bits == bits);
+    CHECK(half_count(meaning(half)) == count);
+  }
+}
+
+TEST_CASE("row.half_row: round to nearest, ties to even, on midpoints and beside them") {
+  for (std::uint32_t bits = 0; bits < 0x3C00u; ++bits) {
+    const double a = meaning(float16_bits{static_cast<std::uint16_t>(bits)});
+    const double b = meaning(float16_bits{static_cast<std::uint16_t>(bits + 1)});
+    const double middle = (a + b) / 2;
+    for (const double probability : {middle, std::nextafter(middle, 0.0), std::nextafter(middle, 1.0)}) {
+      const bool equal = half_count(probability) == nearest_count(probability);
+      CHECK(equal);
+      if (!equal) return;
+    }
+  }
+  generator random{3};
+  for (int i = 0; i < 20000; ++i) {
+    const double probability = std::ldexp(random.uniform(), -static_cast<int>(random.below(30)));
+    CHECK(half_count(probability) == nearest_count(probability));
+  }
+  CHECK(half_count(0x1.0p-25) == 0);
+  CHECK(half_count(0x1.000002p-25) == 1);
+  CHECK(half_count(4.9e-324) == 0);
+}
+
+TEST_CASE("row.half_row_counts: the counts of a row are those of its law; ids ascending; the sum is told") {
+  const auto row = row_of<float>(normal_logits(5000, 12, 3.0));
+  const auto law = law_of(transformed(row, {}), 1.0);
+  for_each_policy([&](auto policy) {
+    const held_digest from = make_digest(policy, logits(row), {});
+    std::vector<token_id> ids(5000);
+    std::vector<std::uint32_t> counts(5000);
+    half_row out;
+    REQUIRE(half_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+    std::uint32_t at = 0;
+    std::uint64_t sum = 0;
+    for (std::size_t id = 0; id < law.size(); ++id) {
+      const std::uint32_t expected = nearest_count(static_cast<double>(law[id]));
+      sum += expected;
+      if (expected == 0) continue;
+      REQUIRE(at < out.size);
+      CHECK(ids[at] == static_cast<token_id>(id));
+      CHECK(counts[at] == expected);
+      ++at;
+    }
+    CHECK(at == out.size);
+    CHECK(out.resolution == sum);
+    CHECK(std::fabs(out.resolution / 16777216.0 - 1) < 1e-3);
+  });
+}
+
+TEST_CASE("row.half_row_counts: one-hot, truncated, too little space") {
+  const std::vector<float> row{1.0f, 3.0f, 2.0f};
+  row_transform transform;
+  transform.temperature = 0;
+  std::vector<token_id> ids(3);
+  std::vector<std::uint32_t> counts(3);
+  half_row out;
+  const held_digest greedy = make_digest(exec::seq, logits(row), transform);
+  REQUIRE(half_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+  CHECK((out.size == 1 && out.resolution == 16777216u && ids[0] == 1));
+  transform.temperature = 1;
+  transform.truncation.top_k = 2;
+  const held_digest cut = make_digest(exec::seq, logits(row), transform);
+  REQUIRE(half_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+  CHECK((out.size == 2 && ids[0] == 1 && ids[1] == 2));
+  const held_digest full = make_digest(exec::seq, logits(row), {});
+  out = {9, 9};
+  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2), std::span<std::uint32_t>(counts).first(2), out) ==
+        status{errc::support_too_large, part::row, 3});
+  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts).first(2), out).code ==
+        errc::size_mismatch);
+  CHECK((out.size == 9 && out.resolution == 9));
+  static_assert(noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space, std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
+}
