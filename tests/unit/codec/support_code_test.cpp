@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -102,15 +103,15 @@ TEST_CASE("the survival of a gap falls strictly, and its quantile is its inverse
 
 TEST_CASE("every subset of a small set comes back, and the odds of all of them sum to one") {
   for (std::uint32_t slots = 1; slots <= 18; ++slots) {
-    for (std::uint32_t size = 0; size <= slots; ++size) {
+    for (std::uint32_t size = 0; size <= (slots > 12 ? 2 : slots); ++size) {
       double sum = 0, worst = 0;
       const double ideal = exact_binomial(slots, size).log2();
       for (std::uint32_t mask = 0; mask < (1u << slots); ++mask) {
+        if (static_cast<std::uint32_t>(std::popcount(mask)) != size) continue;
         std::vector<std::uint32_t> members;
         for (std::uint32_t i = 0; i < slots; ++i) {
           if ((mask >> i & 1u) != 0) members.push_back(i);
         }
-        if (members.size() != size) continue;
         std::array<std::byte, 16> out{};
         const std::size_t length = encode(out, slots, members);
         std::vector<std::uint32_t> read(size);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Laws and drafts for the tests of the codec: supports of several shapes, counts from random compositions.
+#ifndef SPECVERIFY_TESTS_UNIT_CODEC_MESSAGE_KIT_HPP
+#define SPECVERIFY_TESTS_UNIT_CODEC_MESSAGE_KIT_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/core/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace specverify_test {
+
+using namespace specverify;
+
+//! A law that owns its arrays.
+struct owned_law {
+  std::vector<token_id> ids;
+  std::vector<std::uint32_t> counts;
+  std::uint32_t vocab_size = 0;
+  [[nodiscard]] law view() const {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t count : counts) sum += count;
+    return {ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, sum, vocab_size};
+  }
+};
+
+//! `size` different ids: uniform, or rank r with probability about 1 / r (Zipf).
+inline std::vector<token_id> random_ids(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t size, bool zipf) {
+  std::set<token_id> ids;
+  while (ids.size() < size) {
+    if (zipf) {
+      const double u = static_cast<double>(random() >> 11) * 0x1p-53;
+      const auto id = static_cast<std::uint32_t>(std::exp(u * std::log(vocab_size + 1.0))) - 1;
+      if (id < vocab_size) ids.insert(static_cast<token_id>(id));
+    } else {
+      ids.insert(static_cast<token_id>(random() % vocab_size));
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+//! `size` counts that sum to `resolution`: uniform over compositions (positive, or zeros allowed), or peaked on the first part.
+inline std::vector<std::uint32_t> random_counts(std::mt19937_64& random, std::uint32_t resolution, std::uint32_t size, bool zeros, bool peaked = false) {
+  std::vector<std::uint32_t> counts(size, zeros ? 0 : 1);
+  const std::uint32_t spare = zeros ? resolution : resolution - size;
+  if (peaked) {
+    counts[0] += spare;
+    return counts;
+  }
+  // Bars among stars.
+  std::set<std::uint32_t> bars;
+  while (bars.size() + 1 < size) bars.insert(static_cast<std::uint32_t>(random() % (spare + size - 1)));
+  std::uint32_t last = 0, part = 0;
+  for (const std::uint32_t bar : bars) {
+    counts[part++] += bar - last;
+    last = bar + 1;
+  }
+  counts[part] += spare + size - 1 - last;
+  return counts;
+}
+
+inline owned_law random_law(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size, bool zeros, bool zipf = false) {
+  return {random_ids(random, vocab_size, size, zipf), random_counts(random, resolution, size, zeros), vocab_size};
+}
+
+//! Drafts that own their laws.
+struct draft_list {
+  std::vector<std::unique_ptr<owned_law>> laws;
+  std::vector<draft> drafts;
+  void add(owned_law from, std::uint32_t number) {
+    laws.push_back(std::make_unique<owned_law>(std::move(from)));
+    drafts.push_back(draw(laws.back()->view(), philox(philox_key{7}), random_counter{number, 1, 0, purpose::draft_draw, 0}));
+  }
+  [[nodiscard]] std::span<const draft> view() const { return drafts; }
+};
+
+inline bool same_law(const law& a, const law& b) {
+  return a.size == b.size && a.resolution == b.resolution && a.vocab_size == b.vocab_size && a.tail_count == b.tail_count &&
+         std::equal(a.ids, a.ids + a.size, b.ids) && std::equal(a.counts, a.counts + a.size, b.counts);
+}
+
+inline received_draft_block make_block(const draft_format& format) {
+  auto block = received_draft_block::make({format.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length))});
+  return std::move(block.value());
+}
+
+inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 70000, 0x99aabbccddeeff00u, 5};
+
+//! Writes the header and the checksum that fit a body: what a forger who knows the context sends.
+inline void seal(const wire_context& context, message_kind kind, std::span<std::byte> message) {
+  detail::store(message.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  detail::store(message.data() + 1, context.round, 1);
+  detail::store(message.data() + 2, context.base_length, 2);
+  detail::store(message.data() + 4, message_checksum(context, message), 4);
+}
+
+}  // namespace specverify_test
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/codec/message.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "unit/codec/message_kit.hpp"
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+std::vector<std::byte> encoded(const draft_format& format, std::span<const draft> drafts, const wire_context& context = some_context) {
+  std::vector<std::byte> out(max_draft_bytes(format, static_cast<std::uint32_t>(drafts.size())));
+  std::size_t written = 0;
+  REQUIRE(encode_draft(context, format, drafts, out, written).ok());
+  out.resize(written);
+  return out;
+}
+
+struct decoder {
+  explicit decoder(const draft_format& with) : format(with), memory(decode_draft_workspace_size(with)), block(make_block(with)) {}
+  status read(std::span<const std::byte> message, const wire_context& context = some_context) {
+    workspace scratch(memory);
+    return decode_draft(context, format, message, scratch, block);
+  }
+  draft_format format;
+  std::vector<std::byte> memory;
+  received_draft_block block;
+};
+
+constexpr draft_format small_format(law_format kind) {
+  return {kind, 37, kind == law_format::half_row ? 0u : 12u, kind == law_format::sparse_paper ? 5u : 0u, 4, 1};
+}
+
+draft_list drafts_for(const draft_format& format, std::mt19937_64& random, std::uint32_t length) {
+  draft_list list;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    switch (format.format) {
+      case law_format::half_row: {
+        owned_law row{random_ids(random, format.vocab_size, 1 + static_cast<std::uint32_t>(random() % format.vocab_size), false), {}, format.vocab_size};
+        for (std::size_t j = 0; j < row.ids.size(); ++j) row.counts.push_back(detail::half_to_count(1 + static_cast<std::uint32_t>(random() % 0x3800)));
+        list.add(std::move(row), i);
+        break;
+      }
+      case law_format::sparse_paper: {
+        const std::uint32_t size =
+            format.support_size != 0 ? format.support_size : 1 + static_cast<std::uint32_t>(random() % std::min(format.vocab_size, 200u));
+        list.add(random_law(random, format.vocab_size, format.resolution, size, true), i);
+        break;
+      }
+      default: {
+        const std::uint32_t most = std::min({format.vocab_size, format.resolution, format.support_size != 0 ? format.support_size : 200u});
+        list.add(random_law(random, format.vocab_size, format.resolution, 1 + static_cast<std::uint32_t>(random() % most), false, random() % 2 == 0), i);
+      }
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("drafts of every format come back with their laws, and encode to the same bytes again") {
+  std::mt19937_64 random(1);
+  for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+    for (int run = 0; run < 400; ++run) {
+      draft_format format = small_format(kind);
+      if (run % 4 == 1 && kind != law_format::half_row) format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
+      if (run % 4 == 2) format.pad_to = 64;
+      if (run % 4 == 3) format.vocab_size = 1000;
+      if (run % 8 == 3) format.support_size = 0;
+      if (run % 8 == 7 && kind == law_format::sparse_drop_zero) format.support_size = 6;
+      const auto list = drafts_for(format, random, static_cast<std::uint32_t>(random() % (format.max_draft_length + 1)));
+      const auto bytes = encoded(format, list.view());
+      CHECK(bytes.size() % format.pad_to == 0);
+      std::size_t exact = 0;
+      REQUIRE(draft_bytes(format, list.view(), exact).ok());
+      REQUIRE(exact == bytes.size());
+      decoder read(format);
+      REQUIRE(read.read(bytes).ok());
+      REQUIRE(read.block.size() == list.drafts.size());
+      for (std::uint32_t i = 0; i < read.block.size(); ++i) {
+        REQUIRE(read.block[i].token() == list.drafts[i].token());
+        REQUIRE(same_law(read.block[i].source_law(), list.drafts[i].source_law()));
+      }
+      std::vector<std::byte> again(bytes.size());
+      std::size_t written = 0;
+      REQUIRE(encode_draft(some_context, format, read.block.drafts(), again, written).ok());
+      REQUIRE(again == bytes);
+      // A span one byte short is refused and says how many it takes.
+      if (!bytes.empty())
+        CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(bytes.size() - 1), written) ==
+              status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(bytes.size() < 8 ? 8 : bytes.size())});
+    }
+  }
+}
+
+TEST_CASE("zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
+  const draft_format format{law_format::sparse_drop_zero, 50, 10, 0, 2, 1};
+  draft_list list;
+  list.add({{3, 9, 20, 41}, {0, 7, 0, 3}, 50}, 0);
+  for (const law_format kind : {law_format::sparse_drop_zero, law_format::dense_lattice, law_format::sparse_paper}) {
+    draft_format other = format;
+    other.format = kind;
+    decoder read(other);
+    REQUIRE(read.read(encoded(other, list.view())).ok());
+    const law& from = read.block[0].source_law();
+    CHECK(from.size == (kind == law_format::sparse_paper ? 4 : 2));
+    CHECK(from.count(9) == 7);
+    CHECK(from.count(41) == 3);
+    CHECK(read.block[0].token() == list.drafts[0].token());
+  }
+}
+
+TEST_CASE("one law alone: at most 8 bits over the ideal on average and 16 at worst, uniform and Zipf supports") {
+  std::mt19937_64 random(42);
+  for (const std::uint32_t positive : {8u, 64u}) {
+    const double ideal = drop_zero_law_bits(128256, positive, 100);
+    CHECK(std::fabs(ideal - (positive == 8 ? 160.9 : 886.7)) < 0.05);
+    for (const bool zipf : {false, true}) {
+      double mean = 0, worst = -1000;
+      constexpr int laws = 10000;
+      for (int i = 0; i < laws; ++i) {
+        const owned_law law_of = random_law(random, 128256, 100, positive, false, zipf);
+        std::array<std::byte, 256> out{};
+        range_encoder coder(out);
+        detail::encode_law(coder, {law_format::sparse_drop_zero, 128256, 100, 0, 1, 1}, law_of.view(), law_of.ids[0]);
+        const double over = 8.0 * static_cast<double>(coder.finish()) - ideal - std::log2(positive);
+        mean += over / laws;
+        worst = std::max(worst, over);
+      }
+      CAPTURE(positive);
+      CAPTURE(zipf);
+      CHECK(mean <= 8);
+      CHECK(worst <= 16);
+      MESSAGE("K+ = ", positive, (zipf ? std::string(", Zipf") : std::string(", uniform")), ": mean ", mean, ", worst ", worst,
+              " bits over the ideal and the token's place");
+    }
+  }
+}
+
+TEST_CASE("NET-1 blocks of 8 laws: within 2 % and 8 bits; NET-2 8 drafts with K+ = 32 in less than 1200 bytes") {
+  std::mt19937_64 random(44);
+  for (const std::uint32_t positive : {8u, 32u, 64u}) {
+    const draft_format format{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
+    for (int run = 0; run < 200; ++run) {
+      draft_list list;
+      for (std::uint32_t i = 0; i < 8; ++i) list.add(random_law(random, 128256, 100, positive, false, run % 2 == 0), i);
+      const auto bytes = encoded(format, list.view());
+      const double ideal = 8 * (drop_zero_law_bits(128256, positive, 100) + std::log2(positive));
+      REQUIRE(8.0 * static_cast<double>(bytes.size() - message_header_bytes) <= 1.02 * ideal + 8);
+      if (positive == 32) REQUIRE(bytes.size() < 1200);
+    }
+  }
+  CHECK(max_draft_bytes({law_format::sparse_drop_zero, 128256, 100, 32, 8, 1}, 8) < 1200);
+}
+
+TEST_CASE("the papers' own codes: within 8 bits of their formula, whatever the law") {
+  std::mt19937_64 random(45);
+  double mean = 0;
+  for (int run = 0; run < 300; ++run) {
+    const draft_format sparse{law_format::sparse_paper, 50257, 100, 16, 1, 1};
+    draft_list list;
+    owned_law law_of{random_ids(random, 50257, 16, run % 2 == 0), random_counts(random, 100, 16, true, run % 3 == 0), 50257};
+    list.add(std::move(law_of), 0);
+    const double formula = top_k_law_bits(50257, 16, 100) + 4;                                                        // the token's place among K
+    CHECK(8.0 * static_cast<double>(encoded(sparse, list.view()).size() - message_header_bytes) <= formula + 1 + 8);  // 1: zero or one draft
+    const draft_format dense{law_format::dense_lattice, 50257, 240, 0, 1, 1};
+    draft_list flat;
+    const auto size = static_cast<std::uint32_t>(1 + random() % 200);
+    flat.add({random_ids(random, 50257, size, run % 2 == 0), random_counts(random, 240, size, false, run % 3 == 0), 50257}, 0);
+    const double bits = 8.0 * static_cast<double>(encoded(dense, flat.view()).size() - message_header_bytes);
+    CHECK(bits <= static_cast<double>(dense_token_bits(50257, 240)) + 1 + 8);
+    mean += bits / 300;
+  }
+  CHECK(std::fabs(mean - static_cast<double>(dense_token_bits(50257, 240))) <= 8);
+}
+
+TEST_CASE("random laws: round trip") {
+  const bool long_run = std::getenv("SPECVERIFY_LONG") != nullptr;
+  std::mt19937_64 random(46);
+  const int laws = long_run ? 1000000 : 20000;
+  for (int run = 0; run < laws;) {
+    const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (std::uint64_t{1} << (1 + random() % 17)));
+    const auto resolution = static_cast<std::uint32_t>(1 + random() % 300);
+    const auto kind = static_cast<law_format>(random() % 3);
+    const draft_format format{kind, vocab_size, resolution, 0, 8, 1};
+    decoder read(format);
+    draft_list list;
+    for (std::uint32_t i = 0; i < 8; ++i, ++run) {
+      const auto most = std::min<std::uint64_t>({vocab_size, kind == law_format::sparse_paper ? 100u : resolution, 100u});
+      list.add(random_law(random, vocab_size, resolution, static_cast<std::uint32_t>(1 + random() % most), kind == law_format::sparse_paper), i);
+    }
+    REQUIRE(read.read(encoded(format, list.view())).ok());
+    REQUIRE(read.block.size() == 8);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      REQUIRE(read.block[i].token() == list.drafts[i].token());
+      REQUIRE(same_law(read.block[i].source_law(), list.drafts[i].source_law()));
+    }
+  }
+}
+
+TEST_CASE("of all bodies of up to two bytes, exactly one per value is accepted") {
+  // V = 3, l = 2: laws are {a} with 2, or {a, b} with 1 + 1. With the token: 3 + 3 * 2 = 9 drafts; 0 or 1 of them: 10 messages.
+  // The papers' sparse code with K = 2: 3 supports, counts (2,0) (1,1) (0,2), tokens 1 + 2 + 1: 12 drafts. Dense: as drop-zero, 9.
+  struct line {
+    draft_format format;
+    int messages;
+  };
+  const line lines[] = {{{law_format::sparse_drop_zero, 3, 2, 0, 1, 1}, 10},        {{law_format::sparse_paper, 3, 2, 2, 1, 1}, 13},
+                        {{law_format::dense_lattice, 3, 2, 0, 1, 1}, 10},           {{law_format::sparse_drop_zero, 3, 2, 0, 2, 1}, 1 + 9 + 81},
+                        {{law_format::sparse_drop_zero, 3, 2, 1, 2, 1}, 1 + 3 + 9}, {{law_format::sparse_drop_zero, 3, 2, 0, 1, 10}, 10}};
+  for (const line& at : lines) {
+    decoder read(at.format);
+    int accepted = 0;
+    for (std::uint32_t value = 0; value < 65536 + 256 + 1; ++value) {
+      const std::size_t size = value < 65536 ? 2 : value < 65536 + 256 ? 1 : 0;
+      std::array<std::byte, 10> message{};
+      if (size > 0) message[8] = static_cast<std::byte>(value & 255u);
+      if (size > 1) message[9] = static_cast<std::byte>(value >> 8 & 255u);
+      const auto bytes = std::span(message).first(8 + size);
+      seal(some_context, message_kind::draft, bytes);
+      if (!read.read(bytes).ok()) {
+        REQUIRE(read.block.empty());
+        continue;
+      }
+      ++accepted;
+      std::array<std::byte, 32> again{};
+      std::size_t written = 0;
+      REQUIRE(encode_draft(some_context, at.format, read.block.drafts(), again, written).ok());
+      REQUIRE(written == bytes.size());
+      REQUIRE(std::equal(bytes.begin(), bytes.end(), again.begin()));
+    }
+    CHECK(accepted == at.messages);
+  }
+}
+
+TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
+  std::mt19937_64 random(47);
+  for (const std::uint32_t vocab_size : {1u, 2u, 3u, 40u, 128256u}) {
+    for (const std::uint32_t resolution : {1u, 2u, 30u, 100u, 1000u}) {
+      for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
+        const draft_format format{kind, vocab_size, resolution, kind == law_format::sparse_paper ? std::min(vocab_size, 20u) : 0, 4, 1};
+        std::size_t largest = 0;
+        const std::uint32_t most = std::min({vocab_size, kind == law_format::sparse_paper ? format.support_size : resolution});
+        for (std::uint32_t size = kind == law_format::sparse_paper ? most : 1; size <= most; size += 1 + most / 40) {
+          draft_list list;
+          for (std::uint32_t i = 0; i < 4; ++i) list.add(random_law(random, vocab_size, resolution, size, kind == law_format::sparse_paper), i);
+          std::size_t bytes = 0;
+          REQUIRE(draft_bytes(format, list.view(), bytes).ok());
+          largest = std::max(largest, bytes);
+        }
+        CAPTURE(vocab_size);
+        CAPTURE(resolution);
+        CHECK(largest <= max_draft_bytes(format, 4));
+        CHECK(max_draft_bytes(format, 4) <= largest + 12 + largest / 20);
+      }
+    }
+  }
+  CHECK(max_draft_bytes({law_format::half_row, 32000, 0, 0, 8, 1}, 1) == 8 + 2 + 64000 + 2);
+  CHECK(max_draft_bytes({law_format::token_only, 32000, 0, 0, 8, 64}, 8) == 64);
+}
+
+TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
+  std::uint32_t accepted = 0;
+  for (std::uint32_t half = 0; half <= detail::half_of_one; ++half) {
+    const std::uint32_t count = detail::half_to_count(half);
+    const double value = half < 1024 ? std::ldexp(half, -24) : std::ldexp(1024 + half % 1024, static_cast<int>(half / 1024) - 25);
+    REQUIRE(static_cast<double>(count) == std::ldexp(value, 24));
+    std::uint32_t back = 0;
+    REQUIRE(detail::count_to_half(count, back));
+    REQUIRE(back == half);
+    ++accepted;
+  }
+  CHECK(accepted == 15361);
+  std::uint32_t half = 0;
+  CHECK(!detail::count_to_half(2049, half));
+  CHECK(!detail::count_to_half((1u << 24) + 1, half));
+}
