@@ -9,13 +9,17 @@
 #include "live_text.hpp"
 #include "plot.hpp"
 #include "run_settings.hpp"
+#include "side_model.hpp"
+#include "wire_plan.hpp"
 
 #include <optional>
 
 namespace edge_cloud {
 
 struct demo_settings {
-  run_settings run;
+  run_settings run;                  //!< `system`, `prompt` and `state` are filled in for each run
+  std::vector<std::string> prompts{"Q: Paul fills 4 bags with 8 cakes each and has 6 cakes left over. How many cakes are there?\nA:",
+                                   "And it came to pass in those days, that"};
   link_settings link;
   std::vector<std::string> systems;  //!< keys of systems.hpp, in this order
   std::filesystem::path out = "edge-cloud-demo";
@@ -26,6 +30,13 @@ namespace demo_detail {
 [[nodiscard]] inline std::uint16_t free_port() {
   asio::io_context io;
   return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+}
+
+//! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
+[[nodiscard]] inline std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, std::uint32_t vocab_size) {
+  const wire_plan wire = plan_wire(plan, vocab_size);
+  const double bits = 8.0 * static_cast<double>(specverify::max_draft_bytes(wire.format, wire.format.max_draft_length) + frame_prefix{}.size());
+  return static_cast<std::uint32_t>(400 + link.round_trip_ms + 2 * link.jitter_ms + 1e3 * bits / link.uplink_bits_per_second);
 }
 
 //! A child that ended: restarted when somebody killed it, an error when it failed by itself.
@@ -40,11 +51,8 @@ inline void revive(child_process& child, const child_process::ending& end, const
 
 }  // namespace demo_detail
 
-//! Runs one system in two processes and returns what it cost.
-[[nodiscard]] inline run_report run_system(const demo_settings& demo, const system_plan& plan) {
-  run_settings run = demo.run;
-  run.system = plan.key;
-  const std::filesystem::path folder = demo.out / plan.key;
+//! Lets one system write one text in two processes and returns what it cost. `folder` takes the journals and reports of both.
+[[nodiscard]] inline run_report run_pair(run_settings run, const link_settings& emulated, const std::filesystem::path& folder) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "edge");
   std::filesystem::create_directories(folder / "cloud");
@@ -60,7 +68,7 @@ inline void revive(child_process& child, const child_process::ending& end, const
     return child;
   };
   const auto cloud = start("cloud", cloud_port);
-  link_emulator link(demo.link, cloud_port);
+  link_emulator link(emulated, cloud_port);
   while (!link.reached_cloud()) {
     if (const child_process::ending end = cloud->poll(); end.ended) demo_detail::revive(*cloud, end, "cloud", folder / "cloud");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -82,35 +90,44 @@ inline void revive(child_process& child, const child_process::ending& end, const
   report.cloud_compute = of_cloud.cloud_compute;
   report.bytes_up = link.up().bytes;
   report.bytes_down = link.down().bytes;
-  save(report, folder / "report.json");
   return report;
 }
 
-//! Runs all systems, prints the table, draws the plot. `expected` gives the text that a run within one process writes.
-template <class Expected>
-[[nodiscard]] bool run_demo(const demo_settings& demo, Expected expected) {
+//! Runs all systems on all prompts, prints the table, draws the plot. `alone` writes a text within one process: each must come out the same.
+template <class Alone>
+[[nodiscard]] bool run_demo(const demo_settings& demo, Alone alone) {
   const live_text screen(stdout);
   std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n",
               demo.link.uplink_bits_per_second * 1e-3, demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms,
               demo.link.loss * 100, screen.legend().c_str());
+  const auto vocab_size = static_cast<std::uint32_t>(load_side(demo.run.models, "drafter.safetensors").vocabulary.vocab_size());
   std::vector<run_report> reports;
-  bool same = true;
+  bool all_same = true;
   for (const std::string& key : demo.systems) {
     const system_plan& plan = system_named(key);
     std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(plan.label).c_str());
-    std::fflush(stdout);
-    const run_report& report = reports.emplace_back(run_system(demo, plan));
-    run_settings alone = demo.run;
-    alone.system = key;
-    const bool equal = expected(alone) == report.tokens;
-    same = same && equal;
-    std::printf("\n      %zu tokens in %.2f s; the same text as within one process: %s\n", report.tokens.size(), report.seconds(), equal ? "yes" : "NO");
-    std::fflush(stdout);
+    run_report& sum = reports.emplace_back();
+    sum.system = key;
+    for (std::size_t i = 0; i < demo.prompts.size(); ++i) {
+      run_settings run = demo.run;
+      run.system = key;
+      run.prompt = demo.prompts[i];
+      run.session_id += i;
+      run.retry_ms = demo_detail::patience_ms(demo.link, plan, vocab_size);
+      live_text(stdout).note(run.prompt);
+      const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
+      const bool same = alone(run).tokens == one.tokens;
+      std::printf("\n   -- %zu tokens in %.2f s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), same ? "yes" : "NO");
+      std::fflush(stdout);
+      sum.add(one);
+      all_same = all_same && same;
+    }
+    save(sum, demo.out / (key + ".json"));
   }
   print_table(stdout, reports);
   const std::filesystem::path picture = draw_plot(reports, demo.out);
   std::printf("%s\n", picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
-  return same;
+  return all_same;
 }
 
 }  // namespace edge_cloud

@@ -52,6 +52,7 @@ class edge_process {
   }
 
   void show(token_kind kind, std::string_view piece, bool restored) {
+    if (piece.empty()) return;  // the end of the text
     restored ? screen_.note(piece) : screen_.token(kind, piece);
   }
 

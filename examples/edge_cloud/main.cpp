@@ -18,7 +18,6 @@ namespace {
 using namespace edge_cloud;
 
 void add_run_options(CLI::App& app, run_settings& run) {
-  app.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
   app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
   app.add_option("--temperature", run.temperature, "of both models")->capture_default_str()->check(CLI::Range(0.05, 4.0));
   app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
@@ -45,6 +44,7 @@ struct side_options {
 
   void add_to(CLI::App& app, std::uint64_t& secret, std::uint16_t default_port, const char* port_help) {
     port = default_port;
+    app.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
     add_run_options(app, run);
     app.add_option("--system", run.system, "target, hlm, qs, ksqs-paper or ksqs; the same on both sides")->capture_default_str();
     app.add_option("--port", port, port_help)->capture_default_str();
@@ -68,6 +68,7 @@ int main(int argc, char** argv) try {
   demo_settings demo;
   for (const system_plan& plan : all_systems) demo.systems.emplace_back(plan.key);
   CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
+  demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
   add_run_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "which systems, in this order")->delimiter(',')->capture_default_str();
@@ -86,7 +87,7 @@ int main(int argc, char** argv) try {
 
   CLI11_PARSE(app, argc, argv);
   if (app.got_subcommand("demo")) {
-    return run_demo(demo, [](const run_settings& run) { return run_in_process(run).tokens; }) ? 0 : 1;
+    return run_demo(demo, [](const run_settings& run) { return run_in_process(run); }) ? 0 : 1;
   }
   if (app.got_subcommand("link")) {
     const link_emulator running(link, cloud_port, link_port);

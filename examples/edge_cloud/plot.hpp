@@ -47,7 +47,7 @@ set key below
 set title 'tokens per second'
 set lmargin 31
 plot data index 0 using (1):($1-0.18):(1):3:($1-0.34):($1-0.02):ytic(2) with boxxyerror lc rgb '#0b6e99' title 'measured', \
-     data index 0 using (1):($1+0.18):(1):4:($1+0.02):($1+0.34) with boxxyerror lc rgb '#9cc9dc' title "modelled, papers' models"
+     data index 0 using (1):($1+0.18):(1):4:($1+0.02):($1+0.34) with boxxyerror lc rgb '#9cc9dc' title "modelled, larger models"
 set title 'uplink bits per token'
 set size 0.27,1
 set origin 0.42,0

@@ -30,6 +30,25 @@ struct run_report {
   double cloud_compute = 0;
   std::uint64_t resumes = 0;          //!< restarts of either side that the run went through
 
+  //! Another text of the same system, written after this one.
+  void add(const run_report& later) {
+    const double offset = seconds();
+    tokens.insert(tokens.end(), later.tokens.begin(), later.tokens.end());
+    text += later.text;
+    for (const double moment : later.arrival) arrival.push_back(offset + moment);
+    rounds += later.rounds;
+    drafted += later.drafted;
+    evaluated += later.evaluated;
+    accepted += later.accepted;
+    bytes_up += later.bytes_up;
+    bytes_down += later.bytes_down;
+    edge_passes += later.edge_passes;
+    cloud_passes += later.cloud_passes;
+    edge_compute += later.edge_compute;
+    cloud_compute += later.cloud_compute;
+    resumes += later.resumes;
+  }
+
   [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }
   [[nodiscard]] double tokens_per_second() const { return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0; }
   [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }

@@ -15,7 +15,7 @@ namespace edge_cloud {
 struct run_settings {
   std::string system = "ksqs";
   std::string prompt = "And it came to pass in those days, that";
-  std::uint32_t tokens = 96;           //!< the text ends after so many tokens behind the prompt, or at the end of text
+  std::uint32_t tokens = 64;           //!< the text ends after so many tokens behind the prompt, or at the end of text
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
   std::uint64_t edge_secret = 0x65646765;   //!< known to the edge alone: its draws

@@ -11,7 +11,7 @@
 
 namespace edge_cloud {
 
-//! Seconds of a forward pass that the papers measured (arXiv 2506.09181: drafter 25.6 ms, target 104.6 ms).
+//! Seconds of a forward pass of the small and the large model of HLM's authors (arXiv 2505.11788, IV).
 inline constexpr double paper_edge_pass = 25.6e-3;
 inline constexpr double paper_cloud_pass = 104.6e-3;
 
@@ -28,7 +28,7 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports) {
   std::fprintf(out,
                "\nmeasured: this machine and the embedded models, whose passes take about a millisecond.\n"
                "modelled: the same rounds and the same measured link times with %.1f ms a draft pass and %.1f ms a target pass, the\n"
-               "papers' models. Uplink bits and bytes count every byte that entered the link: length prefixes, headers, hello.\n",
+               "models of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, headers, hello.\n",
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 

@@ -8,8 +8,8 @@ trap 'rm -rf "$folder"' EXIT
 "$program" demo --tokens 12 --out "$folder/out" "${@:2}" | tee "$folder/log"
 
 fail() { echo "FAILED: $1"; exit 1; }
-number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1/report.json"; }
-[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 5 ] || fail "a text differs from the in-process run"
+number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
+[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 10 ] || fail "a text differs from the in-process run"
 for label in 'target alone' 'HLM' 'QS' 'K-SQS.*paper' 'K-SQS.*our'; do
   grep -Eq "^$label.* +[0-9]+ +[0-9]+$" "$folder/log" || fail "no row for $label"
 done

@@ -23,13 +23,12 @@ await() {
 run() {
   local system=$1 sides=$2 side
   shift 2
-  "$program" demo --systems "$system" --tokens 32 --rtt-ms 120 --out "$folder/out" "$@" >"$folder/log" 2>&1 &
+  "$program" demo --systems "$system" --prompt "And the LORD spake" --tokens 32 --rtt-ms 120 --out "$folder/out" "$@" >"$folder/log" 2>&1 &
   demo=$!
-  rm -f "$folder/out/$system/edge/journal"
   grown=0
   for side in $sides; do
-    await "$folder/out/$system/edge/journal" 600
-    kill -9 "$(cat "$folder/out/$system/$side/pid")"
+    await "$folder/out/$system-1/edge/journal" 600
+    kill -9 "$(cat "$folder/out/$system-1/$side/pid")"
   done
   wait "$demo" || fail "the demo failed after the kill of: $sides"
   demo=
