@@ -110,3 +110,21 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
     CHECK(clear == kept.size());
   }
 }
+
+TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps the first token", Policy, specverify::exec::seq_policy,
+                   specverify::exec::simd_policy) {
+  // W = 2^44 here: beta W has more than 32 bits.
+  const std::vector<float> logits(8192, 1.0f);
+  for (const double beta : {2.0, 0.5, 0.01}) {
+    const threshold rule{beta};
+    const auto wanted = rule.request({}, 8192);
+    std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)), more(rule.workspace_size({}, 8192));
+    specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
+    specverify::row_digest digested;
+    specverify::support kept;
+    REQUIRE(digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
+    REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+    REQUIRE(kept.size() == 1);
+    CHECK(kept.ids[0] == 0);
+  }
+}

@@ -117,7 +117,7 @@ template <class Policy, class Scalar>
   out.reference = out.maximum;
   out.coarse_total = out.lower = out.upper = out.normaliser = sum;
   if (layout.capacity > 0) {
-    if (out.minimum_probability > 0) list.always = static_cast<std::uint32_t>(share_of(out.minimum_probability, out.total_weight));
+    if (out.minimum_probability > 0) list.always = weight_bound(out.minimum_probability, out.total_weight);
     for (std::uint32_t i = 0; i < kept; ++i) kernel::push_candidate(list, ids[i], weights[i], floor);
     (void)kernel::shrink(list);
   } else {
@@ -209,7 +209,7 @@ template <class Policy, class Scalar>
   const kernel::integer_weight weight = weights_of(source, out.maximum, out.temperature);
   if (request.integer_total || request.minimum_probability > 0.0) out.total_weight = sum_weights(policy, source, weight);
   if (layout.capacity > 0) {
-    if (request.minimum_probability > 0.0) list.always = static_cast<std::uint32_t>(share_of(request.minimum_probability, out.total_weight));
+    if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, out.total_weight);
     kernel::gather(policy, source, weight, list);
   } else {
     list.dropped = true;

@@ -21,6 +21,12 @@ namespace detail {
   return target == 0 ? 1 : target;
 }
 
+//! The same as a bound on weights, which never exceed 2^31: a share above every weight stays above every weight.
+[[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total) noexcept {
+  const std::uint64_t target = share_of(share, total);
+  return target < 0xFFFFFFFFu ? static_cast<std::uint32_t>(target) : 0xFFFFFFFFu;
+}
+
 //! The prefix of the total order that a truncation keeps.
 [[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights, std::uint32_t size, std::uint64_t total) noexcept {
   kernel::order_cut kept;
