@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Reads tests/wire/golden.txt by docs/wire-format.md alone: standard library, whole numbers, nothing shared with the C++ code."""
+import struct
+import sys
+from decimal import Decimal, getcontext
+
+getcontext().prec = 50
+M64 = (1 << 64) - 1
+
+# --- integer logarithm and exponential (wire-format.md, "The survival function") ---
+LN2 = Decimal(2).ln()
+RECIPROCAL = [-(-(1 << 25) // (256 + i)) for i in range(256)]
+LOG2 = [int((-(Decimal(r) / (1 << 17)).ln() / LN2 * (1 << 63)).to_integral_value()) for r in RECIPROCAL]
+EXP2 = [int(((-LN2 * i / 256).exp() * (1 << 63)).to_integral_value()) for i in range(256)]
+LOG_TERMS = [int((Decimal(1 << 63) / LN2 / i).to_integral_value()) for i in range(1, 6)]
+EXP_TERMS = [int((LN2 ** i / f * (1 << 64)).to_integral_value()) for i, f in ((1, 1), (2, 2), (3, 6), (4, 24))]
+
+
+def high(a, b):
+    return (a * b) >> 64
+
+
+def horner(x, terms):
+    value = terms[-1]
+    for term in reversed(terms[:-1]):
+        value = term - high(x, value)
+    return value
+
+
+def log2_fixed(x):
+    width = x.bit_length()
+    scaled = x << (26 - width)
+    index = (scaled >> 17) & 255
+    z = (scaled * RECIPROCAL[index] - (1 << 42)) << 22
+    return ((width - 1) << 58) + ((LOG2[index] + high(z, horner(z, LOG_TERMS))) >> 5)
+
+
+def exp2_fixed(y):
+    base = EXP2[(y >> 50) & 255]
+    rest = (y & ((1 << 50) - 1)) << 6
+    return (base - high(base, high(rest, horner(rest, EXP_TERMS)))) >> (y >> 58)
+
+
+def survival(slots, members, gap):
+    doubled = 2 * slots - members + 1
+    if 2 * gap >= doubled:
+        return 0
+    product = (log2_fixed(doubled) - log2_fixed(doubled - 2 * gap)) * members
+    return 0 if product > M64 else exp2_fixed(product) >> 23
+
+
+def last_gap_at_least(slots, members, level):
+    """The gap g with S(g + 1) < level <= S(g), by bisection."""
+    low, high_end = 0, slots + 1
+    while high_end - low > 1:
+        middle = (low + high_end) // 2
+        if survival(slots, members, middle) >= level:
+            low = middle
+        else:
+            high_end = middle
+    return low
+
+
+# --- range decoder: the code as one long fraction, the interval as two of them ---
+class Coder:
+    """Keeps low and code as whole numbers of `digits` bytes, so that no carry needs care."""
+
+    def __init__(self, body):
+        self.body, self.digits, self.low, self.range = body, 8, 0, M64
+
+    def code(self):
+        return int.from_bytes(self.body[: self.digits].ljust(self.digits, b"\0"), "big")
+
+    def narrow(self, offset, width):
+        self.low += offset
+        self.range = width
+        while self.range < 1 << 56:
+            self.low <<= 8
+            self.range <<= 8
+            self.digits += 1
+        assert self.low <= self.code() < self.low + self.range, "the code left the interval"
+
+    def uniform(self, total):
+        unit = self.range // total
+        symbol = (self.code() - self.low) // unit
+        assert symbol < total
+        self.narrow(unit * symbol, unit)
+        return symbol
+
+    def bit(self, ones, total):
+        split = self.range // total * ones
+        one = self.code() - self.low < split
+        self.narrow(0, split) if one else self.narrow(split, self.range - split)
+        return one
+
+    def part(self):
+        return (self.code() - self.low) // (self.range >> 40)
+
+    def take(self, first, width):
+        unit = self.range >> 40
+        self.narrow(unit * first, unit * width)
+
+    def finish(self):
+        """The shortest string, of these the smallest, in [low, low + range); returned without zeros at its end."""
+        for length in range(self.digits + 1):
+            unit = 1 << (8 * (self.digits - length))
+            value = -(-self.low // unit)
+            if value * unit < self.low + self.range:
+                return value.to_bytes(length, "big")
+        raise AssertionError
+
+
+def subset(coder, slots, members):
+    found, base = [], 0
+    while members > 0:
+        gap = None
+        if slots == members:
+            gap = 0
+        elif members >= 2 and slots // 8 >= members:
+            level = (1 << 40) - coder.part()
+            gap = last_gap_at_least(slots, members, level)
+            if survival(slots, members, gap) <= 1 << 32:
+                gap = last_gap_at_least(slots, members, (1 << 32) + 1) + 1
+                rest = survival(slots, members, gap)
+                coder.take((1 << 40) - rest, rest)
+                slots, base = slots - gap, base + gap
+                continue
+            here, after = survival(slots, members, gap), survival(slots, members, gap + 1)
+            coder.take((1 << 40) - here, here - after)
+        elif members == 1:
+            gap = coder.uniform(slots)
+        else:
+            gap = 0
+            while slots - gap > members and not coder.bit(members, slots - gap):
+                gap += 1
+        found.append(base + gap)
+        base, slots, members = base + gap + 1, slots - gap - 1, members - 1
+    return found
+
+
+def composition(coder, resolution, parts, zeros):
+    bars = subset(coder, resolution + parts - 1 if zeros else resolution - 1, parts - 1)
+    counts, place = [], 0
+    for bar in bars:
+        end = bar if zeros else bar + 1
+        counts.append(end - place)
+        place = end + (1 if zeros else 0)
+    return counts + [resolution - sum(counts)]
+
+
+# --- messages ---
+def crc32c(data):
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = (state >> 1) ^ (0x82F63B78 if state & 1 else 0)
+    return state ^ 0xFFFFFFFF
+
+
+CONTEXT = dict(session=0x0123456789ABCDEF, epoch=2, round=300, base=66000, prefix=0xFEDCBA9876543210)
+KINDS = ["", "hello", "draft", "request", "supply", "feedback", "resume", "text", "refuse", "stop"]
+
+
+def pack_context(c):
+    return struct.pack("<QIIIQ", c["session"], c["epoch"], c["round"], c["base"], c["prefix"])
+
+
+def unpack_context(data):
+    return dict(zip(("session", "epoch", "round", "base", "prefix"), struct.unpack("<QIIIQ", data)))
+
+
+def open_message(data, context):
+    first, round_low, base_low, checksum = struct.unpack("<BBHI", data[:8])
+    kind = KINDS[first & 15]
+    if kind == "hello":
+        context = unpack_context(data[10:38])
+    if kind == "resume":
+        context = unpack_context(data[8:36])
+    assert crc32c(pack_context(context) + struct.pack("<I", len(data)) + data[:4] + data[8:]) == checksum, "checksum"
+    assert round_low == context["round"] % 256 and base_low == context["base"] % 65536
+    return kind, first >> 4, context, data[8:]
+
+
+class Bits:
+    def __init__(self, data):
+        self.value, self.size, self.at = int.from_bytes(data, "little"), 8 * len(data), 0
+
+    def take(self, width):
+        value = (self.value >> self.at) & ((1 << width) - 1)
+        self.at += width
+        return value
+
+    def close(self):
+        assert self.size - self.at < 8 and self.value >> self.at == 0, "padding of bits"
+
+
+def width(values):
+    return (values - 1).bit_length()
+
+
+def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total):
+    coder, result = Coder(body), []
+    for _ in range(coder.uniform(max_length + 1)):
+        if kind == 2:
+            stars = subset(coder, resolution + vocab - 1, resolution)
+            law = {}
+            for number, star in enumerate(stars):
+                law[star - number] = law.get(star - number, 0) + 1
+            token = coder.uniform(vocab)
+        else:
+            size = coder.uniform(min(resolution, vocab)) + 1 if kind == 0 else support or coder.uniform(vocab) + 1
+            ids = subset(coder, vocab, size)
+            law = dict(zip(ids, composition(coder, resolution, size, kind == 1)))
+            token = ids[coder.uniform(size)]
+        result.append((token, law))
+    code = coder.finish().rstrip(b"\0")
+    assert body == code + bytes(len(body) - len(code)), "not the shortest code"
+    assert total == -(-(8 + len(code)) // pad_to) * pad_to, "length"
+    return result
+
+
+def drawn(law, share):
+    """The id that holds this share (of 2^32) of a law, as the multiply-high draw does."""
+    target = (share * (1 << 32) * sum(law.values())) >> 64
+    for token in sorted(law):
+        if target < law[token]:
+            return token
+        target -= law[token]
+
+
+def main(path):
+    golden = dict(line.split() for line in open(path))
+    seen = {}
+    for name, text in golden.items():
+        data = bytes.fromhex(text)
+        zero = dict.fromkeys(CONTEXT, 0)
+        kind, transmission, context, body = open_message(data, zero if name == "refuse" else CONTEXT)
+        assert transmission == (0 if name == "refuse" else 1)
+        assert context == (zero if name == "refuse" else CONTEXT)
+        seen[name] = (kind, body, len(data))
+
+    kind, body, _ = seen["hello"]
+    fields = struct.unpack("<H28sQQBBBBIIIIIIIdIddB", body)
+    assert kind == "hello" and fields[0] == 1 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
+    assert fields[7:15] == (1, 128256, 100, 16, 8, 64, 12, 128) and fields[15:] == (0.7, 50, 0.95, 0.01, 1 + 1)
+    assert seen["resume"][0] == "resume" and len(seen["resume"][1]) == 28
+
+    bits = Bits(seen["feedback"][1])
+    assert [bits.take(w) for w in (4, 3, 2, 17)] == [5, 1, 0, 128000]
+    bits.close()
+    bits = Bits(seen["feedback_stop"][1])
+    assert [bits.take(w) for w in (4, 3, 2)] == [2, 0, 1]
+    bits.close()
+
+    body = seen["text"][1]
+    assert struct.unpack("<II", body[:8]) == (4242, 5)
+    bits = Bits(body[8:])
+    assert [bits.take(17) for _ in range(5)] == [0, 1, 128255, 77777, 65536]
+    bits.close()
+    assert seen["request"][1] == bytes([0, 0xA5])
+    body, total = seen["supply"][1:]
+    assert total == 32 and body == bytes([0, 0x81]) + struct.pack("<I", 3) + bytes([1, 2, 254]) + bytes(15)
+    assert struct.unpack("<HHI", seen["refuse"][1]) == (105, 12, 7)
+    assert seen["stop"][1] == bytes([2])
+
+    share = lambda i: 0x9E3779B9 * (i + 1) % (1 << 32)
+    first = {i * i * 2000 + 17: (3 + i if i < 7 else 58) for i in range(8)}
+    second = {i * 2003 + i % 7: (2 if i < 36 else 1) for i in range(64)}
+    positive = [first, second, {128255: 100}]
+    sparse = {(i if i < 15 else 128255): {3: 90, 15: 10}.get(i, 0) for i in range(16)}
+    spread = {100 + i * 7919: (6 if i < 15 else 10) for i in range(16)}
+    flat = {i * 10007: 20 for i in range(12)}
+    peaked = {5: 200, 6: 39, 128255: 1}
+    expected = {
+        "draft_drop_zero": (positive, (0, 128256, 100, 0, 8, 1)),
+        "draft_paper": ([sparse, spread], (1, 128256, 100, 16, 8, 1)),
+        "draft_paper_announced_padded": ([sparse, spread], (1, 128256, 100, 0, 8, 64)),
+        "draft_dense": ([flat, peaked], (2, 128256, 240, 0, 8, 1)),
+        "draft_empty": ([], (0, 128256, 100, 0, 8, 1)),
+    }
+    for name, (laws, form) in expected.items():
+        kind, body, total = seen[name]
+        assert kind == "draft"
+        want = [(drawn(law, share(i)), law) for i, law in enumerate(laws)]
+        assert drafts(body, *form, total) == want, name
+
+    body = seen["draft_half_row"][1]
+    assert struct.unpack("<H", body[:2]) == (1,)
+    row = struct.unpack("<10e", body[2:22])
+    assert row == (0.5, 0, 2.0 ** -24, 1023 * 2.0 ** -24, 0, 0, 0, 0, 0, 0.1875)
+    bits = Bits(body[22:])
+    law = {i: int(v * (1 << 24)) for i, v in enumerate(row) if v}
+    assert bits.take(4) == drawn(law, share(0))
+    bits.close()
+
+    bits = Bits(seen["claims"][1])
+    assert [bits.take(w) for w in (4, 15, 15)] == [2, 5, 31999]
+    bits.close()
+    bits = Bits(seen["claims_counted"][1])
+    assert [bits.take(w) for w in (4, 15, 7, 15, 7)] == [2, 5, 0, 31999, 99]
+    bits.close()
+    print(f"{len(golden)} golden messages read")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The values behind tests/wire/golden.txt, written out once more for the C++ side.
+#ifndef SPECVERIFY_TESTS_WIRE_GOLDEN_MESSAGES_HPP
+#define SPECVERIFY_TESTS_WIRE_GOLDEN_MESSAGES_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/core/random.hpp>
+
+#include <string>
+#include <vector>
+
+namespace specverify_test {
+
+using namespace specverify;
+
+struct golden {
+  std::string name;
+  std::vector<std::byte> bytes;
+};
+
+inline constexpr wire_context golden_context{0x0123456789abcdefu, 2, 300, 66000, 0xfedcba9876543210u, 1};
+
+//! One drafted law of 40 ids with spread counts; ids and counts come from small formulas that the Python side repeats.
+struct golden_law {
+  std::vector<token_id> ids;
+  std::vector<std::uint32_t> counts;
+  law view(std::uint32_t vocab_size) const {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t count : counts) sum += count;
+    return {ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, sum, vocab_size};
+  }
+};
+
+//! A source whose every draw lands on a share of the law: the drafted token is the one that holds this share.
+struct golden_source {
+  std::uint32_t share = 0;  //!< of 2^32
+  constexpr random_block operator()(random_counter) const noexcept { return {{share, 0, 0, 0}}; }
+};
+
+inline std::vector<golden> golden_messages() {
+  std::vector<golden> all;
+  const auto add = [&](const char* name, auto&& encode) {
+    std::vector<std::byte> out(4096);
+    std::size_t written = 0;
+    const status outcome = encode(std::span<std::byte>(out), written);
+    out.resize(outcome.ok() ? written : 0);
+    all.push_back({name, std::move(out)});
+  };
+  const draft_format sparse{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
+  add("hello", [](std::span<std::byte> out, std::size_t& written) {
+    hello_message value;
+    value.context = golden_context;
+    value.fingerprint_low = 0x1020304050607080u;
+    value.fingerprint_high = 0x90a0b0c0d0e0f001u;
+    value.strength = guarantee::honest_drafter;
+    value.rule = wire_rule::token;
+    value.mode = 0;
+    value.prompt_length = 12;
+    value.token_budget = 128;
+    value.format = {law_format::sparse_paper, 128256, 100, 16, 8, 64};
+    value.temperature = 0.7;
+    value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
+    return encode_hello(value, out, written);
+  });
+  add("resume", [](std::span<std::byte> out, std::size_t& written) { return encode_resume({golden_context}, out, written); });
+  add("feedback", [&](std::span<std::byte> out, std::size_t& written) { return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out, written); });
+  add("feedback_stop", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_feedback(golden_context, sparse, 8, {2, no_token, 0, 1}, out, written);
+  });
+  add("text", [&](std::span<std::byte> out, std::size_t& written) {
+    const token_id tokens[] = {0, 1, 128255, 77777, 65536};
+    return encode_text(golden_context, sparse, {4242, tokens}, out, written);
+  });
+  add("request", [&](std::span<std::byte> out, std::size_t& written) {
+    const std::uint64_t words[] = {0xa5};
+    return encode_request(golden_context, sparse, 8, {0, words}, out, written);
+  });
+  add("supply", [&](std::span<std::byte> out, std::size_t& written) {
+    const std::uint64_t words[] = {0x81};
+    const std::byte payload[] = {std::byte{1}, std::byte{2}, std::byte{254}};
+    draft_format padded = sparse;
+    padded.pad_to = 32;
+    return encode_supply(golden_context, padded, 8, {0, words, payload}, out, written);
+  });
+  add("refuse", [](std::span<std::byte> out, std::size_t& written) { return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out, written); });
+  add("stop", [](std::span<std::byte> out, std::size_t& written) { return encode_stop(golden_context, {stop_cause::budget}, out, written); });
+
+  const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws) {
+    return [&all, format, &laws, &add](const char* name) {
+      std::vector<draft> drafts;
+      for (std::size_t i = 0; i < laws.size(); ++i) {
+        drafts.push_back(draw(laws[i].view(format.vocab_size), golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
+      }
+      add(name,
+          [&](std::span<std::byte> out, std::size_t& written) { return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written); });
+    };
+  };
+  // 8, 64 and 1 positive counts of 100; 16 ids with zeros; 12 ids of a dense law; half floats.
+  std::vector<golden_law> positive(3), zeros(2), dense(2), rows(1);
+  for (std::uint32_t i = 0; i < 8; ++i)
+    positive[0].ids.push_back(static_cast<token_id>(i * i * 2000 + 17)), positive[0].counts.push_back(i < 7 ? 3 + i : 100 - 42);
+  for (std::uint32_t i = 0; i < 64; ++i) positive[1].ids.push_back(static_cast<token_id>(i * 2003 + i % 7)), positive[1].counts.push_back(i < 36 ? 2 : 1);
+  positive[2].ids.push_back(128255), positive[2].counts.push_back(100);
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    zeros[0].ids.push_back(static_cast<token_id>(i < 15 ? i : 128255)), zeros[0].counts.push_back(i == 3 ? 90 : i == 15 ? 10 : 0);
+    zeros[1].ids.push_back(static_cast<token_id>(100 + i * 7919)), zeros[1].counts.push_back(i < 15 ? 6 : 10);
+  }
+  for (std::uint32_t i = 0; i < 12; ++i) dense[0].ids.push_back(static_cast<token_id>(i * 10007)), dense[0].counts.push_back(i < 11 ? 20 : 20);
+  dense[1].ids = {5, 6, 128255}, dense[1].counts = {200, 39, 1};
+  rows[0].ids = {0, 2, 3, 9}, rows[0].counts = {1u << 23, 1, 1023, 3u << 20};
+  draft_of(sparse, positive)("draft_drop_zero");
+  draft_of({law_format::sparse_paper, 128256, 100, 16, 8, 1}, zeros)("draft_paper");
+  draft_of({law_format::sparse_paper, 128256, 100, 0, 8, 64}, zeros)("draft_paper_announced_padded");
+  draft_of({law_format::dense_lattice, 128256, 240, 0, 8, 1}, dense)("draft_dense");
+  draft_of({law_format::half_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
+  draft_of(sparse, {})("draft_empty");
+  const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
+  add("claims", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out, written);
+  });
+  add("claims_counted", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out, written);
+  });
+  return all;
+}
+
+}  // namespace specverify_test
+
+#endif
