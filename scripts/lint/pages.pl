@@ -19,6 +19,7 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md)) {
   (my $folder = $page) =~ s{[^/]+$}{};
   my $text = slurp($page);
+  $text =~ s/^```.*?^```//msg;
   while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
 }
 done($blocks);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! token_rule on 8 drafts with sparse laws: drawn, all accepted, rejected at the first, and a dense textbook baseline. `floors` is the time over
+//! reading the touched rows once (the sum of their floats), taken in the same run; rows cycle through about 30 MB.
+#include <specverify/verify/token.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <random>
+#include <vector>
+
+namespace sv = specverify;
+
+namespace {
+
+constexpr std::uint32_t length = 8, laws = 64;
+
+struct world {
+  std::vector<std::vector<float>> rows;
+  std::vector<sv::token_id> ids;
+  std::vector<std::uint32_t> counts;
+  std::vector<sv::row_transform> transform{1};
+  std::vector<std::byte> memory;
+
+  explicit world(std::uint32_t vocab_size) {
+    const std::size_t held = std::max<std::size_t>(length + 1, 30'000'000 / (4 * std::size_t{vocab_size}) / (length + 1) * (length + 1));
+    std::minstd_rand bits(vocab_size);
+    std::normal_distribution<float> normal(0, 2);
+    for (std::size_t i = 0; i < held; ++i) {
+      std::vector<float> row(vocab_size);
+      for (float& z : row) z = normal(bits);
+      for (std::uint32_t k = 0; k < laws; ++k) row[std::size_t{k} * (vocab_size / laws)] = 14.0f - 0.1f * static_cast<float>(k);
+      rows.push_back(row);
+    }
+    for (std::uint32_t k = 0; k < laws; ++k) {
+      ids.push_back(static_cast<sv::token_id>(k * (vocab_size / laws)));
+      counts.push_back(1);
+    }
+    memory.resize(sv::verify_workspace_size(vocab_size, transform[0], length));
+  }
+  [[nodiscard]] sv::law law() const { return {ids.data(), counts.data(), laws, 0, laws, static_cast<std::uint32_t>(rows[0].size())}; }
+};
+
+//! Nanoseconds to read rows one after another, the floor of the ratios.
+double floor_per_row(const world& in) {
+  double best = 1e18;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const std::clock_t begin = std::clock();  // processor time, as the benchmarks below report it
+    for (const auto& row : in.rows) {
+      float lanes[32] = {};
+      for (std::size_t v = 0; v + 32 <= row.size(); v += 32) {
+        for (std::size_t j = 0; j < 32; ++j) lanes[j] += row[v + j];
+      }
+      benchmark::DoNotOptimize(lanes);
+    }
+    const double spent = static_cast<double>(std::clock() - begin) * (1e9 / CLOCKS_PER_SEC);
+    best = std::min(best, spent / static_cast<double>(in.rows.size()));
+  }
+  return best;
+}
+
+void report(benchmark::State& state, const world& in, double rows_read) {
+  const double floor = floor_per_row(in);
+  state.counters["floor_us"] = floor / 1000;
+  state.counters["rows"] = rows_read / static_cast<double>(state.iterations());
+  state.counters["floors"] = benchmark::Counter(rows_read * floor * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+enum class drafts_are { accepted, rejected, drawn };
+
+template <class Policy, drafts_are Kind>
+void verify(benchmark::State& state) {
+  world in(static_cast<std::uint32_t>(state.range(0)));
+  sv::workspace scratch{std::span<std::byte>(in.memory)};
+  const sv::philox source{{{1, 2}}};
+  std::size_t at = 0;
+  double rows_read = 0;
+  std::uint64_t committed = 0;
+  std::uint32_t round = 0;
+  for (auto _ : state) {
+    std::vector<sv::row_view<float>> views;
+    for (std::uint32_t i = 0; i <= length; ++i) views.push_back(sv::logits_row<float>(in.rows[(at + i) % in.rows.size()]));
+    at = (at + length + 1) % in.rows.size();
+    sv::verify_request request;
+    request.round = round++;
+    const sv::row_span_provider<float> rows(views, in.transform);
+    sv::verdict said;
+    if constexpr (Kind == drafts_are::drawn) {
+      std::vector<sv::draft> drafts;
+      for (std::uint32_t i = 0; i < length; ++i) drafts.push_back(sv::draw(in.law(), source, {i, round, 0, sv::purpose::draft_draw, 0}));
+      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, source, request, scratch);
+    } else {
+      // A claim with one count in 2^20 is accepted whenever p is above 10^-6; a token without mass never is.
+      const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2, Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
+      const std::vector<sv::claimed_draft> drafts(length, claim);
+      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
+    }
+    if (!said.state.ok()) state.SkipWithError("verdict");
+    committed += said.commit_length;
+    rows_read += said.accepted == length ? length + 1 : said.accepted + 1;
+  }
+  state.counters["tokens"] = benchmark::Counter(static_cast<double>(committed), benchmark::Counter::kAvgIterations);
+  report(state, in, rows_read);
+}
+
+//! What a textbook does: softmax of every row, dense subtraction and a scan, std::exp.
+void baseline(benchmark::State& state) {
+  const world in(static_cast<std::uint32_t>(state.range(0)));
+  std::mt19937_64 bits(1);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<std::vector<float>> p(length + 1, std::vector<float>(in.rows[0].size()));
+  double rows_read = 0;
+  std::size_t at = 0;
+  for (auto _ : state) {
+    for (std::uint32_t i = 0; i <= length; ++i) {
+      const auto& row = in.rows[(at + i) % in.rows.size()];
+      float most = row[0];
+      for (const float z : row) most = std::max(most, z);
+      float sum = 0;
+      for (std::size_t v = 0; v < row.size(); ++v) sum += p[i][v] = std::exp(row[v] - most);
+      for (float& probability : p[i]) probability /= sum;
+    }
+    at = (at + length + 1) % in.rows.size();
+    std::uint32_t accepted = 0;
+    while (accepted < length && uniform(bits) / laws < static_cast<double>(p[accepted][static_cast<std::size_t>(in.ids[bits() % laws])])) ++accepted;
+    std::vector<float>& rest = p[accepted];
+    if (accepted < length) {
+      for (const sv::token_id id : in.ids) rest[static_cast<std::size_t>(id)] = std::max(0.0f, rest[static_cast<std::size_t>(id)] - 1.0f / laws);
+    }
+    double mass = 0;
+    for (const float probability : rest) mass += static_cast<double>(probability);
+    double target = uniform(bits) * mass;
+    std::size_t token = 0;
+    while (token + 1 < rest.size() && (target -= static_cast<double>(rest[token])) >= 0) ++token;
+    benchmark::DoNotOptimize(token);
+    rows_read += accepted == length ? length + 1 : accepted + 1;
+  }
+  report(state, in, rows_read);
+}
+
+}  // namespace
+
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::drawn>)->Name("token_rule/simd/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::accepted>)->Name("token_rule/simd/f32/all_accepted")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::rejected>)->Name("token_rule/simd/f32/first_rejected")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::seq_policy, drafts_are::drawn>)->Name("token_rule/seq/f32/drawn")->Arg(32000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(baseline)->Name("textbook/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);

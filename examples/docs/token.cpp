@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One round: a token drawn from the drafter's law, verified against the target's logits.
+#include <specverify/verify/token.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<token_id, 2> ids{1, 3};
+  const std::array<std::uint32_t, 2> counts{3, 1};
+  const law drafter{ids.data(), counts.data(), 2, 0, 4, 5};  // token 1 with 3/4, token 3 with 1/4
+  const session_keys keys = derive_session_keys(1234, 1);
+  const std::array<draft, 1> drafts{draw(drafter, philox{keys.draft}, {100, 0, 0, purpose::draft_draw, 0})};
+
+  const std::array<float, 5> first{0, 2, 0, 1, -1}, second{3, 0, 0, 0, 0};
+  const std::array<row_view<float>, 2> logits{logits_row<float>(first), logits_row<float>(second)};
+  const std::array<row_transform, 1> transform{{{.temperature = 0.8}}};
+  std::vector<std::byte> memory(verify_workspace_size(5, transform[0], 1));
+  workspace scratch{std::span<std::byte>(memory)};
+  verify_request request;
+  request.base_position = 100;
+  const verdict said = token_rule{}.verify(exec::simd, std::span<const draft>(drafts), row_span_provider<float>(logits, transform), philox{keys.verdict},
+                                           request, scratch);
+  if (!said.state.ok() || said.outcome != verdict_outcome::decided) return 1;
+  return said.commit_length == said.accepted + 1 && said.next_token >= 0 && said.next_token < 5 ? 0 : 2;
+}
