@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
@@ -8,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <reference/lattice.hpp>
+#include <support/alloc_guard.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -146,4 +148,26 @@ TEST_CASE("draft_law hands errors on and gives its space back") {
     CHECK(space.used() == 0);
     CHECK(made.drafted.size == 42);
   }
+}
+
+TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy, exec::simd_policy) {
+  const std::vector<double> logits = random_logits(5000, 3);
+  const auto row = logits_row(std::span<const double>(logits));
+  const top_k rule{32};
+  const top_k largest{lattice_support_size(5000, 240), true};
+  std::vector<std::byte> memory(draft_law_workspace_size(5000, {}, rule, {}, sparse_lattice{}) + draft_law_workspace_size(5000, {}, largest, {}, lattice{}));
+  auto block = draft_block::make({8, 8 * 480});
+  REQUIRE(block.ok());
+  const specverify_test::alloc_guard guard;
+  bool fine = true;
+  for (std::uint32_t position = 0; position < 8; ++position) {
+    workspace space{std::span(memory)};
+    draft_law made;
+    fine = fine && (position % 2 == 0 ? make_draft_law(Policy{}, row, {}, rule, {}, sparse_lattice{}, {100}, space, made)
+                                      : make_draft_law(Policy{}, row, {}, largest, {}, lattice{}, {240}, space, made))
+                       .ok();
+    fine = fine && block.value().push(draw(made.drafted, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok();
+  }
+  CHECK(guard.count() == 0);
+  CHECK(fine);
 }
