@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes it again and
+//! demands the same bytes. `raw` gives the bytes as they are; `body` gives them with a good header and checksum, so that the decoder
+//! behind the checksum is reached. The first byte of an input picks one of a few formats; the rest is the message.
+//! The same bodies are libFuzzer entries and, in replay_test.cpp, run over the committed corpus.
+#ifndef SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
+#define SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
+
+#include <specverify/codec/message.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace specverify_fuzz {
+
+using namespace specverify;
+
+[[noreturn]] inline void finding(const char* what) {
+  std::fprintf(stderr, "finding: %s\n", what);
+  std::abort();
+}
+inline void demand(bool holds, const char* what) {
+  if (!holds) finding(what);
+}
+
+inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x99aabbccddeeff00u, 0};
+inline constexpr std::uint32_t draft_length = 7;
+
+//! Formats of drafts with laws, small enough that a block holds any message.
+inline constexpr std::array<draft_format, 10> law_formats{{
+    {law_format::sparse_drop_zero, 128256, 100, 0, 8, 1},
+    {law_format::sparse_drop_zero, 37, 12, 0, 4, 1},
+    {law_format::sparse_drop_zero, 50257, 300, 20, 8, 16},
+    {law_format::sparse_paper, 128256, 100, 16, 8, 1},
+    {law_format::sparse_paper, 40, 9, 0, 3, 1},
+    {law_format::dense_lattice, 50272, 240, 0, 4, 1},
+    {law_format::dense_lattice, 9, 5, 0, 8, 8},
+    {law_format::half_row, 11, 0, 0, 4, 1},
+    {law_format::half_row, 3, 0, 0, 2, 32},
+    {law_format::sparse_drop_zero, 16777216, 65536, 40, 2, 1},
+}};
+inline constexpr std::array<draft_format, 4> claim_formats{{
+    {law_format::token_only, 128256, 0, 0, 8, 1},
+    {law_format::token_only, 5, 0, 0, 2, 16},
+    {law_format::token_and_count, 32000, 100, 0, 8, 1},
+    {law_format::token_and_count, 1, 3, 0, 4, 1},
+}};
+
+//! What a decoder works on, made once per format.
+struct bench {
+  explicit bench(const draft_format& with)
+      : format(with),
+        memory(decode_draft_workspace_size(with)),
+        block(std::move(
+            received_draft_block::make({with.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(with, with.max_draft_length))}).value())) {}
+  draft_format format;
+  std::vector<std::byte> memory;
+  received_draft_block block;
+};
+
+struct again {
+  std::vector<std::byte> bytes;
+  std::size_t written = 0;
+  explicit again(std::size_t size) : bytes(size) {}
+  void same(status outcome, std::span<const std::byte> message) const {
+    demand(outcome.ok(), "an accepted message does not encode");
+    demand(written == message.size() && std::equal(message.begin(), message.end(), bytes.begin()), "an accepted message encodes to other bytes");
+  }
+};
+
+//! The context with the transmission number that the message carries: the only part that is not checked.
+inline wire_context context_of(std::span<const std::byte> message) {
+  wire_context with = context;
+  if (!message.empty()) with.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
+  return with;
+}
+
+inline void take_draft(unsigned choice, std::span<const std::byte> message) {
+  static std::vector<std::unique_ptr<bench>> benches(law_formats.size());
+  auto& slot = benches[choice % law_formats.size()];
+  if (!slot) slot = std::make_unique<bench>(law_formats[choice % law_formats.size()]);
+  workspace scratch(slot->memory);
+  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block);
+  demand(outcome.ok() || slot->block.empty(), "a refused message left drafts behind");
+  if (!outcome.ok()) return;
+  for (const received_draft& drafted : slot->block.drafts()) {
+    demand(check(drafted.source_law()).ok(), "a law that does not check");
+    demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
+  }
+  again second(message.size());
+  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written), message);
+  demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
+}
+
+inline void take_claims(unsigned choice, std::span<const std::byte> message) {
+  const draft_format& format = claim_formats[choice % claim_formats.size()];
+  std::array<claimed_draft, 8> claims{};
+  std::uint32_t count = 0;
+  if (!decode_claims(context, format, message, claims, count).ok()) return;
+  again second(message.size());
+  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count), second.bytes, second.written), message);
+}
+
+inline void take_hello(unsigned, std::span<const std::byte> message) {
+  hello_message value;
+  if (!decode_hello(message, value).ok()) return;
+  again second(message.size());
+  second.same(encode_hello(value, second.bytes, second.written), message);
+}
+
+inline void take_resume(unsigned, std::span<const std::byte> message) {
+  resume_message value;
+  if (!decode_resume(message, value).ok()) return;
+  again second(message.size());
+  second.same(encode_resume(value, second.bytes, second.written), message);
+}
+
+inline void take_feedback(unsigned choice, std::span<const std::byte> message) {
+  const draft_format& format = law_formats[choice % 3];
+  const std::uint32_t length = choice / 3 % (format.max_draft_length + 1);
+  feedback_message value;
+  if (!decode_feedback(context, format, length, message, value).ok()) return;
+  again second(message.size());
+  second.same(encode_feedback(context_of(message), format, length, value, second.bytes, second.written), message);
+}
+
+inline void take_text(unsigned choice, std::span<const std::byte> message) {
+  const draft_format& format = law_formats[choice % 3];
+  std::array<token_id, 64> storage{};
+  text_message value;
+  if (!decode_text(context, format, message, storage, value).ok()) return;
+  again second(message.size());
+  second.same(encode_text(context_of(message), format, value, second.bytes, second.written), message);
+}
+
+inline void take_request(unsigned choice, std::span<const std::byte> message) {
+  draft_format format = law_formats[choice % 3];
+  format.max_draft_length = 200;
+  const std::uint32_t length = choice % 7 * 31;
+  std::array<std::uint64_t, 4> words{};
+  request_message value;
+  if (!decode_request(context, format, length, message, words, value).ok()) return;
+  again second(message.size());
+  second.same(encode_request(context_of(message), format, length, value, second.bytes, second.written), message);
+}
+
+inline void take_supply(unsigned choice, std::span<const std::byte> message) {
+  draft_format format = law_formats[choice % 3];
+  format.max_draft_length = 200;
+  const std::uint32_t length = choice % 7 * 31;
+  std::array<std::uint64_t, 4> words{};
+  supply_message value;
+  if (!decode_supply(context, format, length, message, words, value).ok()) return;
+  again second(message.size());
+  second.same(encode_supply(context_of(message), format, length, value, second.bytes, second.written), message);
+}
+
+inline void take_refuse(unsigned, std::span<const std::byte> message) {
+  refuse_message value;
+  if (!decode_refuse(context, message, value).ok()) return;
+  again second(message.size());
+  second.same(encode_refuse(context_of(message), value, second.bytes, second.written), message);
+}
+
+inline void take_stop(unsigned, std::span<const std::byte> message) {
+  stop_message value;
+  if (!decode_stop(context, message, value).ok()) return;
+  again second(message.size());
+  second.same(encode_stop(context_of(message), value, second.bytes, second.written), message);
+}
+
+using take_message = void (*)(unsigned, std::span<const std::byte>);
+
+inline void raw_input(take_message take, std::span<const std::byte> input) {
+  if (input.empty()) return;
+  // A copy of its own size, so that the sanitizer sees a read beyond the message.
+  const std::vector<std::byte> message(input.begin() + 1, input.end());
+  take(std::to_integer<unsigned>(input[0]), message);
+}
+
+inline void body_input(take_message take, message_kind kind, std::span<const std::byte> input) {
+  if (input.empty()) return;
+  std::vector<std::byte> message(message_header_bytes);
+  message.insert(message.end(), input.begin() + 1, input.end());
+  wire_context agreed = context;
+  const std::size_t at = kind == message_kind::hello ? 10 : 8;
+  if ((kind == message_kind::hello || kind == message_kind::resume) && message.size() >= at + detail::context_bytes) agreed = detail::load_context(message, at);
+  detail::store(message.data(), static_cast<std::uint64_t>(kind), 1);
+  detail::store(message.data() + 1, agreed.round, 1);
+  detail::store(message.data() + 2, agreed.base_length, 2);
+  detail::store(message.data() + 4, message_checksum(agreed, message), 4);
+  take(std::to_integer<unsigned>(input[0]), message);
+}
+
+//! Every target by its name; replay_test.cpp walks over them.
+struct target {
+  const char* name;
+  take_message take;
+  message_kind kind;
+};
+inline constexpr std::array<target, 10> targets{{
+    {"hello", take_hello, message_kind::hello},
+    {"draft", take_draft, message_kind::draft},
+    {"claims", take_claims, message_kind::draft},
+    {"request", take_request, message_kind::request},
+    {"supply", take_supply, message_kind::supply},
+    {"feedback", take_feedback, message_kind::feedback},
+    {"resume", take_resume, message_kind::resume},
+    {"text", take_text, message_kind::text},
+    {"refuse", take_refuse, message_kind::refuse},
+    {"stop", take_stop, message_kind::stop},
+}};
+
+}  // namespace specverify_fuzz
+
+// One line makes a libFuzzer target: SPECVERIFY_FUZZ_RAW(draft) or SPECVERIFY_FUZZ_BODY(draft, draft).
+#define SPECVERIFY_FUZZ_RAW(name)                                                                                       \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {                                   \
+    specverify_fuzz::raw_input(specverify_fuzz::take_##name, std::as_bytes(std::span<const std::uint8_t>(data, size))); \
+    return 0;                                                                                                           \
+  }
+#define SPECVERIFY_FUZZ_BODY(name, kind)                                                                                                                 \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {                                                                    \
+    specverify_fuzz::body_input(specverify_fuzz::take_##name, specverify::message_kind::kind, std::as_bytes(std::span<const std::uint8_t>(data, size))); \
+    return 0;                                                                                                                                            \
+  }
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The committed corpus, run through the bodies of the fuzz targets. SPECVERIFY_WRITE_CORPUS=1 writes the seeds (valid messages) anew.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "fuzz/message_fuzz.hpp"
+#include "unit/codec/message_kit.hpp"
+
+using namespace specverify;
+
+namespace {
+
+std::filesystem::path folder_of(const char* name, const char* way) { return std::filesystem::path("tests/fuzz/corpus") / (std::string(name) + "_" + way); }
+
+void write_seed(const char* name, const char* label, unsigned choice, std::span<const std::byte> message) {
+  for (const bool raw : {true, false}) {
+    const auto folder = folder_of(name, raw ? "raw" : "body");
+    std::filesystem::create_directories(folder);
+    std::ofstream file(folder / label, std::ios::binary);
+    file.put(static_cast<char>(choice));
+    const auto part = raw ? message : message.subspan(message_header_bytes);
+    file.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  }
+}
+
+void write_seeds() {
+  using namespace specverify_test;
+  const wire_context& context = specverify_fuzz::context;
+  std::vector<std::byte> out(1 << 16);
+  std::size_t written = 0;
+  const auto keep = [&](const char* name, const std::string& label, unsigned choice, status outcome) {
+    REQUIRE(outcome.ok());
+    write_seed(name, label.c_str(), choice, std::span<const std::byte>(out).first(written));
+  };
+  std::mt19937_64 random(1);
+  for (unsigned choice = 0; choice < specverify_fuzz::law_formats.size(); ++choice) {
+    const draft_format& format = specverify_fuzz::law_formats[choice];
+    draft_list list;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      if (format.format == law_format::half_row) {
+        list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, i);
+      } else {
+        const bool zeros = format.format == law_format::sparse_paper;
+        const std::uint32_t size = format.support_size != 0 ? format.support_size : 3;
+        list.add(random_law(random, format.vocab_size, format.resolution, size, zeros), i);
+      }
+    }
+    keep("draft", "seed" + std::to_string(choice), choice, encode_draft(context, format, list.view(), out, written));
+    keep("draft", "empty" + std::to_string(choice), choice, encode_draft(context, format, list.view().first(0), out, written));
+  }
+  for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
+    const draft_format& format = specverify_fuzz::claim_formats[choice];
+    const bool counted = format.format == law_format::token_and_count;
+    const std::array<claimed_draft, 2> claims{claimed_draft{0, counted ? 2u : 0, format.resolution},
+                                              {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
+    keep("claims", "seed" + std::to_string(choice), choice, encode_claims(context, format, std::span(claims), out, written));
+  }
+  hello_message hello;
+  hello.context = context;
+  hello.format = specverify_fuzz::law_formats[3];
+  hello.truncation = {40, 0.5, 0.25, truncation_order::joint};
+  keep("hello", "seed", 0, encode_hello(hello, out, written));
+  keep("resume", "seed", 0, encode_resume({context}, out, written));
+  keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out, written));
+  keep("feedback", "stop", 7, encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out, written));
+  const std::array<token_id, 3> tokens{0, 36, 5};
+  for (unsigned choice = 0; choice < 3; ++choice)
+    keep("text", "seed" + std::to_string(choice), choice, encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out, written));
+  const std::array<std::uint64_t, 2> words{1, 0x10000000u};
+  const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{0}};
+  for (unsigned choice = 3; choice < 6; ++choice) {
+    draft_format format = specverify_fuzz::law_formats[choice % 3];
+    format.max_draft_length = 200;
+    const std::uint32_t length = choice * 31;
+    const auto positions = std::span(words).first(length > 64 ? 2 : 1);
+    if (length > 128) continue;
+    keep("request", "seed" + std::to_string(choice), choice, encode_request(context, format, length, {0, positions}, out, written));
+    keep("supply", "seed" + std::to_string(choice), choice, encode_supply(context, format, length, {0, positions, payload}, out, written));
+  }
+  keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out, written));
+  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled}, out, written));
+}
+
+}  // namespace
+
+TEST_CASE("NET-7 the committed corpus of every fuzz target") {
+  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  for (const auto& target : specverify_fuzz::targets) {
+    for (const bool raw : {true, false}) {
+      const auto folder = folder_of(target.name, raw ? "raw" : "body");
+      CAPTURE(folder.string());
+      REQUIRE(std::filesystem::is_directory(folder));
+      int inputs = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        std::ifstream file(entry.path(), std::ios::binary);
+        const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+        const auto input = std::as_bytes(std::span(bytes));
+        if (raw) {
+          specverify_fuzz::raw_input(target.take, input);
+        } else {
+          specverify_fuzz::body_input(target.take, target.kind, input);
+        }
+        ++inputs;
+      }
+      CHECK(inputs > 0);
+    }
+  }
+}
