@@ -23,6 +23,11 @@ inline constexpr std::uint32_t sampled_ids = 16;     // ids of every block that 
 
 [[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept { return (size + block - 1) / block; }
 
+//! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of lanes.
+[[nodiscard]] constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
+  return left < block_size ? (left + lane_count - 1) / lane_count * lane_count : block_size;
+}
+
 template <class Scalar>
 using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float>;
 

@@ -46,9 +46,7 @@ template <class Scalar>
   found.maximum = found.second = source.forbidden();
   work buffer[block_size];
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
-    // Behind the end of the row stand forbidden values, which add 0: whole groups of them are left out.
-    const std::uint32_t left = source.size - first;
-    const std::uint32_t width = left < block_size ? (left + lane_count - 1) / lane_count * lane_count : block_size;
+    const std::uint32_t width = block_width(source.size - first);
     const work* values = load(source, first, width, buffer);
     float lanes[lane_count] = {};
     for (std::uint32_t i = 0; i < width; ++i) {

@@ -26,9 +26,10 @@ struct coarse_state {
   return xsimd::select(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
-//! `Blocks` neighbouring blocks at once: their sums are independent chains of additions. Returns the largest value.
+//! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent chains of additions.
+//! Returns the largest value.
 template <std::uint32_t Blocks, bool Probabilities>
-[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, const envelope<float>& weight, float forbidden, coarse_state& state,
+[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size, const envelope<float>& weight, float forbidden, coarse_state& state,
                                                    float* lane_sums, double* block_sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>;
   constexpr std::uint32_t rows = lane_count / width;
@@ -37,7 +38,7 @@ template <std::uint32_t Blocks, bool Probabilities>
   for (auto& sum : sums) sum = pack<float>(0.0f);
   pack<float> top(forbidden);
   pack<std::int32_t> magnitude = state.magnitude;
-  for (std::uint32_t i = 0; i < block_size; i += lane_count) {
+  for (std::uint32_t i = 0; i < size; i += lane_count) {
     for (std::uint32_t b = 0; b < Blocks; ++b) {
       for (std::uint32_t r = 0; r < rows; ++r) {
         const pack<float> value = load_pack(values[b] + i + r * width);
@@ -71,11 +72,13 @@ template <bool Probabilities, class Scalar>
   const std::uint32_t blocks = block_count(source.size);
   for (std::uint32_t block = 0; block < blocks;) {
     const float* values[group];
-    const std::uint32_t count = block + group <= blocks ? group : 1;
-    for (std::uint32_t b = 0; b < count; ++b) values[b] = load(source, (block + b) * block_size, block_size, buffer + b * block_size);
+    const std::uint32_t first = block * block_size;
+    const std::uint32_t count = source.size - first >= group * block_size ? group : 1;
+    const std::uint32_t size = block_width(source.size - first);
+    for (std::uint32_t b = 0; b < count; ++b) values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
     float* lanes = lane_sums + static_cast<std::size_t>(block) * lane_count;
-    const float top = count == group ? coarse_group<group, Probabilities>(values, weight, source.forbidden(), state, lanes, block_sums + block)
-                                     : coarse_group<1, Probabilities>(values, weight, source.forbidden(), state, lanes, block_sums + block);
+    const float top = count == group ? coarse_group<group, Probabilities>(values, size, weight, source.forbidden(), state, lanes, block_sums + block)
+                                     : coarse_group<1, Probabilities>(values, size, weight, source.forbidden(), state, lanes, block_sums + block);
     if (top > found.maximum) {
       found.maximum = top;
       best_first = block * block_size;

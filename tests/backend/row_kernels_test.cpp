@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// exec::seq and exec::simd over lengths x misalignments x tails, every type, strides, padding, bias and mask: class (a) bit for bit.
+#include <specverify/row/argmax.hpp>
+#include <specverify/row/digest.hpp>
+#include <specverify/row/integer_weights.hpp>
+#include <specverify/row/log_sum_exp.hpp>
+#include <specverify/row/sample.hpp>
+#include <specverify/row/softmax.hpp>
+
+#include <doctest/doctest.h>
+
+#include "../unit/row/row_cases.hpp"
+
+using namespace row_cases;
+
+namespace {
+
+const std::vector<std::uint32_t> sizes{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2048, 4095, 4096, 4097, 5000, 8193};
+
+template <class Element>
+bool same(std::span<Element> a, std::span<Element> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+template <class Scalar>
+void compare(row_view<Scalar> row, const row_transform& transform) {
+  digest_request request;
+  request.survivors = 40;
+  request.minimum_probability = 0.01;
+  request.exact_normaliser = true;
+  const held_digest a = make_digest(exec::seq, row, transform, request);
+  const held_digest b = make_digest(exec::simd, row, transform, request);
+  REQUIRE(a.outcome == b.outcome);
+  if (!a.outcome.ok()) return;
+  CHECK(a.value.argmax == b.value.argmax);
+  CHECK(a.value.maximum == b.value.maximum);
+  CHECK(a.value.reference == b.value.reference);
+  CHECK(a.value.total_weight == b.value.total_weight);
+  CHECK(a.value.survivors_complete == b.value.survivors_complete);
+  CHECK(same(a.space.at<token_id>(a.value.survivor_ids), b.space.at<token_id>(b.value.survivor_ids)));
+  CHECK(same(a.space.at<std::uint32_t>(a.value.survivor_weights), b.space.at<std::uint32_t>(b.value.survivor_weights)));
+#if defined(__FAST_MATH__)
+  CHECK(a.value.coarse_total == doctest::Approx(b.value.coarse_total).epsilon(1e-5));
+#else
+  CHECK(same(a.space.at<float>(a.value.lane_sums), b.space.at<float>(b.value.lane_sums)));
+  CHECK(same(a.space.at<double>(a.value.block_sums), b.space.at<double>(b.value.block_sums)));
+  CHECK(a.value.coarse_total == b.value.coarse_total);
+#endif
+  CHECK(a.value.normaliser == doctest::Approx(b.value.normaliser).epsilon(1e-13));
+
+  argmax_result first, second;
+  REQUIRE(argmax(exec::seq, row, transform, first).ok());
+  REQUIRE(argmax(exec::simd, row, transform, second).ok());
+  CHECK((first.token == second.token && first.near_tie == second.near_tie));
+  CHECK(std::memcmp(&first.margin, &second.margin, sizeof(double)) == 0);
+
+  if (transform.truncation.active()) return;
+  std::vector<std::uint32_t> u(row.valid_size()), v(row.valid_size());
+  std::uint64_t total = 0, again = 0;
+  REQUIRE(integer_weights(exec::seq, row, transform, std::span<std::uint32_t>(u), total).ok());
+  REQUIRE(integer_weights(exec::simd, row, transform, std::span<std::uint32_t>(v), again).ok());
+  CHECK(u == v);
+  CHECK(total == again);
+  if (transform.greedy()) return;
+  CHECK(total == a.value.total_weight);
+  double x = 0, y = 0;
+  REQUIRE(log_sum_exp(exec::seq, row, transform, x).ok());
+  REQUIRE(log_sum_exp(exec::simd, row, transform, y).ok());
+  CHECK(std::fabs(x - y) <= 2e-6 + std::fabs(x) * 0x1.0p-50);
+  std::vector<float> p(row.valid_size()), q(row.valid_size());
+  REQUIRE(softmax(exec::seq, row, transform, std::span<float>(p)).ok());
+  REQUIRE(softmax(exec::simd, row, transform, std::span<float>(q)).ok());
+  double distance = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) distance += std::fabs(static_cast<double>(p[i]) - static_cast<double>(q[i]));
+  CHECK(distance < 1e-5);
+}
+
+template <class Scalar>
+void all_shapes() {
+  for (const std::uint32_t size : sizes) {
+    const std::vector<double> values = normal_logits(size, size * 3 + 1, 2.5);
+    for (const std::uint32_t offset : {0u, 1u, 3u, 5u, 8u, 13u}) {
+      if (size > 300 && offset > 1) continue;
+      const auto poison = scalar_of<Scalar>(nan_value());
+      std::vector<Scalar> memory(offset, poison);
+      for (const double value : values) memory.push_back(scalar_of<Scalar>(value));
+      memory.resize(memory.size() + 67, poison);
+      row_transform transform;
+      transform.temperature = 0.9;
+      compare(row_view<Scalar>(row_kind::logits, memory.data() + offset, size + 67, size), transform);
+    }
+    for (const std::uint32_t stride : {2u, 5u}) {
+      std::vector<Scalar> memory(static_cast<std::size_t>(size) * stride, scalar_of<Scalar>(nan_value()));
+      for (std::uint32_t i = 0; i < size; ++i) memory[static_cast<std::size_t>(i) * stride] = scalar_of<Scalar>(values[i]);
+      compare(row_view<Scalar>(row_kind::logits, memory.data(), size, size, stride), {});
+    }
+    const auto row = row_of<Scalar>(values);
+    std::vector<std::uint64_t> mask(size / 64 + 1);
+    generator random{size};
+    for (auto& word : mask) word = random.next() | (random.next() & 1u);
+    mask[0] |= 1;
+    std::vector<token_id> ids;
+    std::vector<float> bias;
+    for (std::uint32_t id = 0; id < size; id += 1 + random.below(40)) {
+      ids.push_back(static_cast<token_id>(id));
+      bias.push_back(static_cast<float>(random.normal()));
+    }
+    row_transform transform;
+    transform.mask_words = mask;
+    transform.bias_ids = ids;
+    transform.bias_values = bias;
+    for (const double temperature : {0.0, 0.05, 1.0, 30.0}) {
+      transform.temperature = temperature;
+      compare(logits(row), transform);
+    }
+    transform.temperature = 1.0;
+    transform.truncation = {20, 0.95, 0.001, truncation_order::top_k_then_top_p};
+    compare(logits(row), transform);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("row backends: float rows") { all_shapes<float>(); }
+TEST_CASE("row backends: double rows") { all_shapes<double>(); }
+TEST_CASE("row backends: fp16 rows") { all_shapes<float16_bits>(); }
+TEST_CASE("row backends: bf16 rows") { all_shapes<bfloat16_bits>(); }
+
+TEST_CASE("row backends: probability rows, with zeros") {
+  for (const std::uint32_t size : sizes) {
+    generator random{size};
+    std::vector<double> law(size);
+    double sum = 0;
+    for (double& entry : law) {
+      entry = random.below(4) == 0 ? 0.0 : random.uniform();
+      sum += entry;
+    }
+    law[size / 2] += 1;
+    sum += 1;
+    for (double& entry : law) entry /= sum;
+    compare(probabilities(law), {});
+    compare(probabilities(row_of<float>(law)), {});
+    std::vector<std::uint64_t> mask(size / 64 + 1, 0x5555555555555555ull);
+    mask[(size / 2) / 64] |= 1ull << ((size / 2) % 64);
+    row_transform transform;
+    transform.mask_words = mask;
+    compare(probabilities(row_of<float>(law)), transform);
+  }
+}
+
+TEST_CASE("row backends: adversarial rows, all equal, sorted, one outlier, few allowed, alternating infinities") {
+  for (const std::uint32_t size : {1000u, 6000u}) {
+    for (int kind = 0; kind < 5; ++kind) {
+      std::vector<float> row(size);
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const float down = -std::numeric_limits<float>::infinity();
+        row[i] = kind == 0 ? 2.0f : kind == 1 ? static_cast<float>(i) * 0.01f : kind == 2 ? (i == size - 5 ? 500.0f : -3.0f) : kind == 3 ? (i % 97 == 31 ? 1.0f : down) : (i % 2 == 0 ? down : static_cast<float>(i % 7));
+      }
+      compare(logits(row), {});
+      std::reverse(row.begin(), row.end());
+      compare(logits(row), {});
+    }
+  }
+}
+
+TEST_CASE("T32 row backends: the same tokens from the same counters") {
+  const auto row = row_of<float>(normal_logits(9000, 21, 2.0));
+  const held_digest a = make_digest(exec::seq, logits(row), {});
+  const held_digest b = make_digest(exec::simd, logits(row), {});
+  for (std::uint32_t i = 0; i < 3000; ++i) {
+    sampled_token x, y;
+    const random_counter counter{i, 1, 0, purpose::bonus_draw, 0};
+    REQUIRE(sample(exec::seq, logits(row), {}, a.value, a.space, philox{{1, 9}}, counter, {i % 3}, x).ok());
+    REQUIRE(sample(exec::simd, logits(row), {}, b.value, b.space, philox{{1, 9}}, counter, {i % 3}, y).ok());
+    CHECK((x.token == y.token && x.trials == y.trials && x.exact == y.exact));
+  }
+}
