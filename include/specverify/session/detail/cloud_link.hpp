@@ -82,7 +82,9 @@ inline status cloud_session::on_damage(errc code) noexcept {
 inline status cloud_session::on_unknown(std::span<const std::byte>, const message_header& header) noexcept {
   detail::count_fault(statistics_, errc::unknown_session);
   errc why_not = errc::ok;
-  if (accept_number(header.flags, why_not)) refuse({}, {errc::unknown_session, part::session, header.checksum});
+  const bool overtaken = now_.epoch != 0 && header.kind != message_kind::resume;  // of an edge process that has died since
+  if (!heard_.any) now_.next_number = header.flags;  // ahead of what an earlier life of this cloud may have sent
+  if (!overtaken && accept_number(header.flags, why_not)) refuse({}, {errc::unknown_session, part::session, header.checksum});
   return {errc::unknown_session, part::session, 0};
 }
 
@@ -205,6 +207,7 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
     now_.rule = hello.rule;
     now_.mode = static_cast<session_mode>(hello.mode);
     source_.key = derive_session_keys(options_.secret, peer.session_id).verdict;
+    now_.next_number = header.flags;  // ahead of what an earlier life of this cloud may have sent
     heard_ = {};
     state_ = cloud_state::filling;
   } else if (peer.session_id != now_.session_id || !(hello.format == now_.format)) {
