@@ -17,11 +17,14 @@ namespace {
 
 using namespace edge_cloud;
 
-void add_run_options(CLI::App& app, run_settings& run) {
-  app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
-  app.add_option("--temperature", run.temperature, "of both models")->capture_default_str()->check(CLI::Range(0.05, 4.0));
-  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
+void add_model_options(CLI::App& app, run_settings& run) {
+  app.add_option("--temperature", run.temperature, "of both models; the same on both sides")->capture_default_str()->check(CLI::Range(0.05, 4.0));
   app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+}
+
+void add_text_options(CLI::App& app, run_settings& run) {
+  app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
+  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
 }
 
 void add_link_options(CLI::App& app, link_settings& link) {
@@ -42,14 +45,10 @@ struct side_options {
   std::uint16_t port = 0;
   bool end_with_parent = false;
 
-  void add_to(CLI::App& app, std::uint64_t& secret, std::uint16_t default_port, const char* port_help) {
-    port = default_port;
-    app.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
-    add_run_options(app, run);
-    app.add_option("--system", run.system, "target, hlm, qs, ksqs-paper or ksqs; the same on both sides")->capture_default_str();
+  void add_to(CLI::App& app, std::uint64_t& secret, const char* port_help) {
+    add_model_options(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     app.add_option("--secret", secret, "of this side; the other side never learns it")->capture_default_str();
-    app.add_option("--retry-ms", run.retry_ms, "ask again after so long without an answer")->capture_default_str();
     app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")->required();
     app.add_flag("--end-with-parent", end_with_parent, "end when the process that started this one ends");
   }
@@ -69,14 +68,22 @@ int main(int argc, char** argv) try {
   for (const system_plan& plan : all_systems) demo.systems.emplace_back(plan.key);
   CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
-  add_run_options(*demo_command, demo.run);
+  add_text_options(*demo_command, demo.run);
+  add_model_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "which systems, in this order")->delimiter(',')->capture_default_str();
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
 
   side_options edge, cloud;
-  edge.add_to(*app.add_subcommand("edge", "the small model"), edge.run.edge_secret, 7001, "of the link, on the loopback");
-  cloud.add_to(*app.add_subcommand("cloud", "the large model"), cloud.run.cloud_secret, 7000, "to listen on, on the loopback");
+  edge.port = 7001;
+  cloud.port = 7000;
+  CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
+  edge_command->add_option("--system", edge.run.system, "target, hlm, qs, ksqs-paper or ksqs")->capture_default_str();
+  edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
+  edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
+  add_text_options(*edge_command, edge.run);
+  edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
+  cloud.add_to(*app.add_subcommand("cloud", "the large model"), cloud.run.cloud_secret, "to listen on, on the loopback");
 
   link_settings link;
   std::uint16_t link_port = 7001, cloud_port = 7000;

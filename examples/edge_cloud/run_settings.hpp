@@ -32,17 +32,18 @@ struct run_settings {
   return ids;
 }
 
-//! The command line that gives another process the same settings. Each side gets only its own secret.
+//! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to be, the edge
+//! tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
-  return {"--system",     run.system,
-          "--prompt",     run.prompt,
-          "--tokens",     std::to_string(run.tokens),
-          "--temperature", std::to_string(run.temperature),
-          "--session-id", std::to_string(run.session_id),
-          "--secret",     std::to_string(edge ? run.edge_secret : run.cloud_secret),
-          "--retry-ms",   std::to_string(run.retry_ms),
-          "--models",     run.models.string(),
-          "--state-dir",  run.state.string()};
+  std::vector<std::string> line{"--temperature", std::to_string(run.temperature),
+                                "--secret",      std::to_string(edge ? run.edge_secret : run.cloud_secret),
+                                "--models",      run.models.string(),
+                                "--state-dir",   run.state.string()};
+  if (edge) {
+    line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id",
+                             std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms)});
+  }
+  return line;
 }
 
 }  // namespace edge_cloud
