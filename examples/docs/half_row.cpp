@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A law as fp16 values, in integers: count = 2^24 * fp16(p).
+#include <specverify/row/half_row.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<double, 3> law{0.5, 0.25, 0.25};
+  const auto row = probability_row(std::span<const double>(law));
+  std::vector<std::byte> memory(digest_workspace_size(3, {}, {}));
+  workspace space{std::span(memory)};
+  row_digest digested;
+  if (!digest(exec::simd, row, {}, {}, space, digested).ok()) return 1;
+  std::array<token_id, 3> ids{};
+  std::array<std::uint32_t, 3> counts{};
+  half_row result;
+  const auto outcome = half_row_counts(exec::simd, row, {}, digested, space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), result);
+  if (!outcome.ok() || result.size != 3 || result.resolution != 16777216u || counts[0] != 8388608u) return 2;
+  if (half_of_count(counts[0]).bits != 0x3800) return 3;                         // the fp16 of 1/2
+  return half_count(1.0 / 3) == count_of_half({0x3555}) ? 0 : 4;  // the fp16 nearest to 1/3
+}
