@@ -30,14 +30,16 @@ class drafter {
 
   drafter(const draft_format& format, const row_transform& transform, const Sparsifier& rule) : format_(format), sparsifier_(rule) {
     const std::uint32_t vocab_size = format.vocab_size;
+    // The papers' code names exactly K ids.
+    if constexpr (requires { sparsifier_.exactly; }) sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
     const state_type state = rule.initial_state();
     digest_request wanted;
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;
     if (is_sparse(format.format)) {
-      wanted = rule.request(state, vocab_size);
+      wanted = sparsifier_.request(state, vocab_size);
       entries = support_bound();
-      scratch += rule.workspace_size(state, vocab_size) + sparse_lattice::workspace_size(entries);
+      scratch += sparsifier_.workspace_size(state, vocab_size) + sparse_lattice::workspace_size(entries);
     } else if (format.format == law_format::dense_lattice) {
       entries = lattice_support_size(vocab_size, format.resolution);
       const top_k largest{entries, true};
@@ -86,9 +88,8 @@ class drafter {
     if (is_sparse(format_.format)) state = sparsifier_.advance(state, kept);
     std::uint32_t size = kept.size();
     for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept.ids[i];
-    if (format_.format == law_format::sparse_paper) {
-      fill_up(size);
-    } else if (const status why = drop_zero(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size); !why.ok()) {
+    if (format_.format == law_format::sparse_paper) return finish(size, out);
+    if (const status why = drop_zero(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size); !why.ok()) {
       return why;
     }
     return finish(size, out);
@@ -104,31 +105,6 @@ class drafter {
 
   [[nodiscard]] status finish(std::uint32_t size, law& out) const noexcept {
     return make_law(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), format_.vocab_size, out);
-  }
-
-  //! The papers' code names exactly K ids: a row with fewer tokens of positive weight gets the smallest other ids with count 0.
-  void fill_up(std::uint32_t& size) noexcept {
-    const std::uint32_t wanted = format_.support_size;
-    if (wanted == 0 || size >= wanted || wanted > ids_.size()) return;
-    const std::uint32_t missing = wanted - size;
-    for (std::uint32_t i = size; i-- > 0;) {
-      ids_[i + missing] = ids_[i];
-      counts_[i + missing] = counts_[i];
-    }
-    std::uint32_t read = missing;
-    token_id candidate = 0;
-    for (std::uint32_t write = 0; write < read; ++write) {
-      if (read < wanted && ids_[read] == candidate) {
-        ids_[write] = ids_[read];
-        counts_[write] = counts_[read];
-        ++read;
-      } else {
-        ids_[write] = candidate;
-        counts_[write] = 0;
-      }
-      ++candidate;
-    }
-    size = wanted;
   }
 
   draft_format format_;
