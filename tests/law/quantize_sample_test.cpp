@@ -2,10 +2,10 @@
 //! Quantize, sample, verify: the whole chain from two rows of logits to a committed token keeps the target's law, and the reversed order does not.
 #include "law/harness.hpp"
 
-#include <specverify/distribution/make_law.hpp>
+#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
-#include <specverify/row/half_row.hpp>
 #include <specverify/sparsify/min_p.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -15,59 +15,49 @@ using namespace law_test;
 
 namespace {
 
-std::vector<double> random_logits(generator& draw, std::uint32_t size, double spread) {
-  std::vector<double> row(size);
-  for (double& z : row) z = spread * (2 * draw.uniform() - 1);
+template <class Scalar>
+std::vector<Scalar> random_logits(generator& draw, std::uint32_t size, double spread) {
+  std::vector<Scalar> row(size);
+  for (Scalar& z : row) z = static_cast<Scalar>(spread * (2 * draw.uniform() - 1));
   return row;
 }
 
-//! The law of a drafter row after a sparsifier and a quantizer, by the shipped functions.
-template <class Policy, class Sparsifier, class Quantizer>
-owned_law quantized(Policy policy, const std::vector<double>& logits, Sparsifier sparsifier, Quantizer quantizer, std::uint32_t resolution) {
-  const auto size = static_cast<std::uint32_t>(logits.size());
-  const sv::row_transform transform;
-  const auto state = sparsifier.initial_state();
-  sv::digest_request wanted = sparsifier.request(state, size);
-  wanted.integer_total = true;  // the dense lattice rounds against the weight of the whole row
-  std::vector<std::byte> digest_bytes(sv::digest_workspace_size(size, transform, wanted) + 64), bytes(1 << 14);
-  sv::workspace digest_space{std::span<std::byte>(digest_bytes)}, scratch{std::span<std::byte>(bytes)};
-  sv::row_digest summary;
-  REQUIRE(sv::digest(policy, sv::logits_row<double>(logits), transform, wanted, digest_space, summary).ok());
-  sv::support kept;
-  REQUIRE(sparsifier.select(summary, digest_space, scratch, state, kept).ok());
-  owned_law law;
-  law.vocab_size = size;
-  law.ids.assign(kept.ids.begin(), kept.ids.end());
-  law.counts.resize(kept.ids.size());
-  REQUIRE(quantizer.quantize(kept, resolution, law.counts, scratch).ok());
-  REQUIRE(sv::check(law.view()).ok());
-  CHECK(law.view().resolution == resolution);
-  return law;
+owned_law copy_of(const sv::law& from) {
+  REQUIRE(sv::check(from).ok());
+  return {{from.ids, from.ids + from.size}, {from.counts, from.counts + from.size}, from.tail_count, from.vocab_size};
 }
 
-template <class Policy>
-owned_law half_row_law(Policy policy, const std::vector<double>& logits) {
+//! The law of a drafter row after a sparsifier and a quantizer, by the shipped function.
+template <class Policy, class Scalar, class Sparsifier, class Quantizer>
+owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier sparsifier, Quantizer quantizer, std::uint32_t resolution) {
+  const sv::row_transform transform;
+  const auto state = sparsifier.initial_state();
+  std::vector<std::byte> bytes(sv::draft_law_workspace_size(static_cast<std::uint32_t>(logits.size()), transform, sparsifier, state, quantizer) + 64);
+  sv::workspace space{std::span<std::byte>(bytes)};
+  sv::draft_law made;
+  REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(logits), transform, sparsifier, state, quantizer, {.resolution = resolution}, space, made).ok());
+  CHECK(made.drafted.resolution == resolution);
+  return copy_of(made.drafted);
+}
+
+template <class Policy, class Scalar>
+owned_law half_row_law_of(Policy policy, const std::vector<Scalar>& logits) {
   const auto size = static_cast<std::uint32_t>(logits.size());
   const sv::row_transform transform;
-  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + 64);
-  sv::workspace scratch{std::span<std::byte>(bytes)};
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::half_row_law_workspace_size(size) + 64);
+  sv::workspace space{std::span<std::byte>(bytes)};
   sv::row_digest summary;
-  const auto row = sv::logits_row<double>(logits);
-  REQUIRE(sv::digest(policy, row, transform, {}, scratch, summary).ok());
-  owned_law law;
-  law.vocab_size = size;
-  law.ids.resize(size);
-  law.counts.resize(size);
-  sv::half_row made;
-  REQUIRE(sv::half_row_counts(policy, row, transform, summary, scratch, std::span(law.ids), std::span(law.counts), made).ok());
-  law.ids.resize(made.size);
-  law.counts.resize(made.size);
-  return law;
+  sv::law made;
+  const auto row = sv::logits_row<Scalar>(logits);
+  REQUIRE(sv::digest(policy, row, transform, {}, space, summary).ok());
+  REQUIRE(sv::half_row_law(policy, row, transform, summary, space, space, made).ok());
+  return copy_of(made);
 }
 
 //! One position: a target row and one law for the drafter; the bonus row repeats the target's.
-world<double> one_position(const std::vector<double>& target, owned_law law) {
-  world<double> in;
+template <class Scalar>
+world<Scalar> one_position(const std::vector<Scalar>& target, owned_law law) {
+  world<Scalar> in;
   in.vocab_size = static_cast<std::uint32_t>(target.size());
   in.draft_length = 1;
   for (std::size_t node = 0; node < node_count(in.vocab_size, 1); ++node) {
@@ -77,8 +67,8 @@ world<double> one_position(const std::vector<double>& target, owned_law law) {
   return in;
 }
 
-template <class Policy>
-double first_token_distance(Policy policy, const world<double>& in, std::uint32_t trial_cap) {
+template <class Policy, class Scalar>
+double first_token_distance(Policy policy, const world<Scalar>& in, std::uint32_t trial_cap) {
   sv::verify_request request;
   request.remaining_budget = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
@@ -89,24 +79,75 @@ double first_token_distance(Policy policy, const world<double>& in, std::uint32_
   return sv::total_variation(law, in.target_law(0));
 }
 
-}  // namespace
-
-TEST_CASE("T2 quantize-sample returns p for every resolution: dense lattice") {
+template <class Scalar>
+void check_dense_lattice() {
   for_each_policy([](auto policy, const std::string& policy_name) {
     generator draw(2);
     for (const std::uint32_t resolution : {1u, 2u, 3u, 4u, 5u, 7u, 10u, 100u, 240u}) {
       INFO(policy_name, ", resolution ", resolution);
-      const std::vector<double> q = random_logits(draw, 6, 2), p = random_logits(draw, 6, 2);
-      const sv::top_k largest{sv::lattice_support_size(6, resolution)};
-      const double dense_lattice_distance = first_token_distance(policy, one_position(p, quantized(policy, q, largest, sv::lattice{}, resolution)), 2);
-      CHECK(dense_lattice_distance <= 1e-12);
+      const auto q = random_logits<Scalar>(draw, 6, 2), p = random_logits<Scalar>(draw, 6, 2);
+      const sv::top_k largest{sv::lattice_support_size(6, resolution), true};
+      const double dense_lattice_distance = first_token_distance(policy, one_position(p, quantized(policy, q, largest, sv::lattice{}, resolution)), 1);
+      CHECK(dense_lattice_distance <= tolerance<Scalar>);
     }
   });
 }
 
+template <class Scalar>
+void check_sparse_lattice() {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    generator draw(4);
+    for (const std::uint32_t resolution : {1u, 5u, 100u}) {
+      const auto q = random_logits<Scalar>(draw, 6, 2), p = random_logits<Scalar>(draw, 6, 2);
+      INFO(policy_name, ", resolution ", resolution);
+      const auto distance = [&](auto sparsifier) {
+        return first_token_distance(policy, one_position(p, quantized(policy, q, sparsifier, sv::sparse_lattice{}, resolution)), 1);
+      };
+      for (const std::uint32_t kept : {1u, 2u, 3u, 6u}) {
+        const double top_k_distance = distance(sv::top_k{kept});
+        CHECK(top_k_distance <= tolerance<Scalar>);
+      }
+      CHECK(distance(sv::threshold{0.1}) <= tolerance<Scalar>);
+      CHECK(distance(sv::threshold{0.9}) <= tolerance<Scalar>);  // nothing reaches it: the largest alone
+      CHECK(distance(sv::top_p{0.7}) <= tolerance<Scalar>);
+      CHECK(distance(sv::min_p{0.3}) <= tolerance<Scalar>);
+    }
+  });
+}
+
+template <class Scalar>
+void check_half_rows() {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    generator draw(5);
+    for (const double spread : {1.0, 4.0, 12.0}) {
+      INFO(policy_name, ", spread ", spread);
+      const auto q = random_logits<Scalar>(draw, 6, spread), p = random_logits<Scalar>(draw, 6, spread);
+      const double half_row_distance = first_token_distance(policy, one_position(p, half_row_law_of(policy, q)), 2);
+      CHECK(half_row_distance <= tolerance<Scalar>);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("T2 quantize-sample returns p for every resolution: dense lattice") {
+  check_dense_lattice<double>();
+  check_dense_lattice<float>();
+}
+
+TEST_CASE("T4 sparse quantized sampling returns p for any support") {
+  check_sparse_lattice<double>();
+  check_sparse_lattice<float>();
+}
+
+TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
+  check_half_rows<double>();
+  check_half_rows<float>();
+}
+
 TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
   generator draw(3);
-  const std::vector<double> p_logits = random_logits(draw, 5, 2);
+  const std::vector<double> p_logits = random_logits<double>(draw, 5, 2);
   const std::vector<std::uint32_t> flat{200, 201, 199, 203, 197};  // q, resolution 1000
   const owned_law raw = law_of_counts(flat, false);
   for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
@@ -137,39 +178,6 @@ TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
     if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
     CHECK(first_token_distance(sv::exec::seq, one_position(p_logits, coarse), 2) <= 1e-12);  // the other order, same laws
   }
-}
-
-TEST_CASE("T4 sparse quantized sampling returns p for any support") {
-  for_each_policy([](auto policy, const std::string& policy_name) {
-    generator draw(4);
-    for (const std::uint32_t resolution : {1u, 5u, 100u}) {
-      const std::vector<double> q = random_logits(draw, 6, 2), p = random_logits(draw, 6, 2);
-      INFO(policy_name, ", resolution ", resolution);
-      const auto distance = [&](auto sparsifier) {
-        return first_token_distance(policy, one_position(p, quantized(policy, q, sparsifier, sv::sparse_lattice{}, resolution)), 1);
-      };
-      for (const std::uint32_t kept : {1u, 2u, 3u, 6u}) {
-        const double top_k_distance = distance(sv::top_k{kept});
-        CHECK(top_k_distance <= 1e-12);
-      }
-      CHECK(distance(sv::threshold{0.1}) <= 1e-12);
-      CHECK(distance(sv::threshold{0.9}) <= 1e-12);  // nothing reaches it: the largest alone
-      CHECK(distance(sv::top_p{0.7}) <= 1e-12);
-      CHECK(distance(sv::min_p{0.3}) <= 1e-12);
-    }
-  });
-}
-
-TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
-  for_each_policy([](auto policy, const std::string& policy_name) {
-    generator draw(5);
-    for (const double spread : {1.0, 4.0, 12.0}) {
-      INFO(policy_name, ", spread ", spread);
-      const std::vector<double> q = random_logits(draw, 6, spread), p = random_logits(draw, 6, spread);
-      const double half_row_distance = first_token_distance(policy, one_position(p, half_row_law(policy, q)), 2);
-      CHECK(half_row_distance <= 1e-11);  // an integer draw over 2^24 retries with probability 2^-40
-    }
-  });
 }
 
 TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
@@ -203,7 +211,7 @@ TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
   for_each_policy([&](auto policy, const std::string& policy_name) {
     for (std::size_t i = 0; i < grid.size(); ++i) {
       generator draw(60 + i);
-      world<double> in = one_position(random_logits(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
+      world<double> in = one_position(random_logits<double>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
       in.transform = grid[i];
       INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ", grid[i].truncation.min_p);
       const double filtered_distance = first_token_distance(policy, in, 1);
