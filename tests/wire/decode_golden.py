@@ -12,8 +12,8 @@ LN2 = Decimal(2).ln()
 RECIPROCAL = [-(-(1 << 25) // (256 + i)) for i in range(256)]
 LOG2 = [int((-(Decimal(r) / (1 << 17)).ln() / LN2 * (1 << 63)).to_integral_value()) for r in RECIPROCAL]
 EXP2 = [int(((-LN2 * i / 256).exp() * (1 << 63)).to_integral_value()) for i in range(256)]
-LOG_TERMS = [int((Decimal(1 << 63) / LN2 / i).to_integral_value()) for i in range(1, 6)]
-EXP_TERMS = [int((LN2 ** i / f * (1 << 64)).to_integral_value()) for i, f in ((1, 1), (2, 2), (3, 6), (4, 24))]
+LOG_TERMS = [int((Decimal(1 << 63) / LN2 / i).to_integral_value()) for i in range(1, 5)]
+EXP_TERMS = [int((LN2 ** i / f * (1 << 64)).to_integral_value()) for i, f in ((1, 1), (2, 2), (3, 6))]
 
 
 def high(a, b):
@@ -88,7 +88,7 @@ class Coder:
         return symbol
 
     def bit(self, ones, total):
-        split = self.range // total * ones
+        split = (self.range >> 32) * ((ones << 32) // total)
         one = self.code() - self.low < split
         self.narrow(0, split) if one else self.narrow(split, self.range - split)
         return one

@@ -13,13 +13,15 @@
 
 #include <specverify/core/status.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes to the front of a span. When the span is too small it goes on counting, so an empty span gives the exact length alone.
+//! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on counting, so an empty
+//! span gives the exact length alone.
 class range_encoder {
  public:
   explicit range_encoder(std::span<std::byte> out) noexcept : out_(out) {}
@@ -34,7 +36,7 @@ class range_encoder {
   //! A yes or no whose odds are ones : total - ones. 0 < ones < total <= 2^32.
   void bit(bool one, std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
-    const std::uint64_t split = range_ / total * ones;
+    const std::uint64_t split = (range_ >> 32) * ((ones << 32) / total);
     if (one) {
       narrow(0, split);
     } else {
@@ -60,24 +62,37 @@ class range_encoder {
         emit(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
       }
     }
-    return length_ - zeros_;
+    if (!counting_) {
+      while (length_ > 0 && out_[length_ - 1] == std::byte{0}) --length_;
+      return length_;
+    }
+    return length_ -= zeros_;
   }
 
   //! After `finish`: whether the whole code stands in the span.
-  [[nodiscard]] bool fits() const noexcept { return length_ - zeros_ <= out_.size(); }
+  [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
 
  private:
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
     low_ += offset;
     if (low_ < offset) carry();
-    range_ = width;
-    while (range_ < (std::uint64_t{1} << 56)) {
-      emit(static_cast<std::uint8_t>(low_ >> 56));
-      low_ <<= 8;
-      range_ <<= 8;
+    const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;  // whole bytes that are settled
+    if (length_ + 8 <= out_.size()) {
+      for (std::size_t i = 0; i < 8; ++i) out_[length_ + i] = static_cast<std::byte>((low_ >> (56 - 8 * i)) & 0xffu);
+      length_ += bits / 8;
+      low_ <<= bits;
+    } else {
+      for (unsigned left = bits; left > 0; left -= 8, low_ <<= 8) emit(static_cast<std::uint8_t>(low_ >> 56));
     }
+    range_ = width << bits;
   }
+  // One byte, where there may be no room. From here on the bytes at the end are counted, since they can no longer be looked at.
   void emit(std::uint8_t byte) noexcept {
+    if (!counting_) {
+      counting_ = true;
+      while (zeros_ < length_ && out_[length_ - 1 - zeros_] == std::byte{0}) ++zeros_;
+      while (ones_ < length_ && out_[length_ - 1 - ones_] == std::byte{0xff}) ++ones_;
+    }
     if (length_ < out_.size()) out_[length_] = static_cast<std::byte>(byte);
     ++length_;
     zeros_ = byte == 0 ? zeros_ + 1 : 0;
@@ -85,19 +100,25 @@ class range_encoder {
   }
   // Adds 1 to the number written so far. The first byte never overflows: the interval lies below 1.
   void carry() noexcept {
-    std::size_t at = length_ - ones_;
-    for (std::size_t i = at; i < length_ && i < out_.size(); ++i) out_[i] = std::byte{0};
+    std::size_t at = length_;
+    if (!counting_) {
+      while (at > 0 && out_[at - 1] == std::byte{0xff}) out_[--at] = std::byte{0};
+    } else {
+      at -= ones_;
+      for (std::size_t i = at; i < length_ && i < out_.size(); ++i) out_[i] = std::byte{0};
+      zeros_ = ones_;
+      ones_ = 0;
+    }
     if (at > 0 && --at < out_.size()) out_[at] = static_cast<std::byte>(std::to_integer<unsigned>(out_[at]) + 1u);
-    zeros_ = ones_;
-    ones_ = 0;
   }
 
   std::span<std::byte> out_;
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
-  std::size_t zeros_ = 0;  // zero bytes at the end of what was written
-  std::size_t ones_ = 0;   // 0xff bytes at the end of what was written
+  bool counting_ = false;  // the end of the span was reached
+  std::size_t zeros_ = 0;  // if counting: zero bytes at the end of what was written
+  std::size_t ones_ = 0;   // if counting: 0xff bytes at the end of what was written
 };
 
 //! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed and goes on giving
@@ -123,7 +144,7 @@ class range_decoder {
 
   [[nodiscard]] bool bit(std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
-    const std::uint64_t split = range_ / total * ones;
+    const std::uint64_t split = (range_ >> 32) * ((ones << 32) / total);
     const bool one = value_ < split;
     if (one) {
       narrow(0, split);
@@ -180,11 +201,16 @@ class range_decoder {
   }
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
     value_ -= offset;
-    range_ = width;
-    while (range_ < (std::uint64_t{1} << 56)) {
-      value_ = (value_ << 8) | next();
-      range_ <<= 8;
+    const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
+    if (position_ + 8 <= bytes_.size()) {
+      std::uint64_t ahead = 0;
+      for (std::size_t i = 0; i < 8; ++i) ahead |= std::to_integer<std::uint64_t>(bytes_[position_ + i]) << (56 - 8 * i);
+      value_ = (value_ << bits) | (ahead >> 8 >> (56 - bits));
+      position_ += bits / 8;
+    } else {
+      for (unsigned left = bits; left > 0; left -= 8) value_ = (value_ << 8) | next();
     }
+    range_ = width << bits;
   }
 
   std::span<const std::byte> bytes_;

@@ -38,7 +38,7 @@ class gap_model {
   //! The gap g with S(g + 1) < level <= S(g); level in [1, 2^40].
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
     // A guess that is rarely off; the survival function itself decides.
-    const std::uint64_t lost = exp2_loss_guess(level_exponent_guess(level) / members_);
+    const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), ~std::uint64_t{0} / members_));
     std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
     while (found.here < level) {
