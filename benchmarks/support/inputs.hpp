@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows for benchmarks, the read floor, and the ratio to it. "hot": one row again and again; "rot": 16 rows in turn.
+#ifndef SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
+#define SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/row/digest.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace bench_inputs {
+
+using namespace specverify;
+
+enum class shape { flat, peak };
+
+//! z = 3 N(0, 1); `peak` adds 41 large logits: p = 0.5 for the first, 0.4 for the next 40.
+inline std::vector<float> make_row(std::uint32_t vocab_size, std::uint32_t seed, shape kind) {
+  std::vector<float> row(vocab_size);
+  for (std::uint32_t i = 0; i < vocab_size; ++i) {
+    const random_block bits = philox{{seed, 1}}({i, 0, 0, purpose::training, 0});
+    std::uint64_t sum = 0;  // eight 16-bit uniforms: variance 8/12
+    for (const std::uint32_t word : bits.word) sum += (word & 0xFFFFu) + (word >> 16);
+    row[i] = static_cast<float>((static_cast<double>(sum) / 65536.0 - 4.0) * 3.0 / 0.8165);
+  }
+  if (kind == shape::peak) {
+    const float base = 4.5f + static_cast<float>(__builtin_log(static_cast<double>(vocab_size)));
+    for (std::uint32_t i = 0; i < 41; ++i) row[(i * 2654435761u + seed) % vocab_size] = i == 0 ? base + 2.3f : base - 1.6f;
+  }
+  return row;
+}
+
+struct rows {
+  std::vector<std::vector<float>> values;
+  std::size_t at = 0;
+  rows(std::uint32_t vocab_size, bool rotating, shape kind = shape::peak) {
+    for (std::uint32_t r = 0; r < (rotating ? 16u : 1u); ++r) values.push_back(make_row(vocab_size, r, kind));
+  }
+  const std::vector<float>& next() { return values[at = (at + 1) % values.size()]; }
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+//! Median seconds of an action over the same rows in the same order.
+template <class Action>
+double median_seconds(rows& input, const Action& action) {
+  std::vector<double> times;
+  for (int i = 0; i < 65; ++i) {
+    const std::vector<float>& row = input.next();
+    const auto start = std::chrono::steady_clock::now();
+    action(row);
+    times.push_back(seconds_since(start));
+  }
+  std::nth_element(times.begin(), times.begin() + 32, times.end());
+  return times[32];
+}
+
+//! Median seconds to sum a row once with vectors: the read floor.
+inline double read_floor(rows& input) {
+  return median_seconds(input, [](const std::vector<float>& row) {
+    typedef float vector_type __attribute__((vector_size(64), aligned(4)));
+    vector_type sums[8] = {};
+    const float* from = row.data();
+    std::size_t v = 0;
+    for (; v + 128 <= row.size(); v += 128) {
+      for (std::size_t lane = 0; lane < 8; ++lane) {
+        vector_type part;
+        __builtin_memcpy(&part, from + v + 16 * lane, sizeof(part));
+        sums[lane] += part;
+      }
+    }
+    float rest = 0;
+    for (; v < row.size(); ++v) rest += from[v];
+    benchmark::DoNotOptimize(sums);
+    benchmark::DoNotOptimize(rest);
+  });
+}
+
+//! Runs `action(row)` in the state's loop and reports the median of its time over the median read floor taken in the same run.
+template <class Action>
+void run(benchmark::State& state, rows& input, const Action& action) {
+  const double floor_before = read_floor(input);
+  const double median = median_seconds(input, action);
+  const double floor_after = read_floor(input);
+  for (auto _ : state) action(input.next());
+  state.counters["x_read_floor"] = median / std::min(floor_before, floor_after);
+  state.counters["floor_us"] = 1e6 * std::min(floor_before, floor_after);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(input.values[0].size()));
+}
+
+//! A digest and the space it lives in.
+struct digested {
+  std::vector<std::byte> memory;
+  workspace space;
+  row_digest value;
+  digested(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request) : memory(digest_workspace_size(vocab_size, transform, request)) {}
+  template <class Policy>
+  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform, const digest_request& request) {
+    space = workspace(std::span<std::byte>(memory));
+    return digest(policy, logits_row(std::span<const float>(row)), transform, request, space, value).ok();
+  }
+};
+
+inline row_view<float> view(const std::vector<float>& row) { return logits_row(std::span<const float>(row)); }
+
+//! Vocabulary size, rotating or not.
+inline void sizes(benchmark::internal::Benchmark* registered) {
+  registered->ArgNames({"V", "rot"});
+  for (const std::int64_t vocab_size : {32000, 128256, 151936}) {
+    for (const std::int64_t rotating : {0, 1}) registered->Args({vocab_size, rotating});
+  }
+}
+
+}  // namespace bench_inputs
+
+#define SPECVERIFY_BENCH_POLICIES(function)                                                  \
+  BENCHMARK_CAPTURE(function, seq, specverify::exec::seq)->Apply(bench_inputs::sizes);       \
+  BENCHMARK_CAPTURE(function, simd, specverify::exec::simd)->Apply(bench_inputs::sizes)
+
+#endif
