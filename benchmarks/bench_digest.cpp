@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The coarse read alone, and with survivors, the integer total, the exact normaliser.
+#include "support/inputs.hpp"
+
+namespace {
+
+using namespace bench_inputs;
+
+template <class Policy>
+void with_request(benchmark::State& state, Policy policy, const digest_request& request) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  digested made(vocab_size, {}, request);
+  run(state, input, [&](const std::vector<float>& row) {
+    if (!made.make(policy, row, {}, request)) state.SkipWithError("digest");
+    benchmark::DoNotOptimize(made.value);
+  });
+}
+
+template <class Policy>
+void coarse(benchmark::State& state, Policy policy) {
+  with_request(state, policy, {});
+}
+template <class Policy>
+void survivors_64(benchmark::State& state, Policy policy) {
+  digest_request request;
+  request.survivors = 64;
+  with_request(state, policy, request);
+}
+template <class Policy>
+void survivors_64_and_total(benchmark::State& state, Policy policy) {
+  digest_request request;
+  request.survivors = 64;
+  request.integer_total = true;
+  with_request(state, policy, request);
+}
+template <class Policy>
+void exact_normaliser(benchmark::State& state, Policy policy) {
+  digest_request request;
+  request.exact_normaliser = true;
+  with_request(state, policy, request);
+}
+
+}  // namespace
+
+SPECVERIFY_BENCH_POLICIES(coarse);
+SPECVERIFY_BENCH_POLICIES(survivors_64);
+SPECVERIFY_BENCH_POLICIES(survivors_64_and_total);
+SPECVERIFY_BENCH_POLICIES(exact_normaliser);

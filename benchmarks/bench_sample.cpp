@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token from a row's logits: digest and draw, against softmax and std::discrete_distribution.
+#include <specverify/row/sample.hpp>
+
+#include <cmath>
+#include <random>
+
+#include "support/inputs.hpp"
+
+namespace {
+
+using namespace bench_inputs;
+
+template <class Policy>
+void digest_and_draw(benchmark::State& state, Policy policy) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  digested made(vocab_size, {}, {});
+  std::uint32_t position = 0;
+  std::uint64_t trials = 0;
+  run(state, input, [&](const std::vector<float>& row) {
+    sampled_token out;
+    const random_counter counter{position++, 0, 0, purpose::draft_draw, 0};
+    if (!made.make(policy, row, {}, {}) || !sample(policy, view(row), {}, made.value, made.space, philox{{1, 2}}, counter, {}, out).ok()) state.SkipWithError("sample");
+    trials += out.trials;
+    benchmark::DoNotOptimize(out);
+  });
+  state.counters["trials"] = static_cast<double>(trials) / position;
+}
+
+void discrete_distribution(benchmark::State& state) {
+  rows input(static_cast<std::uint32_t>(state.range(0)), state.range(1) != 0);
+  std::vector<double> law;
+  std::mt19937_64 engine;
+  run(state, input, [&](const std::vector<float>& row) {
+    const float maximum = *std::max_element(row.begin(), row.end());
+    law.resize(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) law[i] = std::exp(row[i] - maximum);
+    std::discrete_distribution<int> draw(law.begin(), law.end());
+    benchmark::DoNotOptimize(draw(engine));
+  });
+}
+
+}  // namespace
+
+SPECVERIFY_BENCH_POLICIES(digest_and_draw);
+BENCHMARK(discrete_distribution)->Apply(bench_inputs::sizes);
