@@ -4,7 +4,7 @@
 //! A session fills it from its own counters and from what the host recorded about the link, and keeps it in the journal, so a run with
 //! faults and a run without choose alike.
 //! Guarantees: trivially copyable, no allocation.
-//! See:        docs/algorithms/observation.md, tests/unit/policy/observation_test.cpp, examples/docs/observation.cpp
+//! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp, examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
 #define SPECVERIFY_POLICY_OBSERVATION_HPP
 

@@ -6,7 +6,7 @@
 //! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms are a function of
 //!             (secret, session id, position, round). After `make` no heap allocation; noexcept. Every message that is not used is counted once.
 //! Deviates:   nothing.
-//! See:        docs/session.md, tests/unit/session/cloud_test.cpp, tests/session/fault_test.cpp, examples/docs/cloud.cpp
+//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp, tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_HPP
 #define SPECVERIFY_SESSION_CLOUD_HPP
 

@@ -6,7 +6,7 @@
 //! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run without; after `make` no
 //!             heap allocation; noexcept. Every message that is not used is counted once.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)], as architecture.md 5 has it.
-//! See:        docs/session.md, tests/unit/session/edge_test.cpp, tests/session/fault_test.cpp, examples/docs/edge.cpp
+//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp, tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
 

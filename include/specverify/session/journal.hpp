@@ -7,7 +7,7 @@
 //!             on, the last snapshot counts. A record that the end of the file cuts off is ignored (a killed process leaves one);
 //!             any other damage is journal_corrupt. FNV-1a, 64 bits: finds accidents, not forgeries.
 //! Deviates:   the snapshot's bytes are those of this machine; a journal does not move between machines.
-//! See:        docs/session.md, docs/algorithms/journal.md, tests/unit/session/journal_test.cpp, examples/docs/journal.cpp
+//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp, examples/docs/journal.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP
 

@@ -2,7 +2,7 @@
 //! What a session asks of its host: bytes to send and to journal, work for the engine, events. Taken one by one with `next()`.
 //!
 //! Guarantees: trivially copyable; spans live until the next call of any member function of the session.
-//! See:        docs/session.md, docs/algorithms/output.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
+//! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
 #ifndef SPECVERIFY_SESSION_OUTPUT_HPP
 #define SPECVERIFY_SESSION_OUTPUT_HPP
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of outputs: the journal stands before the message that depends on it.
+#include <specverify/session/edge.hpp>
+
+#include <array>
+#include <string_view>
+
+int main() {
+  using namespace specverify;
+  edge_options options;
+  options.format.vocab_size = 100;
+  auto made = edge_session::make(options);
+  if (!made.ok()) return 1;
+  edge_session edge = std::move(made).value();
+  const std::array<token_id, 3> prompt{1, 2, 3};
+  if (!edge.start(prompt, 0).ok()) return 2;
+  if (edge.tick(1).code != errc::busy) return 3;  // outputs first
+  if (std::string_view(name(edge.next().action)) != "journal") return 4;
+  const session_output hello = edge.next();
+  std::uint64_t session = 0;
+  if (hello.action != session_action::send || !session_of(hello.bytes, session).ok()) return 5;
+  return session == options.session_id && edge.next().action == session_action::none ? 0 : 6;
+}
