@@ -39,11 +39,12 @@ void verify(benchmark::State& state) {
   const std::vector<sv::row_transform> transform(1);
   sv::workspace none;
   for (auto _ : state) {
-    const sv::verdict said = sv::greedy_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), sv::row_span_provider<float>(views, transform),
-                                                      sv::philox{}, {}, none);
+    const sv::verdict said =
+        sv::greedy_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), sv::row_span_provider<float>(views, transform), sv::philox{}, {}, none);
     if (said.accepted != length) state.SkipWithError("a draft was rejected");
   }
-  state.counters["row_us"] = benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["row_us"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void baseline(benchmark::State& state) {
@@ -51,7 +52,8 @@ void baseline(benchmark::State& state) {
   for (auto _ : state) {
     for (const auto& row : values) benchmark::DoNotOptimize(std::max_element(row.begin(), row.end()));
   }
-  state.counters["row_us"] = benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["row_us"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 }  // namespace

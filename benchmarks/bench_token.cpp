@@ -146,7 +146,15 @@ void baseline(benchmark::State& state) {
 }  // namespace
 
 BENCHMARK(verify<sv::exec::simd_policy, drafts_are::drawn>)->Name("token_rule/simd/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
-BENCHMARK(verify<sv::exec::simd_policy, drafts_are::accepted>)->Name("token_rule/simd/f32/all_accepted")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
-BENCHMARK(verify<sv::exec::simd_policy, drafts_are::rejected>)->Name("token_rule/simd/f32/first_rejected")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::accepted>)
+    ->Name("token_rule/simd/f32/all_accepted")
+    ->Arg(32000)
+    ->Arg(128256)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::rejected>)
+    ->Name("token_rule/simd/f32/first_rejected")
+    ->Arg(32000)
+    ->Arg(128256)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(verify<sv::exec::seq_policy, drafts_are::drawn>)->Name("token_rule/seq/f32/drawn")->Arg(32000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(baseline)->Name("textbook/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);

@@ -15,7 +15,8 @@ int main() {
   verify_request request;
   request.stop_tokens = stops;
   workspace none;
-  const verdict said = greedy_rule{}.verify(exec::seq, std::span<const claimed_draft>(drafts), row_span_provider<float>(logits, transform), philox{}, request, none);
+  const verdict said =
+      greedy_rule{}.verify(exec::seq, std::span<const claimed_draft>(drafts), row_span_provider<float>(logits, transform), philox{}, request, none);
   if (!said.state.ok()) return 1;  // said.state.where would name the row
   std::vector<token_id> text;
   for (std::uint32_t i = 0; i < said.accepted; ++i) text.push_back(drafts[i].token);

@@ -59,7 +59,8 @@ probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const
     score[v] = kind == sv::row_kind::logits ? static_cast<long double>(z) : (z > 0 ? std::log(static_cast<long double>(z)) : -infinity);
     if (!transform.mask_words.empty() && ((transform.mask_words[v / 64] >> (v % 64)) & 1) == 0) score[v] = -infinity;
   }
-  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i) score[static_cast<std::size_t>(transform.bias_ids[i])] += static_cast<long double>(transform.bias_values[i]);
+  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i)
+    score[static_cast<std::size_t>(transform.bias_ids[i])] += static_cast<long double>(transform.bias_values[i]);
   const std::size_t best = static_cast<std::size_t>(std::max_element(score.begin(), score.end()) - score.begin());
   std::vector<long double> weight(size, 0);
   for (std::size_t v = 0; v < size; ++v) {
@@ -92,7 +93,9 @@ probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const
     std::vector<char> keep_min_p(size, 1);
     for (std::size_t v = 0; v < size; ++v) keep_min_p[v] = weight[v] >= static_cast<long double>(transform.truncation.min_p) * largest ? 1 : 0;
     switch (transform.truncation.order) {
-      case sv::truncation_order::joint: keep(std::min(top_k_count(), top_p_count())); break;
+      case sv::truncation_order::joint:
+        keep(std::min(top_k_count(), top_p_count()));
+        break;
       case sv::truncation_order::top_k_then_top_p:
         keep(top_k_count());
         normalise();
@@ -172,8 +175,8 @@ inline std::size_t node_count(std::uint32_t vocab_size, std::uint32_t depth) {
 }
 
 enum class shape { random, zeros, one_hot_target, one_hot_drafter, equal, heavy_tail, opposite, probability_rows };
-inline constexpr std::array<shape, 8> all_shapes{shape::random,     shape::zeros,    shape::one_hot_target,  shape::one_hot_drafter, shape::equal,
-                                                 shape::heavy_tail, shape::opposite, shape::probability_rows};
+inline constexpr std::array<shape, 8> all_shapes{shape::random, shape::zeros,      shape::one_hot_target, shape::one_hot_drafter,
+                                                 shape::equal,  shape::heavy_tail, shape::opposite,       shape::probability_rows};
 inline const char* name_of(shape which) {
   constexpr std::array<const char*, 8> names{"random", "zeros", "one-hot target", "one-hot drafter", "equal", "heavy tail", "opposite", "probability rows"};
   return names[static_cast<std::size_t>(which)];

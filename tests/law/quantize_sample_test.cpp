@@ -213,7 +213,8 @@ TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
       generator draw(60 + i);
       world<double> in = one_position(random_logits<double>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
       in.transform = grid[i];
-      INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ", grid[i].truncation.min_p);
+      INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ",
+           grid[i].truncation.min_p);
       const double filtered_distance = first_token_distance(policy, in, 1);
       CHECK(filtered_distance <= 1e-12);
     }

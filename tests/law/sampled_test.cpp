@@ -124,8 +124,9 @@ double independence(bool share, std::uint32_t a, std::uint32_t b, bool rejected_
   sv::verify_request request;
   for (std::uint32_t i = 0; i < draws() / 2; ++i) {
     request.round = i;
-    const round_record record =
-        run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, [](const sv::draft& d, std::size_t) { return sv::claimed_draft{d.token(), 0, 0}; });
+    const round_record record = run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, [](const sv::draft& d, std::size_t) {
+      return sv::claimed_draft{d.token(), 0, 0};
+    });
     if (rejected_only && record.outcome.accepted != 0) continue;
     ++table[static_cast<std::size_t>(seen[a] * bins) * bins + static_cast<std::size_t>(seen[b] * bins)];
   }

@@ -55,7 +55,11 @@ TEST_CASE("T1 NET-8 a claimed token without a law: p, whatever the drafter does"
       const world<double> in = make_world<double>(which, 3, 2, 3);
       INFO(in.name, ", ", policy_name);
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, {}, [](const sv::draft& drawn, std::size_t) { return sv::claimed_draft{drawn.token(), 0, 0}; }).committed;
+        return run_round(policy, in, source, {1}, 0, 2, {},
+                         [](const sv::draft& drawn, std::size_t) {
+                           return sv::claimed_draft{drawn.token(), 0, 0};
+                         })
+            .committed;
       });
       REQUIRE(law.complete);
       const double claimed_text_distance = text_distance(law, in);
@@ -89,9 +93,12 @@ TEST_CASE("T27 rows of probabilities off by 1e-3, p = q bit for bit, one-hot aga
     std::vector<double> target;
     std::vector<std::uint32_t> counts;
   };
-  const std::vector<pair_of> pairs{{"sum 1.001", {0.5005, 0.25025, 0.25025}, {1, 1, 2}}, {"sum 0.999, p = q", {0.4995, 0.24975, 0.24975}, {2, 1, 1}},
-                                   {"p = q", {0.5, 0.25, 0.25}, {2, 1, 1}},              {"same point", {0.0, 1.0, 0.0}, {0, 3, 0}},
-                                   {"other point", {0.0, 1.0, 0.0}, {3, 0, 0}},          {"denormal", {1.0, 4.9e-324, 2.3e-310}, {1, 1, 1}},
+  const std::vector<pair_of> pairs{{"sum 1.001", {0.5005, 0.25025, 0.25025}, {1, 1, 2}},
+                                   {"sum 0.999, p = q", {0.4995, 0.24975, 0.24975}, {2, 1, 1}},
+                                   {"p = q", {0.5, 0.25, 0.25}, {2, 1, 1}},
+                                   {"same point", {0.0, 1.0, 0.0}, {0, 3, 0}},
+                                   {"other point", {0.0, 1.0, 0.0}, {3, 0, 0}},
+                                   {"denormal", {1.0, 4.9e-324, 2.3e-310}, {1, 1, 1}},
                                    {"disjoint", {0.0, 0.25, 0.75}, {5, 0, 0}}};
   for_each_policy([&](auto policy, const std::string& policy_name) {
     for (const pair_of& tried : pairs) {

@@ -31,13 +31,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
-  std::uint32_t grid = 4;                                   //!< probes inside [0, 1) per dimension, besides both ends
-  std::uint32_t end_probes = 0;                             //!< further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
-  std::uint32_t checks = 2000;                              //!< random points at which the result is tested
-  std::uint32_t refinements = 4;                            //!< searches after a failed check, before giving up
-  std::uint64_t max_evaluations = std::uint64_t{1} << 33;   //!< calls of the entry point; past it the law is not `complete`
-  std::uint32_t max_depth = 256;                            //!< dimensions read on one path; past it the law is not `complete`
-  std::span<const double> hints{};                          //!< further probes in [0, 1), for every dimension
+  std::uint32_t grid = 4;                                  //!< probes inside [0, 1) per dimension, besides both ends
+  std::uint32_t end_probes = 0;                            //!< further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
+  std::uint32_t checks = 2000;                             //!< random points at which the result is tested
+  std::uint32_t refinements = 4;                           //!< searches after a failed check, before giving up
+  std::uint64_t max_evaluations = std::uint64_t{1} << 33;  //!< calls of the entry point; past it the law is not `complete`
+  std::uint32_t max_depth = 256;                           //!< dimensions read on one path; past it the law is not `complete`
+  std::span<const double> hints{};                         //!< further probes in [0, 1), for every dimension
 };
 
 template <class Outcome>
@@ -52,11 +52,11 @@ struct enumerated_law {
   std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
   exact_mass total{};                                   //!< exactly 1 when complete
   bool complete = false;
-  bool grid_may_be_too_coarse = false;  //!< the last search still predicted a random point wrongly
-  std::uint32_t searches = 0;           //!< 1, and one more for each refinement
-  std::uint64_t leaves = 0;             //!< combinations of intervals
-  std::uint64_t evaluations = 0;        //!< calls of the entry point
-  std::uint32_t depth = 0;              //!< most dimensions on one path
+  bool grid_may_be_too_coarse = false;      //!< the last search still predicted a random point wrongly
+  std::uint32_t searches = 0;               //!< 1, and one more for each refinement
+  std::uint64_t leaves = 0;                 //!< combinations of intervals
+  std::uint64_t evaluations = 0;            //!< calls of the entry point
+  std::uint32_t depth = 0;                  //!< most dimensions on one path
   std::uint64_t narrowest = uniform_steps;  //!< width of the narrowest interval, in units of 2^-53
 
   //! The probability of an outcome, 0 when it never occurred.

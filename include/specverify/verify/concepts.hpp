@@ -47,7 +47,8 @@ concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
 template <class Scalar>
 class row_span_provider {
  public:
-  constexpr row_span_provider(std::span<const row_view<Scalar>> rows, std::span<const row_transform> transforms) noexcept : rows_(rows), transforms_(transforms) {}
+  constexpr row_span_provider(std::span<const row_view<Scalar>> rows, std::span<const row_transform> transforms) noexcept
+      : rows_(rows), transforms_(transforms) {}
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept {
     const bool enough = transforms_.size() == 1 || transforms_.size() >= rows_.size();
@@ -64,11 +65,11 @@ class row_span_provider {
 //! Drafts, target rows and uniforms in, one verdict out.
 template <class Rule, class Policy, class Draft, class Rows, class Source>
 concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> && uniform_source<Source> &&
-                          requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source,
-                                   const verify_request& request, workspace& scratch) {
-                            { rule.verify(policy, drafts, rows, source, request, scratch) } noexcept -> std::same_as<verdict>;
-                            { Rule::strength } -> std::convertible_to<guarantee>;
-                          };
+    requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source, const verify_request& request,
+             workspace& scratch) {
+  { rule.verify(policy, drafts, rows, source, request, scratch) } noexcept -> std::same_as<verdict>;
+  { Rule::strength } -> std::convertible_to<guarantee>;
+};
 
 //! The guarantee of a rule on drafts of one type: the weaker of the two.
 template <class Rule, token_draft Draft>

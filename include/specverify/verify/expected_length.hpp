@@ -48,7 +48,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! For a point mass on x it is p(x). `summary` must hold the exact normaliser.
 //! Errors: those of `log_probability`. O(size), or O(vocab_size) for a law with a tail.
 template <class Policy, class Scalar>
-  requires execution_policy<Policy>
+requires execution_policy<Policy>
 [[nodiscard]] status expected_acceptance(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& summary,
                                          const workspace& scratch, const law& from, double& out) noexcept {
   double sum = 0;

@@ -61,7 +61,8 @@ TEST_CASE("enumerate_law: a coin, to the last bit") {
 
 TEST_CASE("enumerate_law: integer draws over small bounds are uniform") {
   for (const std::uint64_t bound : {1u, 2u, 3u, 5u, 7u, 100u, 240u}) {
-    const auto law = sv::enumerate_law([bound](const auto& source) { return static_cast<int>(sv::uniform_integer(source, at(1, sv::purpose::draft_draw), bound)); });
+    const auto law =
+        sv::enumerate_law([bound](const auto& source) { return static_cast<int>(sv::uniform_integer(source, at(1, sv::purpose::draft_draw), bound)); });
     CHECK(law.complete);
     REQUIRE(law.outcomes.size() == bound);
     for (const auto& entry : law.outcomes) CHECK(std::fabs(entry.probability - 1.0 / static_cast<double>(bound)) < 0x1.0p-52);

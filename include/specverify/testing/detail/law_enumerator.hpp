@@ -202,8 +202,10 @@ class law_enumerator {
     const std::size_t index = tree_.size();
     tree_.emplace_back();
     for (const random_counter& read : script_.reads()) {
-      if (!script_.lists(read, 0)) tree_[index].half = 0;
-      else if (!script_.lists(read, 1)) tree_[index].half = 1;
+      if (!script_.lists(read, 0))
+        tree_[index].half = 0;
+      else if (!script_.lists(read, 1))
+        tree_[index].half = 1;
       tree_[index].counter = read;
       if (tree_[index].half >= 0) break;
     }

@@ -14,11 +14,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! What a script answers for a half (two words) that it does not list.
 enum class script_fill : std::uint8_t {
-  zero,             //!< the smallest uniform, 0
-  near_one,         //!< the largest one, 1 - 2^-53
-  middle,           //!< 1/2
-  scattered,        //!< a hash of counter and half
-  scattered_first   //!< half 0 a hash, half 1 zero
+  zero,            //!< the smallest uniform, 0
+  near_one,        //!< the largest one, 1 - 2^-53
+  middle,          //!< 1/2
+  scattered,       //!< a hash of counter and half
+  scattered_first  //!< half 0 a hash, half 1 zero
 };
 
 //! Numbers for counters. A half holds k in [0, 2^53): its decision uniform is k 2^-53, its 64 bits are k 2^11 + 2^10
@@ -68,7 +68,8 @@ class uniform_script {
     if (!seen) reads_.push_back(counter);
     const std::uint64_t first = bits(counter, 0);
     const std::uint64_t second = bits(counter, 1);
-    return {{static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second >> 32), static_cast<std::uint32_t>(second)}};
+    return {{static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second >> 32),
+             static_cast<std::uint32_t>(second)}};
   }
 
  private:
@@ -94,13 +95,17 @@ class uniform_script {
 
   [[nodiscard]] std::uint64_t filled(random_counter counter, int half) const {
     switch (fill_) {
-      case script_fill::zero: return 0;
-      case script_fill::near_one: return uniform_steps - 1;
-      case script_fill::middle: return uniform_steps / 2;
+      case script_fill::zero:
+        return 0;
+      case script_fill::near_one:
+        return uniform_steps - 1;
+      case script_fill::middle:
+        return uniform_steps / 2;
       case script_fill::scattered_first:
         if (half == 1) return 0;
         break;
-      case script_fill::scattered: break;
+      case script_fill::scattered:
+        break;
     }
     return scatter(counter, half, seed_);
   }
