@@ -20,25 +20,21 @@ def high(a, b):
     return (a * b) >> 64
 
 
-def horner(x, terms):
-    value = terms[-1]
-    for term in reversed(terms[:-1]):
-        value = term - high(x, value)
-    return value
-
-
 def log2_fixed(x):
     width = x.bit_length()
     scaled = x << (26 - width)
     index = (scaled >> 17) & 255
     z = (scaled * RECIPROCAL[index] - (1 << 42)) << 22
-    return ((width - 1) << 58) + ((LOG2[index] + high(z, horner(z, LOG_TERMS))) >> 5)
+    c1, c2, c3, c4 = LOG_TERMS
+    terms = c1 - high(z, c2) + high(high(z, z), c3 - high(z, c4))
+    return ((width - 1) << 58) + ((LOG2[index] + high(z, terms)) >> 5)
 
 
 def exp2_fixed(y):
     base = EXP2[(y >> 50) & 255]
     rest = (y & ((1 << 50) - 1)) << 6
-    return (base - high(base, high(rest, horner(rest, EXP_TERMS)))) >> (y >> 58)
+    d1, d2, d3 = EXP_TERMS
+    return (base - high(high(base, rest), d1 - high(rest, d2 - high(rest, d3)))) >> (y >> 58)
 
 
 def survival(slots, members, gap):
