@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <specverify/session/journal.hpp>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace specverify;
+
+namespace {
+
+struct small {
+  std::uint32_t number = 0;
+};
+
+struct file {
+  std::vector<std::byte> bytes;
+  std::vector<std::size_t> ends{0};
+  void append(std::uint32_t first, std::vector<token_id> ids, small snapshot) {
+    const std::size_t at = bytes.size();
+    bytes.resize(at + journal_record_bytes<small>(ids.size()));
+    std::size_t written = 0;
+    REQUIRE(write_journal_record(std::span(bytes).subspan(at), written, first, std::span<const token_id>(ids), snapshot).ok());
+    REQUIRE(written == bytes.size() - at);
+    ends.push_back(bytes.size());
+  }
+};
+
+struct content {
+  status outcome;
+  std::array<token_id, 16> text{};
+  small last{77};
+  journal_reading found;
+};
+content read(std::span<const std::byte> bytes) {
+  content c;
+  c.outcome = read_journal(bytes, std::span<token_id>(c.text), c.last, c.found);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("journal: golden bytes of a record") {
+  file f;
+  f.append(3, {7, -1}, {0x01020304});
+  std::string hex;
+  for (const std::byte b : f.bytes) {
+    static constexpr char digits[] = "0123456789abcdef";
+    hex += digits[static_cast<unsigned>(b) >> 4];
+    hex += digits[static_cast<unsigned>(b) & 15];
+  }
+  // From a Python transcription; the snapshot's four bytes are those of a little-endian machine.
+  if (std::uint32_t one = 1; *reinterpret_cast<const unsigned char*>(&one) == 1) {
+    CHECK(hex == "5350564a0c00000003000000020000009372caff30799adf07000000ffffffff04030201aa00d5479cd2d5df");
+  }
+}
+
+TEST_CASE("journal: records apply in order, later ids replace earlier ones") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  f.append(3, {4, 5}, {2});
+  f.append(2, {9}, {3});
+  f.append(3, {}, {4});
+  const content c = read(f.bytes);
+  CHECK(c.outcome.ok());
+  CHECK(c.found.records == 4);
+  CHECK(c.found.text_length == 3);
+  CHECK(c.last.number == 4);
+  CHECK(c.text[2] == 9);
+  CHECK_FALSE(c.found.torn);
+  CHECK(c.found.valid_bytes == f.bytes.size());
+  CHECK(read({}).last.number == 77);
+}
+
+TEST_CASE("journal: a file cut anywhere gives the whole records before the cut") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  f.append(3, {4}, {2});
+  f.append(4, {5, 6}, {3});
+  for (std::size_t cut = 0; cut <= f.bytes.size(); ++cut) {
+    const content c = read(std::span(f.bytes).first(cut));
+    std::size_t whole = 0;
+    while (whole + 1 < f.ends.size() && f.ends[whole + 1] <= cut) ++whole;
+    CHECK(c.outcome.ok());
+    CHECK(c.found.records == whole);
+    CHECK(c.found.valid_bytes == f.ends[whole]);
+    CHECK(c.found.torn == (cut != f.ends[whole]));
+    CHECK(c.last.number == (whole == 0 ? 77 : whole));
+  }
+}
+
+TEST_CASE("journal: every flipped bit is noticed") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  f.append(3, {4}, {2});
+  for (std::size_t bit = 0; bit < 8 * f.bytes.size(); ++bit) {
+    std::vector<std::byte> damaged = f.bytes;
+    damaged[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    const content c = read(damaged);
+    CHECK(c.outcome.code == errc::journal_corrupt);
+    CHECK(c.outcome.where == (bit / 8 < f.ends[1] ? 0 : f.ends[1]));
+  }
+}
+
+TEST_CASE("journal: spans that are too small") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  std::array<token_id, 2> two{};
+  small last;
+  journal_reading found;
+  CHECK(read_journal(f.bytes, std::span<token_id>(two), last, found).code == errc::output_too_small);
+  std::array<std::byte, 8> tiny{};
+  std::size_t written = 5;
+  CHECK(write_journal_record(std::span(tiny), written, 0, {}, last).code == errc::output_too_small);
+  CHECK(written == 5);
+}
