@@ -17,7 +17,7 @@
 namespace edge_cloud {
 
 struct demo_settings {
-  run_settings run;                  //!< `system`, `prompt` and `state` are filled in for each run
+  run_settings run;  //!< `system`, `prompt` and `state` are filled in for each run
   std::vector<std::string> prompts{"Q: Paul fills 4 bags with 8 cakes each and has 6 cakes left over. How many cakes are there?\nA:",
                                    "And it came to pass in those days, that"};
   link_settings link;
@@ -42,7 +42,8 @@ namespace demo_detail {
 //! A child that ended: restarted when somebody killed it, an error when it failed by itself.
 inline void revive(child_process& child, const child_process::ending& end, const char* name, const std::filesystem::path& state) {
   const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);
-  if (!from_outside) throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") + std::to_string(end.code));
+  if (!from_outside)
+    throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") + std::to_string(end.code));
   std::fprintf(stdout, "\n[%s killed by signal %d, restarted]\n", name, end.code);
   std::fflush(stdout);
   child.start();
@@ -97,9 +98,8 @@ inline void revive(child_process& child, const child_process::ending& end, const
 template <class Alone>
 [[nodiscard]] bool run_demo(const demo_settings& demo, Alone alone) {
   const live_text screen(stdout);
-  std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n",
-              demo.link.uplink_bits_per_second * 1e-3, demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms,
-              demo.link.loss * 100, screen.legend().c_str());
+  std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", demo.link.uplink_bits_per_second * 1e-3,
+              demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms, demo.link.loss * 100, screen.legend().c_str());
   const auto vocab_size = static_cast<std::uint32_t>(load_side(demo.run.models, "drafter.safetensors").vocabulary.vocab_size());
   std::vector<run_report> reports;
   bool all_same = true;

@@ -15,10 +15,11 @@ class edge_process {
   edge_process(const run_settings& run, const side_model& model, std::uint16_t port)
       : screen_(stdout),
         deadline_(io_),
-        host_(run, model, [this](std::span<const std::byte> message) { link_.send(message); },
-              [this](token_kind kind, std::string_view piece, bool restored) { show(kind, piece, restored); }),
-        link_(io_, {asio::ip::address_v4::loopback(), port}, [this](const frame& message) { host_.receive(message), after_input(); },
-              [this] { connected(); }) {}
+        host_(
+            run, model, [this](std::span<const std::byte> message) { link_.send(message); },
+            [this](token_kind kind, std::string_view piece, bool restored) { show(kind, piece, restored); }),
+        link_(
+            io_, {asio::ip::address_v4::loopback(), port}, [this](const frame& message) { host_.receive(message), after_input(); }, [this] { connected(); }) {}
 
   run_report run() {
     io_.run();

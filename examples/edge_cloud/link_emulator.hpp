@@ -21,8 +21,9 @@ class link_emulator {
       : up_(io_, {uplink(settings), settings.seed, 0}, [this](const frame& message) { cloud_.send(message); }),
         down_(io_, {downlink(settings), settings.seed, 1}, [this](const frame& message) { edge_.send(message); }),
         edge_(io_, listen_port, [this](frame message) { up_.accept(std::move(message)); }),
-        cloud_(io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); },
-               [this] { reached_cloud_ = true; }),
+        cloud_(
+            io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); },
+            [this] { reached_cloud_ = true; }),
         port_(edge_.port()),
         thread_([this] { io_.run(); }) {}
 

@@ -42,9 +42,7 @@ class link_lane {
   [[nodiscard]] const lane_counters& counters() const noexcept { return counters_; }
 
  private:
-  static time_point::duration seconds(double value) {
-    return std::chrono::duration_cast<time_point::duration>(std::chrono::duration<double>(value));
-  }
+  static time_point::duration seconds(double value) { return std::chrono::duration_cast<time_point::duration>(std::chrono::duration<double>(value)); }
 
   lane_settings settings_;
   specverify::philox chance_;

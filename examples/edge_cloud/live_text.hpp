@@ -43,10 +43,14 @@ class live_text {
  private:
   [[nodiscard]] std::string open(token_kind kind) const {
     switch (kind) {
-      case token_kind::accepted: return colours_ ? "\x1b[32m" : "";
-      case token_kind::corrected: return colours_ ? "\x1b[1;31m" : "[";
-      case token_kind::bonus: return colours_ ? "\x1b[1;36m" : "<";
-      case token_kind::streamed: break;
+      case token_kind::accepted:
+        return colours_ ? "\x1b[32m" : "";
+      case token_kind::corrected:
+        return colours_ ? "\x1b[1;31m" : "[";
+      case token_kind::bonus:
+        return colours_ ? "\x1b[1;36m" : "<";
+      case token_kind::streamed:
+        break;
     }
     return "";
   }

@@ -28,9 +28,7 @@ void add_text_options(CLI::App& app, run_settings& run) {
 }
 
 void add_link_options(CLI::App& app, link_settings& link) {
-  const auto kilobits = [](double& value) {
-    return [&value](const double& given) { value = given * 1e3; };
-  };
+  const auto kilobits = [](double& value) { return [&value](const double& given) { value = given * 1e3; }; };
   app.add_option_function<double>("--up-kbit", kilobits(link.uplink_bits_per_second), "uplink in kbit/s, default 350")->check(CLI::Range(1.0, 1e7));
   app.add_option_function<double>("--down-kbit", kilobits(link.downlink_bits_per_second), "downlink in kbit/s, default 4000")->check(CLI::Range(1.0, 1e7));
   app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));

@@ -14,21 +14,21 @@
 namespace edge_cloud {
 
 struct run_report {
-  std::string system;                 //!< key of systems.hpp
-  std::vector<std::int32_t> tokens;   //!< the text after the prompt
+  std::string system;                //!< key of systems.hpp
+  std::vector<std::int32_t> tokens;  //!< the text after the prompt
   std::string text;
-  std::vector<double> arrival;        //!< seconds from the first message to each token's commit
-  std::uint64_t rounds = 0;           //!< verdicts; for the streamed target, tokens
+  std::vector<double> arrival;  //!< seconds from the first message to each token's commit
+  std::uint64_t rounds = 0;     //!< verdicts; for the streamed target, tokens
   std::uint64_t drafted = 0;
-  std::uint64_t evaluated = 0;        //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
+  std::uint64_t evaluated = 0;  //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
   std::uint64_t accepted = 0;
-  std::uint64_t bytes_up = 0;         //!< everything the edge sent, length prefixes included
+  std::uint64_t bytes_up = 0;  //!< everything the edge sent, length prefixes included
   std::uint64_t bytes_down = 0;
-  std::uint64_t edge_passes = 0;      //!< forward passes of the drafter, one token each
-  std::uint64_t cloud_passes = 0;     //!< forward passes of the target, any number of positions each
-  double edge_compute = 0;            //!< seconds in them
+  std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
+  std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
+  double edge_compute = 0;         //!< seconds in them
   double cloud_compute = 0;
-  std::uint64_t resumes = 0;          //!< restarts of either side that the run went through
+  std::uint64_t resumes = 0;  //!< restarts of either side that the run went through
 
   //! Another text of the same system, written after this one.
   void add(const run_report& later) {

@@ -15,14 +15,14 @@ namespace edge_cloud {
 struct run_settings {
   std::string system = "ksqs";
   std::string prompt = "And it came to pass in those days, that";
-  std::uint32_t tokens = 64;           //!< the text ends after so many tokens behind the prompt, or at the end of text
+  std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
-  std::uint64_t edge_secret = 0x65646765;   //!< known to the edge alone: its draws
-  std::uint64_t cloud_secret = 0x636c6f75;  //!< known to the cloud alone: its verdicts
-  std::uint32_t retry_ms = 1000;            //!< the edge asks again after so long without an answer
+  std::uint64_t edge_secret = 0x65646765;                      //!< known to the edge alone: its draws
+  std::uint64_t cloud_secret = 0x636c6f75;                     //!< known to the cloud alone: its verdicts
+  std::uint32_t retry_ms = 1000;                               //!< the edge asks again after so long without an answer
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
-  std::filesystem::path state;              //!< journal and report of this process
+  std::filesystem::path state;                                 //!< journal and report of this process
 };
 
 //! The prompt as both models were trained to see it: behind an end of text.

@@ -30,22 +30,28 @@ template <class Session>
       case specverify::session_action::journal:
         if (journal) journal->append(next.bytes);
         break;
-      case specverify::session_action::send: out.send(next.bytes); break;
+      case specverify::session_action::send:
+        out.send(next.bytes);
+        break;
       case specverify::session_action::evaluate:
         model.feed(next.position, next.tokens, next.rows);
         rows = next.rows;
         break;
-      case specverify::session_action::rollback: model.truncate(next.position); break;
+      case specverify::session_action::rollback:
+        model.truncate(next.position);
+        break;
       case specverify::session_action::committed:
         if (out.committed) out.committed(next);
         break;
       case specverify::session_action::finished:
         if (out.finished) out.finished();
         break;
-      case specverify::session_action::failed: throw std::runtime_error(std::string("the session failed: ") + specverify::message(next.reason.code));
+      case specverify::session_action::failed:
+        throw std::runtime_error(std::string("the session failed: ") + specverify::message(next.reason.code));
       case specverify::session_action::tentative:
       case specverify::session_action::retracted:
-      case specverify::session_action::none: break;
+      case specverify::session_action::none:
+        break;
     }
   }
   return rows;

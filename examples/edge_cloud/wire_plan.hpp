@@ -29,11 +29,21 @@ struct wire_plan {
   made.format.resolution = system.resolution;
   made.format.support_size = system.support_size;
   switch (system.law) {
-    case upload::none: made.format.format = specverify::law_format::token_only; break;
-    case upload::half_row: made.format.format = specverify::law_format::half_row; break;
-    case upload::dense: made.format.format = specverify::law_format::dense_lattice; break;
-    case upload::sparse_paper: made.format.format = specverify::law_format::sparse_paper; break;
-    case upload::sparse: made.format.format = specverify::law_format::sparse_drop_zero; break;
+    case upload::none:
+      made.format.format = specverify::law_format::token_only;
+      break;
+    case upload::half_row:
+      made.format.format = specverify::law_format::half_row;
+      break;
+    case upload::dense:
+      made.format.format = specverify::law_format::dense_lattice;
+      break;
+    case upload::sparse_paper:
+      made.format.format = specverify::law_format::sparse_paper;
+      break;
+    case upload::sparse:
+      made.format.format = specverify::law_format::sparse_drop_zero;
+      break;
   }
   made.support.support_size = std::max(1u, system.support_size);
   made.window.plan = {made.format.max_draft_length, std::max(1u, system.resolution), made.support.support_size};

@@ -13,9 +13,7 @@ namespace {
 using namespace edge_cloud;
 using clock_type = std::chrono::steady_clock;
 
-double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) {
-  return std::chrono::duration<double, std::milli>(end - begin).count();
-}
+double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) { return std::chrono::duration<double, std::milli>(end - begin).count(); }
 
 // An edge and a cloud without any model: each side counts what it receives.
 class pair_on_link {
@@ -52,8 +50,12 @@ class pair_on_link {
   }
   bool cloud_has(std::size_t frames) const { return reached(cloud_received_, frames); }
   bool edge_has(std::size_t frames) const { return reached(edge_received_, frames); }
-  double cloud_took() { return on_thread([this] { return milliseconds_between(begin_, cloud_last_); }); }
-  double edge_took() { return on_thread([this] { return milliseconds_between(begin_, edge_last_); }); }
+  double cloud_took() {
+    return on_thread([this] { return milliseconds_between(begin_, cloud_last_); });
+  }
+  double edge_took() {
+    return on_thread([this] { return milliseconds_between(begin_, edge_last_); });
+  }
   const link_emulator& link() const { return link_; }
   std::size_t cloud_received() const { return cloud_received_; }
 
