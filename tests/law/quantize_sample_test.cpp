@@ -180,6 +180,25 @@ TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
   }
 }
 
+TEST_CASE("T8 rejection bound: TV(q^, p) <= TV(q, p) + dropped mass + K / (4 l)") {
+  generator draw(8);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t size = 3 + draw.below(20), kept = 1 + draw.below(size), resolution = 1 + draw.below(100);
+    const auto q_logits = random_logits<double>(draw, size, 4), p_logits = random_logits<double>(draw, size, 4);
+    const auto hat = quantized(sv::exec::simd, q_logits, sv::top_k{kept}, sv::sparse_lattice{}, resolution).dense(size);
+    const auto q = plain_law(q_logits, sv::row_kind::logits, {}, size), p = plain_law(p_logits, sv::row_kind::logits, {}, size);
+    double rejected = 0, apart = 0, dropped = 0;
+    probabilities sorted = q;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::uint32_t v = 0; v + kept < size; ++v) dropped += sorted[v];
+    for (std::uint32_t v = 0; v < size; ++v) {
+      rejected += std::fabs(hat[v] - p[v]) / 2;
+      apart += std::fabs(q[v] - p[v]) / 2;
+    }
+    CHECK(rejected <= apart + dropped + kept / (4.0 * resolution) + 1e-9);
+  }
+}
+
 TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
   std::vector<sv::row_transform> grid;
   for (const double temperature : {0.0, 0.5, 1.0, 1.7}) {
