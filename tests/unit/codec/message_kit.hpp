@@ -75,7 +75,7 @@ struct draft_list {
   std::vector<draft> drafts;
   void add(owned_law from, std::uint32_t number) {
     laws.push_back(std::make_unique<owned_law>(std::move(from)));
-    drafts.push_back(draw(laws.back()->view(), philox(philox_key{7}), random_counter{number, 1, 0, purpose::draft_draw, 0}));
+    drafts.push_back(draw(laws.back()->view(), philox{philox_key{{7, 0}}}, random_counter{number, 1, 0, purpose::draft_draw, 0}));
   }
   [[nodiscard]] std::span<const draft> view() const { return drafts; }
 };
