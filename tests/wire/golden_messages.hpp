@@ -86,7 +86,7 @@ inline std::vector<golden> golden_messages() {
   add("stop", [](std::span<std::byte> out, std::size_t& written) { return encode_stop(golden_context, {stop_cause::budget}, out, written); });
 
   const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws) {
-    return [&all, format, &laws, &add](const char* name) {
+    return [format, &laws, &add](const char* name) {
       std::vector<draft> drafts;
       for (std::size_t i = 0; i < laws.size(); ++i) {
         drafts.push_back(draw(laws[i].view(format.vocab_size), golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));

@@ -159,7 +159,8 @@ TEST_CASE("any subset costs log2 C(n, k): random, packed at either end, evenly s
   struct line {
     std::uint32_t slots, size;
   };
-  for (const auto& [slots, size] : {line{128256, 2}, {128256, 8}, {128256, 64}, {128256, 1024}, {50257, 100}, {99, 7}, {99, 63}, {999, 120}, {1u << 24, 64}}) {
+  for (const line& at : {line{128256, 2}, {128256, 8}, {128256, 64}, {128256, 1024}, {50257, 100}, {99, 7}, {99, 63}, {999, 120}, {1u << 24, 64}}) {
+    const std::uint32_t slots = at.slots, size = at.size;
     const double ideal = exact_binomial(slots, size).log2();
     std::vector<std::uint32_t> low, high, even;
     for (std::uint32_t i = 0; i < size; ++i) {
