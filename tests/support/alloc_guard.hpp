@@ -25,6 +25,9 @@ class alloc_guard {
 
 #ifdef SPECVERIFY_COUNT_ALLOCATIONS
 // Replacement functions may not be inline; hence one file per executable.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // new and delete are both replaced here, by malloc and free
+#endif
 namespace specverify_test {
 [[nodiscard]] inline void* counted(std::size_t size, std::size_t alignment) noexcept {
   ++allocations;

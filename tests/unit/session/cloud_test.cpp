@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pair.hpp"
+
+#include <limits>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
+
+//! What the cloud refuses a message with.
+errc refusal_of(pair& p, const bytes& message) {
+  (void)p.cloud->receive(message, 1);
+  const bytes answer = pair::only(p.run_cloud());
+  wire_context session{}, nobody{};
+  session.session_id = 7;
+  refuse_message refusal;
+  if (decode_refuse(session, answer, refusal).ok() || decode_refuse(nobody, answer, refusal).ok()) return refusal.reason.code;
+  return errc::ok;
+}
+}  // namespace
+
+TEST_CASE("cloud: options are checked") {
+  cloud_options o;
+  CHECK(cloud_session::make(o).error().code != errc::ok);
+  o.largest.vocab_size = 30;
+  CHECK(cloud_session::make(o).ok());
+  o.max_length = 1;
+  CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
+  o.max_length = 8;
+  o.trial_cap = 0;
+  CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
+}
+
+TEST_CASE("VOC-2 cloud: another vocabulary is refused before the first token") {
+  pair_options o;
+  o.edge_fingerprint = 5;
+  pair p(o);
+  const bytes hello = p.start();
+  CHECK(p.cloud->receive(hello, 1).code == errc::fingerprint_mismatch);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+  (void)p.run_edge();
+  REQUIRE(p.edge_failure.has_value());
+  CHECK(p.edge_failure->where == static_cast<std::uint32_t>(errc::fingerprint_mismatch));
+}
+
+TEST_CASE("NET-8 cloud: a guarantee that is too weak is refused; a point mass is unconditional") {
+  pair_options o;
+  o.required = guarantee::unconditional;
+  pair trusting(o);
+  CHECK(refusal_of(trusting, trusting.start()) == errc::guarantee_too_weak);
+  o.format = law_format::token_only;
+  pair p(o);
+  p.finish(p.start());
+  CHECK(p.text().size() == 23);
+}
+
+TEST_CASE("NET-7 cloud: a hello that needs more than the buffers is refused") {
+  pair_options o;
+  pair p(o);
+  p.options.draft_length = 9;
+  p.new_edge();
+  CHECK(refusal_of(p, p.start()) == errc::unsupported);
+  pair_options tight;
+  tight.cloud_max_length = 10;  // prompt and budget need 23
+  pair q(tight);
+  CHECK(refusal_of(q, q.start()) == errc::unsupported);
+}
+
+TEST_CASE("NET-5 cloud: the same question gets the same verdict bytes but for number and checksum") {
+  pair p;
+  const bytes draft = to_first_draft(p);
+  const bytes first = p.answer(draft);
+  CHECK(p.cloud->receive(draft, 2).code == errc::duplicate);  // the network's copy: counted, not answered
+  CHECK(p.run_cloud().empty());
+  CHECK(p.edge->tick(1000).ok());
+  const bytes again = pair::only(p.run_edge());
+  const std::uint64_t fed = p.cloud->statistics().fed_tokens;
+  const bytes second = p.answer(again);
+  CHECK(p.cloud->statistics().fed_tokens == fed);  // no new evaluation
+  CHECK(p.cloud->statistics().repeated_answers == 1);
+  REQUIRE(first.size() == second.size());
+  for (std::size_t i = 8; i < first.size(); ++i) CHECK(first[i] == second[i]);
+}
+
+TEST_CASE("NET-5 cloud: restored from its journal it repeats the verdict without the engine; without one it decides alike") {
+  pair p;
+  const bytes draft = to_first_draft(p);
+  const bytes first = p.answer(draft);
+  CHECK(p.edge->tick(1000).ok());
+  const bytes again = pair::only(p.run_edge());
+  p.new_cloud();
+  CHECK(p.cloud->restore(p.cloud_journal).ok());
+  const bytes second = p.answer(again);
+  for (std::size_t i = 8; i < first.size(); ++i) CHECK(first[i] == second[i]);
+  CHECK(p.cloud->statistics().fed_tokens == 0);
+
+  p.new_cloud();  // nothing left
+  CHECK(p.edge->tick(2000).ok());
+  CHECK(p.cloud->receive(pair::only(p.run_edge()), 3).code == errc::unknown_session);
+  const bytes hello = p.hear(pair::only(p.run_cloud()));
+  CHECK(kind_of(hello) == message_kind::hello);
+  const bytes text = p.exchange(hello);
+  CHECK(kind_of(text) == message_kind::text);
+  const bytes third = p.answer(p.exchange(text));
+  for (std::size_t i = 8; i < first.size(); ++i) CHECK(first[i] == third[i]);
+}
+
+TEST_CASE("NET-4 cloud: damage is answered at once, staleness is not") {
+  pair p;
+  const bytes draft = to_first_draft(p);
+  bytes damaged = draft;
+  damaged[9] ^= std::byte{16};
+  CHECK(refusal_of(p, damaged) == errc::checksum_mismatch);
+  CHECK(refusal_of(p, bytes(draft.begin(), draft.begin() + 3)) == errc::truncated);
+  CHECK(p.cloud->statistics().corrupt == 1);
+  CHECK(p.cloud->statistics().truncated == 1);
+  CHECK(p.cloud->statistics().refusals == 2);
+  bytes question = p.exchange(draft);
+  question = p.exchange(question);
+  CHECK(p.cloud->receive(draft, 5).code == errc::stale_round);
+  CHECK(p.run_cloud().empty());
+  CHECK(p.cloud->statistics().stale == 1);
+  p.finish(question);
+}
+
+TEST_CASE("NET-4 cloud: messages of an earlier epoch are stale") {
+  pair p;
+  const bytes draft = to_first_draft(p);
+  p.new_edge();
+  CHECK(p.edge->restore(p.edge_journal, 1).ok());
+  const bytes resume = pair::only(p.run_edge());
+  const bytes fresh = p.exchange(resume);
+  CHECK(p.cloud->epoch() == 2);
+  CHECK(p.cloud->receive(draft, 2).code == errc::stale_epoch);
+  CHECK(p.cloud->statistics().stale == 1);
+  CHECK(p.run_cloud().empty());
+  p.finish(fresh);
+}
+
+TEST_CASE("NET-5 cloud: an edge that restarts while the engine works is greeted, then gets the verdict in its epoch") {
+  pair whole;
+  whole.finish(whole.start());
+  pair p;
+  const bytes draft = to_first_draft(p);
+  CHECK(p.cloud->receive(draft, 1).ok());
+  p.hold_rows = true;
+  CHECK(p.run_cloud().empty());
+  p.new_edge();
+  CHECK(p.edge->restore(p.edge_journal, 1).ok());
+  CHECK(p.cloud->receive(pair::only(p.run_edge()), 1).ok());
+  CHECK(p.run_cloud().empty());
+  p.hold_rows = false;
+  CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1).ok());
+  const bytes question = p.hear(pair::only(p.run_cloud()));
+  CHECK(kind_of(question) == message_kind::draft);
+  p.finish(question);
+  CHECK(p.text() == whole.text());
+}
+
+TEST_CASE("NUM-1 cloud: a bad row is told to the edge") {
+  pair p;
+  CHECK(p.cloud->receive(to_first_draft(p), 1).ok());
+  const session_output out = p.cloud->next();
+  REQUIRE(out.action == session_action::evaluate);
+  CHECK(out.rows == 4);
+  std::vector<float> row(pair::vocab_size, std::numeric_limits<float>::quiet_NaN());
+  const std::vector<row_view<float>> rows(4, logits_row(std::span<const float>(row)));
+  CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(rows, p.transforms), 1).code == errc::row_has_nan);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1) == status{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)});
+  CHECK(p.cloud->state() == cloud_state::failed);
+}
+
+TEST_CASE("cloud: a stream gives the tokens of drafts without drafts, one message each") {
+  pair_options o;
+  o.mode = session_mode::stream;
+  pair p(o);
+  const bytes text = p.exchange(p.start());
+  CHECK(p.cloud->receive(text, 1).ok());
+  const std::vector<bytes> sent = p.run_cloud();
+  CHECK(sent.size() == 21);  // the answer, then 20 tokens
+  for (const bytes& message : sent) {
+    CHECK(p.edge->receive(message, 1).ok());
+    (void)p.run_edge();
+  }
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text().size() == 23);
+  // Without drafts every token is a bonus draw: a draft session of length 0 writes the same text.
+  pair_options none;
+  none.draft_length = 1;
+  pair q(none);
+  q.edge.emplace(std::move(edge_session::make(q.edge_options(), top_k{8}, fixed_window{{0, 40, 8}})).value());
+  q.finish(q.start());
+  CHECK(q.text() == p.text());
+}
+
+TEST_CASE("cloud: journals that do not fit are refused") {
+  pair p;
+  (void)to_first_draft(p);
+  pair q;
+  CHECK(q.cloud->restore({}).code == errc::unknown_session);
+  bytes damaged = p.cloud_journal;
+  damaged[40] ^= std::byte{1};
+  CHECK(q.cloud->restore(damaged).code == errc::journal_corrupt);
+  CHECK(q.cloud->restore(p.cloud_journal).ok());
+  CHECK(q.cloud->restore(p.cloud_journal).code == errc::unexpected_message);
+  CHECK(q.cloud->session_id() == 7);
+  CHECK(q.cloud->length() == 3);
+}

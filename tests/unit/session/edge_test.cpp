@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pair.hpp"
+
+#include <limits>
+
+using namespace specverify;
+using namespace specverify_test;
+
+TEST_CASE("edge: options are checked") {
+  specverify::edge_options o;
+  CHECK(edge_session::make(o).error().code != errc::ok);  // no vocabulary
+  o.format.vocab_size = 30;
+  CHECK(edge_session::make(o).ok());
+  o.format.format = law_format::token_and_count;
+  CHECK(edge_session::make(o).error().code == errc::unsupported);
+  o.format.format = law_format::sparse_drop_zero;
+  o.max_length = 1;
+  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+  o.max_length = 10;
+  o.text_chunk = 0;
+  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+  o.text_chunk = 1;
+  o.retry_limit = 0;
+  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+}
+
+TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
+  pair p;
+  CHECK(p.edge->start({}, 0).code == errc::invalid_argument);
+  const std::vector<token_id> bad{1, 30};
+  CHECK(p.edge->start(bad, 0) == status{errc::token_out_of_range, part::session, 1});
+  CHECK(p.edge->start(std::vector<token_id>(100, 1), 0).code == errc::invalid_argument);
+  (void)p.start();
+  CHECK(p.edge->start(std::vector<token_id>{1}, 0).code == errc::unexpected_message);
+}
+
+TEST_CASE("edge: the order of outputs of a round; the journal stands before the commit and before the next message") {
+  pair p;
+  bytes question = p.start();
+  CHECK(p.story == "journal send");
+  question = p.exchange(question);  // hello
+  CHECK(kind_of(question) == message_kind::text);
+  p.story.clear();
+  question = p.exchange(question);
+  CHECK(p.story == "evaluate tentative evaluate tentative evaluate tentative send");
+  CHECK(kind_of(question) == message_kind::draft);
+  bool partly = false, whole = false;
+  while (p.edge->state() != edge_state::finished && !question.empty()) {
+    p.story.clear();
+    question = p.exchange(question);
+    const round_record& round = p.edge->last_round();
+    const bool all = round.accepted == round.drafted;
+    (all ? whole : partly) = true;
+    if (!all) CHECK(p.story.rfind("journal retracted committed", 0) == 0);
+    if (all) CHECK(p.story.rfind("journal committed", 0) == 0);
+    CHECK(p.last_commit.size() == round.emitted);
+  }
+  CHECK(partly);
+  CHECK(whole);
+  CHECK(p.story.find("send finished") != std::string::npos);
+}
+
+TEST_CASE("COR-7 edge: both ends hold the same text, statistics add up") {
+  pair p;
+  p.finish(p.start());
+  CHECK(p.text().size() == 23);
+  CHECK(std::vector<token_id>(p.cloud->text().begin(), p.cloud->text().end()) == p.text());
+  const session_statistics& s = p.edge->statistics();
+  CHECK(s.emitted == 20);
+  CHECK(s.rounds == p.cloud->statistics().rounds);
+  CHECK(s.accepted == p.cloud->statistics().accepted);
+  CHECK(s.evaluated == p.cloud->statistics().evaluated);
+  CHECK(s.drafted == p.cloud->statistics().drafted);
+  CHECK(s.bytes_up >= p.cloud->statistics().bytes_up);  // the goodbye was not delivered
+  CHECK(s.bytes_down == p.cloud->statistics().bytes_down);
+  CHECK(s.accepted + s.residual_tokens + s.bonus_tokens == s.emitted);
+  CHECK(noticed_faults(s) == 0);
+  CHECK_FALSE(p.edge->deadline().has_value());
+}
+
+TEST_CASE("COR-13 edge: a stop token ends the text at once, wherever it comes from") {
+  pair free;
+  free.finish(free.start());
+  const std::vector<token_id> text = free.text();
+  for (std::size_t at = 3; at < text.size(); ++at) {
+    pair_options o;
+    o.stop_tokens = {text[at]};
+    pair p(o);
+    p.finish(p.start());
+    std::size_t first = 3;
+    while (text[first] != text[at]) ++first;
+    // The draft ends at a drawn stop token, so rounds may fall differently; what counts is that nothing follows the first stop token.
+    const std::vector<token_id> stopped = p.text();
+    CHECK((stopped.back() == text[at] || stopped.size() == 23));
+    for (std::size_t i = 3; i + 1 < stopped.size(); ++i) CHECK(stopped[i] != text[at]);
+  }
+}
+
+TEST_CASE("NET-5 edge: a retry differs in its number and the checksum only; patience ends") {
+  pair_options o;
+  o.retry_limit = 3;
+  pair p(o);
+  const bytes first = p.start();
+  CHECK(p.edge->tick(50).ok());
+  CHECK(p.run_edge().empty());
+  REQUIRE(p.edge->deadline().has_value());
+  CHECK(*p.edge->deadline() == 101);
+  CHECK(p.edge->tick(101).ok());
+  const bytes second = pair::only(p.run_edge());
+  REQUIRE(first.size() == second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (i != 0 && (i < 4 || i > 7)) CHECK(first[i] == second[i]);
+  }
+  CHECK((first[0] & std::byte{15}) == (second[0] & std::byte{15}));
+  CHECK(first[0] != second[0]);
+  CHECK(p.edge->statistics().timeouts == 1);
+  CHECK(p.edge->tick(201).ok());
+  (void)p.run_edge();
+  CHECK(p.edge->tick(301).ok());
+  (void)p.run_edge();
+  CHECK(p.edge->tick(401).code == errc::peer_timeout);
+  (void)p.run_edge();
+  CHECK(p.edge->state() == edge_state::failed);
+  REQUIRE(p.edge_failure.has_value());
+  CHECK(p.edge_failure->code == errc::peer_timeout);
+}
+
+TEST_CASE("NET-4 edge: each message that is not used is counted once, by its cause") {
+  pair p;
+  bytes question = p.exchange(p.exchange(p.start()));
+  const bytes feedback = p.answer(question);
+  const auto counts = [&] {
+    const session_statistics& s = p.edge->statistics();
+    return std::array<std::uint64_t, 4>{s.duplicates, s.stale, s.corrupt, s.truncated};
+  };
+  bytes damaged = feedback;
+  damaged.back() ^= std::byte{1};
+  CHECK(p.edge->receive(damaged, 2).code == errc::checksum_mismatch);
+  CHECK(p.run_edge().size() == 1);  // asked again at once
+  CHECK(counts() == std::array<std::uint64_t, 4>{0, 0, 1, 0});
+  CHECK(p.edge->receive(std::span(feedback).first(5), 2).code == errc::truncated);
+  CHECK(p.run_edge().size() == 1);
+  CHECK(counts() == std::array<std::uint64_t, 4>{0, 0, 1, 1});
+  (void)p.hear(feedback);
+  CHECK(p.edge->receive(feedback, 3).code == errc::duplicate);
+  CHECK(p.run_edge().empty());
+  CHECK(counts() == std::array<std::uint64_t, 4>{1, 0, 1, 1});
+  CHECK(p.edge->receive(question, 3).code != errc::ok);  // its own draft
+  CHECK(noticed_faults(p.edge->statistics()) == 4);
+  CHECK(p.edge->statistics().retransmissions == 2);
+}
+
+TEST_CASE("NET-4 edge: an input while outputs wait changes nothing") {
+  pair p;
+  CHECK(p.edge->start(std::vector<token_id>{1, 2}, 1).ok());
+  CHECK(p.edge->tick(1000).code == errc::busy);
+  CHECK(p.edge->receive({}, 1000).code == errc::busy);
+  CHECK(p.edge->reconnect(1000).code == errc::busy);
+  CHECK(p.edge->statistics().messages_down == 0);
+  CHECK(kind_of(pair::only(p.run_edge())) == message_kind::hello);
+}
+
+TEST_CASE("NET-5 edge: restore at every point gives the same text, and refuses what is not its journal") {
+  pair whole;
+  whole.finish(whole.start());
+  for (std::size_t stop_after = 1; stop_after < 12; ++stop_after) {
+    pair p;
+    bytes question = p.start();
+    for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+    p.new_edge();
+    journal_reading found;
+    CHECK(p.edge->restore(p.edge_journal, p.now, &found).ok());
+    CHECK_FALSE(found.torn);
+    const std::vector<bytes> sent = p.run_edge();
+    if (p.edge->state() != edge_state::finished) p.finish(pair::only(sent));
+    CHECK(p.text() == whole.text());
+  }
+  pair p;
+  (void)p.start();
+  pair q;
+  CHECK(q.edge->restore({}, 1).code == errc::unknown_session);
+  bytes damaged = p.edge_journal;
+  damaged[30] ^= std::byte{4};
+  CHECK(q.edge->restore(damaged, 1).code == errc::journal_corrupt);
+  CHECK(q.edge->restore(p.edge_journal, 1).ok());
+  CHECK(q.edge->epoch() == 2);
+}
+
+TEST_CASE("NET-5 edge: without a journal the cloud sends the text; without both there is no session") {
+  pair whole;
+  whole.finish(whole.start());
+  pair p;
+  bytes question = p.start();
+  for (int i = 0; i < 5; ++i) question = p.exchange(question);
+  p.new_edge();
+  p.now = 1000;
+  CHECK(p.edge->recover(3, p.now).ok());
+  p.finish(pair::only(p.run_edge()));
+  CHECK(p.text() == whole.text());
+
+  pair lost;
+  CHECK(lost.edge->recover(3, 1).ok());
+  const bytes resume = pair::only(lost.run_edge());
+  CHECK(lost.cloud->receive(resume, 1).code == errc::unknown_session);
+  CHECK(lost.edge->receive(pair::only(lost.run_cloud()), 1).code == errc::unknown_session);
+  (void)lost.run_edge();
+  CHECK(lost.edge->state() == edge_state::failed);
+}
+
+TEST_CASE("NET-5 edge: a new connection names the session first and loses nothing") {
+  pair whole;
+  whole.finish(whole.start());
+  pair p;
+  bytes question = p.start();
+  for (int i = 0; i < 4; ++i) question = p.exchange(question);
+  CHECK(kind_of(question) == message_kind::draft);
+  CHECK(p.edge->reconnect(5).ok());
+  question = pair::only(p.run_edge());
+  CHECK(kind_of(question) == message_kind::resume);
+  std::uint64_t session = 0;
+  CHECK(session_of(question, session).ok());
+  CHECK(session == 7);
+  p.finish(question);
+  CHECK(p.text() == whole.text());
+  CHECK(session_of(std::span(question).first(4), session).code == errc::truncated);
+}
+
+TEST_CASE("NUM-1 edge: a bad row ends the session with its cause") {
+  pair p;
+  bytes question = p.exchange(p.start());
+  CHECK(p.cloud->receive(question, 1).ok());
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).ok());
+  const session_output out = p.edge->next();
+  REQUIRE(out.action == session_action::evaluate);
+  std::vector<float> row(pair::vocab_size, 0.0F);
+  row[4] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(p.edge->supply_row(exec::seq, logits_row(std::span<const float>(row)), {}, 1).code == errc::row_has_nan);
+  (void)p.run_edge();
+  REQUIRE(p.edge_failure.has_value());
+  CHECK(p.edge_failure->code == errc::row_has_nan);
+  CHECK(p.edge->supply_row(exec::seq, logits_row(std::span<const float>(row)), {}, 1).code == errc::unexpected_message);
+}
+
+TEST_CASE("DET-4 edge: a simd policy and a scalar one write the same text") {
+  pair p;
+  p.finish(p.start());
+  pair q;
+  bytes question = q.start();
+  while (q.edge->state() != edge_state::finished && !question.empty()) {
+    CHECK(q.cloud->receive(question, 1).ok());
+    std::vector<bytes> sent;
+    for (session_output out = q.cloud->next(); out.action != session_action::none; out = q.cloud->next()) {
+      if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback) CHECK(q.cloud_engine.cut(out.position));
+      if (out.action == session_action::evaluate) {
+        CHECK(q.cloud_engine.feed(out.position, out.tokens, out.rows));
+        CHECK(q.cloud->supply_rows(exec::simd, row_span_provider<float>(q.cloud_engine.rows(), q.transforms), 1).ok());
+      }
+    }
+    question = q.hear(pair::only(sent));
+  }
+  CHECK(q.text() == p.text());
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// An edge and a cloud whose outputs are collected one by one, with engines of their own and messages handed over by the test.
+#ifndef SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
+#define SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
+
+#include <doctest/doctest.h>
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specverify_test {
+
+namespace sv = specverify;
+using bytes = std::vector<std::byte>;
+
+struct pair_options {
+  sv::law_format format = sv::law_format::sparse_drop_zero;
+  sv::session_mode mode = sv::session_mode::draft;
+  std::uint32_t draft_length = 3;
+  std::uint32_t budget = 20;
+  std::vector<token_id> stop_tokens{};
+  std::uint64_t edge_fingerprint = 0;
+  sv::guarantee required = sv::guarantee::lossy;
+  sv::session_time timeout = 100;
+  std::uint32_t retry_limit = 64;
+  std::uint32_t cloud_max_length = 100;
+};
+
+struct pair {
+  static constexpr std::uint32_t vocab_size = 30;
+
+  explicit pair(const pair_options& with = {}) : options(with), edge_engine(model(true)), cloud_engine(model(false)) {
+    new_edge();
+    new_cloud();
+  }
+  static hash_model model(bool drafter) {
+    hash_model m;
+    m.vocab_size = vocab_size;
+    m.seed = 99;
+    if (drafter) m.agreement = 0.7F, m.own = 3;
+    return m;
+  }
+  [[nodiscard]] sv::draft_format format() const {
+    const bool sparse = options.format == sv::law_format::sparse_drop_zero || options.format == sv::law_format::sparse_paper;
+    return {options.format, vocab_size, sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u, sparse ? 8u : 0u, options.draft_length, 1};
+  }
+  [[nodiscard]] sv::edge_options edge_options() const {
+    sv::edge_options o;
+    o.session_id = 7;
+    o.secret = 1;
+    o.format = format();
+    o.mode = options.mode;
+    o.fingerprint.low = options.edge_fingerprint;
+    o.max_length = 100;
+    o.token_budget = options.budget;
+    o.stop_tokens = options.stop_tokens;
+    o.retry_timeout = options.timeout;
+    o.retry_limit = options.retry_limit;
+    return o;
+  }
+  void new_edge() {
+    edge.emplace(std::move(sv::edge_session::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}})).value());
+    edge_engine.clear();
+  }
+  void new_cloud() {
+    sv::cloud_options o;
+    o.secret = 2;
+    o.largest = format();
+    o.required = options.required;
+    o.max_length = options.cloud_max_length;
+    o.stop_tokens = options.stop_tokens;
+    cloud.emplace(std::move(sv::cloud_session::make(o)).value());
+    cloud_engine.clear();
+  }
+
+  //! Takes the edge's outputs and does the engine's work. Messages are returned, the rest is noted.
+  std::vector<bytes> run_edge() {
+    std::vector<bytes> sent;
+    for (sv::session_output out = edge->next(); out.action != sv::session_action::none; out = edge->next()) {
+      story += std::string(story.empty() ? "" : " ") + sv::name(out.action);
+      if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal) edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) CHECK(edge_engine.cut(out.position));
+      if (out.action == sv::session_action::failed) edge_failure = out.reason;
+      if (out.action == sv::session_action::committed) last_commit.assign(out.tokens.begin(), out.tokens.end());
+      if (out.action == sv::session_action::evaluate) {
+        CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
+        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {}, now);
+      }
+    }
+    return sent;
+  }
+  std::vector<bytes> run_cloud() {
+    std::vector<bytes> sent;
+    for (sv::session_output out = cloud->next(); out.action != sv::session_action::none; out = cloud->next()) {
+      if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal) cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
+      if (out.action == sv::session_action::failed) cloud_failure = out.reason;
+      if (out.action == sv::session_action::evaluate) {
+        CHECK(cloud_engine.feed(out.position, out.tokens, out.rows));
+        if (hold_rows) return sent;
+        (void)cloud->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine.rows(), transforms), now);
+      }
+    }
+    return sent;
+  }
+  bytes start(std::vector<token_id> prompt = {4, 5, 6}) {
+    CHECK(edge->start(prompt, now).ok());
+    return only(run_edge());
+  }
+  static bytes only(const std::vector<bytes>& sent) {
+    CHECK(sent.size() == 1);
+    return sent.empty() ? bytes{} : sent.front();
+  }
+  //! One question answered; returns the next question.
+  bytes exchange(const bytes& question) { return hear(answer(question)); }
+  bytes answer(const bytes& question) {
+    CHECK(cloud->receive(question, now).ok());
+    return only(run_cloud());
+  }
+  bytes hear(const bytes& message) {
+    CHECK(edge->receive(message, now).ok());
+    const std::vector<bytes> sent = run_edge();
+    return sent.empty() ? bytes{} : sent.front();
+  }
+  //! From a question to the end.
+  void finish(bytes question) {
+    for (int i = 0; i < 200 && edge->state() != sv::edge_state::finished && !question.empty(); ++i) question = exchange(question);
+    CHECK(edge->state() == sv::edge_state::finished);
+  }
+  [[nodiscard]] std::vector<token_id> text() const { return {edge->text().begin(), edge->text().end()}; }
+
+  pair_options options;
+  hash_engine edge_engine, cloud_engine;
+  std::optional<sv::edge_session> edge;
+  std::optional<sv::cloud_session> cloud;
+  bytes edge_journal, cloud_journal;
+  std::string story;
+  std::vector<token_id> last_commit;
+  std::optional<sv::status> edge_failure, cloud_failure;
+  std::array<sv::row_transform, 1> transforms{};
+  sv::session_time now = 1;
+  bool hold_rows = false;
+};
+
+inline sv::message_kind kind_of(const bytes& message) {
+  sv::message_header header;
+  CHECK(sv::peek_header(message, header).ok());
+  return header.kind;
+}
+
+}  // namespace specverify_test
+
+#endif
