@@ -9,8 +9,16 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <vector>
+
+#if defined(__AVX512F__)
+#define SPECVERIFY_BENCH_VECTOR 64
+#elif defined(__AVX__)
+#define SPECVERIFY_BENCH_VECTOR 32
+#else
+#define SPECVERIFY_BENCH_VECTOR 16
+#endif
 
 namespace bench_inputs {
 
@@ -43,41 +51,53 @@ struct rows {
   const std::vector<float>& next() { return values[at = (at + 1) % values.size()]; }
 };
 
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+//! Processor time of this thread in seconds: other work on the machine does not count.
+inline double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-//! Median seconds of an action over the same rows in the same order.
+//! Seconds of an action over the same rows in the same order: 33 groups of 8 calls, the median group.
 template <class Action>
 double median_seconds(rows& input, const Action& action) {
   std::vector<double> times;
-  for (int i = 0; i < 65; ++i) {
-    const std::vector<float>& row = input.next();
-    const auto start = std::chrono::steady_clock::now();
-    action(row);
-    times.push_back(seconds_since(start));
+  for (int i = 0; i < 33; ++i) {
+    const double start = thread_seconds();
+    for (int call = 0; call < 8; ++call) action(input.next());
+    times.push_back((thread_seconds() - start) / 8);
   }
-  std::nth_element(times.begin(), times.begin() + 32, times.end());
-  return times[32];
+  std::nth_element(times.begin(), times.begin() + 16, times.end());
+  return times[16];
 }
 
-//! Median seconds to sum a row once with vectors: the read floor.
+//! Median seconds to sum a row once with eight vector accumulators: the read floor.
 inline double read_floor(rows& input) {
   return median_seconds(input, [](const std::vector<float>& row) {
-    typedef float vector_type __attribute__((vector_size(64), aligned(4)));
-    vector_type sums[8] = {};
+    using vector_type = float __attribute__((vector_size(SPECVERIFY_BENCH_VECTOR)));
+    constexpr std::size_t width = SPECVERIFY_BENCH_VECTOR / sizeof(float);
     const float* from = row.data();
+    const auto part = [&](std::size_t at) {
+      vector_type values;
+      __builtin_memcpy(&values, from + at, sizeof(values));
+      return values;
+    };
+    vector_type a{}, b{}, c{}, d{}, e{}, f{}, g{}, h{};
     std::size_t v = 0;
-    for (; v + 128 <= row.size(); v += 128) {
-      for (std::size_t lane = 0; lane < 8; ++lane) {
-        vector_type part;
-        __builtin_memcpy(&part, from + v + 16 * lane, sizeof(part));
-        sums[lane] += part;
-      }
+    for (; v + 8 * width <= row.size(); v += 8 * width) {
+      a += part(v);
+      b += part(v + width);
+      c += part(v + 2 * width);
+      d += part(v + 3 * width);
+      e += part(v + 4 * width);
+      f += part(v + 5 * width);
+      g += part(v + 6 * width);
+      h += part(v + 7 * width);
     }
     float rest = 0;
     for (; v < row.size(); ++v) rest += from[v];
-    benchmark::DoNotOptimize(sums);
+    const vector_type sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
+    for (std::size_t i = 0; i < width; ++i) rest += sum[i];
     benchmark::DoNotOptimize(rest);
   });
 }

@@ -62,11 +62,11 @@ TEST_CASE("kernel.lane_tree: the stated shape") {
   float lanes[16];
   for (int j = 0; j < 16; ++j) lanes[j] = static_cast<float>(1 << j);
   CHECK(kernel::lane_tree(lanes) == 65535.0);
+#if !defined(__FAST_MATH__)
   double wide[16] = {};
   wide[0] = 1.0;
   wide[8] = 0x1.0p-53;  // 1 + 2^-53 rounds to 1 in the first step
   wide[4] = 0x1.0p-53;
-#if !defined(__FAST_MATH__)
   CHECK(kernel::lane_tree(wide) == 1.0);
 #endif
 }

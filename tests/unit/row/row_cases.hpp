@@ -134,6 +134,10 @@ inline std::vector<long double> law_of(const std::vector<double>& values, double
   std::vector<long double> law;
   long double sum = 0;
   for (const double value : values) {
+    if (value < std::numeric_limits<double>::lowest() / 2) {  // -infinity, also where -ffast-math denies it
+      law.push_back(0);
+      continue;
+    }
     law.push_back(std::exp((static_cast<long double>(value) - static_cast<long double>(maximum)) / static_cast<long double>(temperature)));
     sum += law.back();
   }

@@ -92,17 +92,63 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   ++list.size;
 }
 
+//! A weight that probably leaves a little more than `wanted` entries above it, from a sample of the row; exactly `always` - 1 where only that
+//! matters; 0 for rows that fit into the list. With a positive one the list counts as having dropped something.
+template <class Scalar>
+[[nodiscard]] inline std::uint32_t first_floor(const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
+  if (list.capacity >= source.size) return 0;
+  std::uint32_t floor = list.always - 1;
+  if (list.wanted > 0) {
+    constexpr std::uint32_t most = 2048, deepest = 512;
+    using work = working<Scalar>;
+    const std::uint32_t blocks = block_count(source.size);
+    const std::uint32_t step = (blocks * sampled_ids + most - 1) / most;
+    const std::uint64_t count = std::uint64_t{(blocks + step - 1) / step} * sampled_ids;
+    const std::uint64_t rank = 2 * (std::uint64_t{list.wanted} * count / source.size) + 8;
+    if (rank > deepest || rank > count) return 0;
+    work best[deepest];  // the largest sampled values, descending
+    work buffer[sampled_ids];
+    std::uint64_t held = 0;
+    for (std::uint32_t block = 0; block < blocks; block += step) {
+      const work* values = load(source, block * block_size, sampled_ids, buffer);
+      for (std::uint32_t i = 0; i < sampled_ids; ++i) {
+        if (held == rank && !(values[i] > best[rank - 1])) continue;
+        std::uint64_t at = held < rank ? held++ : rank - 1;
+        for (; at > 0 && values[i] > best[at - 1]; --at) best[at] = best[at - 1];
+        best[at] = values[i];
+      }
+    }
+    const std::uint32_t sampled = weight(static_cast<double>(best[rank - 1]));
+    floor = sampled < floor ? sampled : floor;
+  }
+  list.dropped = floor > 0;
+  return floor;
+}
+
+//! True when a floor was too high: the list is emptied, and the row must be gathered again from weight 1.
+[[nodiscard]] SPECVERIFY_INLINE bool must_repeat(candidate_list& list, std::uint32_t first) noexcept {
+  if (first == 0 || list.size >= list.wanted) return false;
+  list.size = 0;
+  list.dropped = false;
+  return true;
+}
+
 //! Gathers the largest entries of a row. Ids of weight 0 are never gathered.
 template <class Scalar>
 inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
   using work = working<Scalar>;
   work buffer[block_size];
-  std::uint32_t floor = 0;
-  for (std::uint32_t first = 0; first < source.size; first += block_size) {
-    const work* values = load(source, first, block_size, buffer);
-    const std::uint32_t filled = source.size - first < block_size ? source.size - first : block_size;
-    for (std::uint32_t i = 0; i < filled; ++i) push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
-  }
+  std::uint32_t start = first_floor(source, weight, list);
+  do {
+    std::uint32_t floor = start;
+    for (std::uint32_t first = 0; first < source.size; first += block_size) {
+      const work* values = load(source, first, block_size, buffer);
+      const std::uint32_t filled = source.size - first < block_size ? source.size - first : block_size;
+      for (std::uint32_t i = 0; i < filled; ++i) push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
+    }
+    if (!must_repeat(list, start)) break;
+    start = 0;
+  } while (true);
   (void)shrink(list);
 }
 

@@ -34,21 +34,26 @@ inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const
   using work = working<Scalar>;
   constexpr std::uint32_t width = pack_size<work>;
   alignas(64) work buffer[block_size];
-  std::uint32_t floor = 0;
-  pack<work> bar(value_above<work>(weight, floor));
-  for (std::uint32_t first = 0; first < source.size; first += block_size) {
-    const work* values = load(source, first, block_size, buffer);
-    for (std::uint32_t i = 0; i < block_size; i += width) {
-      std::uint32_t mask = at_least(load_pack(values + i), bar);
-      if (mask == 0) continue;
-      const std::uint32_t before = floor;
-      for (std::uint32_t lane = 0; mask != 0; ++lane, mask >>= 1) {
-        if ((mask & 1u) == 0) continue;
-        push_candidate(list, static_cast<token_id>(first + i + lane), weight(static_cast<double>(values[i + lane])), floor);
+  std::uint32_t start = first_floor(source, weight, list);
+  do {
+    std::uint32_t floor = start;
+    pack<work> bar(value_above<work>(weight, floor));
+    for (std::uint32_t first = 0; first < source.size; first += block_size) {
+      const work* values = load(source, first, block_size, buffer);
+      for (std::uint32_t i = 0; i < block_size; i += width) {
+        std::uint32_t mask = at_least(load_pack(values + i), bar);
+        if (mask == 0) continue;
+        const std::uint32_t before = floor;
+        for (std::uint32_t lane = 0; mask != 0; ++lane, mask >>= 1) {
+          if ((mask & 1u) == 0) continue;
+          push_candidate(list, static_cast<token_id>(first + i + lane), weight(static_cast<double>(values[i + lane])), floor);
+        }
+        if (floor != before) bar = pack<work>(value_above<work>(weight, floor));
       }
-      if (floor != before) bar = pack<work>(value_above<work>(weight, floor));
     }
-  }
+    if (!must_repeat(list, start)) break;
+    start = 0;
+  } while (true);
   (void)shrink(list);
 }
 

@@ -66,6 +66,11 @@ inline void finish_survivors(const digest_request& request, const kernel::candid
   out.survivor_ids.count = list.size;
   out.survivor_weights.count = list.size;
   out.survivors_complete = !list.dropped;
+  if (list.dropped && out.total_weight > 0 && list.capacity > 0) {  // a floor may have dropped nothing
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < list.size; ++i) sum += list.weights[i];
+    out.survivors_complete = sum == out.total_weight;
+  }
   out.minimum_probability = request.minimum_probability;
 }
 
