@@ -46,6 +46,7 @@ set origin 0,0
 set key below
 set title 'tokens per second'
 set lmargin 31
+set bmargin 5
 plot data index 0 using (1):($1-0.18):(1):3:($1-0.34):($1-0.02):ytic(2) with boxxyerror lc rgb '#0b6e99' title 'measured', \
      data index 0 using (1):($1+0.18):(1):4:($1+0.02):($1+0.34) with boxxyerror lc rgb '#9cc9dc' title "modelled, larger models"
 set title 'uplink bits per token'
@@ -65,7 +66,7 @@ set lmargin 6
 set rmargin 2
 set ytics
 set yrange [0:*]
-set key top left
+set key inside bottom right vertical maxrows 5
 plot )";
   static constexpr const char* colours[] = {"#444444", "#c8702a", "#7a4fa3", "#4a9a4a", "#0b6e99"};
   for (std::size_t i = 0; i < reports.size(); ++i) {
