@@ -22,7 +22,22 @@ enum class errc : std::uint16_t {
 };
 
 //! The room that reports an error.
-enum class part : std::uint16_t { core, row, distribution, sparsify, quantize, uncertainty, codec, link, verify, decision_head, policy, vocabulary, session, host };
+enum class part : std::uint16_t {
+  core,
+  row,
+  distribution,
+  sparsify,
+  quantize,
+  uncertainty,
+  codec,
+  link,
+  verify,
+  decision_head,
+  policy,
+  vocabulary,
+  session,
+  host
+};
 
 //! Outcome of an operation. `where` is the index of the offending entry (row, id, byte, position), as the reporting function says.
 struct [[nodiscard]] status {
@@ -31,9 +46,7 @@ struct [[nodiscard]] status {
   std::uint32_t where = 0;
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
-  friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
-    return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
-  }
+  friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept { return a.code == b.code && a.reporter == b.reporter && a.where == b.where; }
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 

@@ -33,8 +33,8 @@ struct bfloat16_bits {
 };
 
 template <class Scalar>
-inline constexpr bool is_row_scalar = std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> ||
-                                      std::is_same_v<Scalar, float16_bits> || std::is_same_v<Scalar, bfloat16_bits>;
+inline constexpr bool is_row_scalar =
+    std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> || std::is_same_v<Scalar, float16_bits> || std::is_same_v<Scalar, bfloat16_bits>;
 
 enum class row_kind : std::uint8_t { logits, probabilities };
 

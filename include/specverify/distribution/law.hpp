@@ -13,11 +13,11 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct law {
-  const token_id* ids = nullptr;           //!< strictly ascending, each in [0, vocab_size)
-  const std::uint32_t* counts = nullptr;   //!< one per id; zeros are allowed in memory, never on the wire's drop-zero code
-  std::uint32_t size = 0;                  //!< how many ids are listed
-  std::uint32_t tail_count = 0;            //!< the count of every id that is not listed
-  std::uint32_t resolution = 0;            //!< the exact sum: counts + tail_count * (vocab_size - size)
+  const token_id* ids = nullptr;          //!< strictly ascending, each in [0, vocab_size)
+  const std::uint32_t* counts = nullptr;  //!< one per id; zeros are allowed in memory, never on the wire's drop-zero code
+  std::uint32_t size = 0;                 //!< how many ids are listed
+  std::uint32_t tail_count = 0;           //!< the count of every id that is not listed
+  std::uint32_t resolution = 0;           //!< the exact sum: counts + tail_count * (vocab_size - size)
   std::uint32_t vocab_size = 0;
 
   //! Index of an id among the listed ones, or `size`.

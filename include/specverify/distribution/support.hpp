@@ -14,9 +14,9 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct support {
-  std::span<const token_id> ids{};            //!< strictly ascending
-  std::span<const std::uint32_t> weights{};   //!< one per id, each in [0, 2^31], not all zero
-  std::uint64_t total_weight = 0;             //!< integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
+  std::span<const token_id> ids{};           //!< strictly ascending
+  std::span<const std::uint32_t> weights{};  //!< one per id, each in [0, 2^31], not all zero
+  std::uint64_t total_weight = 0;            //!< integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
   std::uint32_t vocab_size = 0;
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }

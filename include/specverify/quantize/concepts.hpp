@@ -25,10 +25,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! written. `workspace_size(n)` bytes of scratch serve every support of at most n entries; the cursor is where it was afterwards.
 template <class Quantizer>
 concept quantizer = std::copyable<Quantizer> &&
-                    requires(const Quantizer& model, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts, workspace& scratch) {
-                      { model.quantize(kept, number, counts, scratch) } noexcept -> std::same_as<status>;
-                      { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
-                    };
+    requires(const Quantizer& model, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts, workspace& scratch) {
+  { model.quantize(kept, number, counts, scratch) } noexcept -> std::same_as<status>;
+  { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
+};
 
 SPECVERIFY_NAMESPACE_END
 

@@ -29,14 +29,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! keeps them, and leaves `scratch` and `out` as they were on error; `workspace_size` bytes of scratch suffice for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
-                     requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size, const row_digest& digest,
-                              const workspace& digest_space, workspace& scratch, const support& kept, support& out) {
-                       { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
-                       { rule.request(state, vocab_size) } noexcept -> std::same_as<digest_request>;
-                       { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
-                       { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
-                       { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
-                     };
+    requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size, const row_digest& digest,
+             const workspace& digest_space, workspace& scratch, const support& kept, support& out) {
+  { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
+  { rule.request(state, vocab_size) } noexcept -> std::same_as<digest_request>;
+  { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
+  { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
+  { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
+};
 
 SPECVERIFY_NAMESPACE_END
 
