@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -48,22 +49,39 @@ class generator {
   std::uint64_t state_;
 };
 
+inline bool is_infinite(double value) { return (std::bit_cast<std::uint64_t>(value) << 1) == std::uint64_t{0x7FF0000000000000u} << 1; }
+
 //! The law of a row under temperature, bias, mask and truncation, by the definitions, in long double. `order` says how ties and cuts go:
 //! by probability descending, then id ascending.
 template <class Scalar>
 probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const sv::row_transform& transform, std::uint32_t valid_size) {
   const std::size_t size = std::min<std::size_t>(row.size(), valid_size);
-  std::vector<long double> score(size);
+  std::vector<long double> score(size, 0);
+  std::vector<char> allowed(size, 1);  // infinities are kept out of the arithmetic: these tests also run under -ffast-math
   for (std::size_t v = 0; v < size; ++v) {
     const double z = static_cast<double>(row[v]);
-    score[v] = kind == sv::row_kind::logits ? static_cast<long double>(z) : (z > 0 ? std::log(static_cast<long double>(z)) : -infinity);
-    if (!transform.mask_words.empty() && ((transform.mask_words[v / 64] >> (v % 64)) & 1) == 0) score[v] = -infinity;
+    if (kind == sv::row_kind::logits ? is_infinite(z) : std::bit_cast<std::uint64_t>(z) == 0) {
+      allowed[v] = 0;
+    } else {
+      score[v] = kind == sv::row_kind::logits ? static_cast<long double>(z) : std::log(static_cast<long double>(z));
+    }
+    if (!transform.mask_words.empty() && ((transform.mask_words[v / 64] >> (v % 64)) & 1) == 0) allowed[v] = 0;
   }
-  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i)
-    score[static_cast<std::size_t>(transform.bias_ids[i])] += static_cast<long double>(transform.bias_values[i]);
-  const std::size_t best = static_cast<std::size_t>(std::max_element(score.begin(), score.end()) - score.begin());
+  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i) {
+    const auto v = static_cast<std::size_t>(transform.bias_ids[i]);
+    if (is_infinite(static_cast<double>(transform.bias_values[i]))) {
+      allowed[v] = 0;
+    } else {
+      score[v] += static_cast<long double>(transform.bias_values[i]);
+    }
+  }
+  std::size_t best = size;
+  for (std::size_t v = 0; v < size; ++v) {
+    if (allowed[v] != 0 && (best == size || score[v] > score[best])) best = v;
+  }
   std::vector<long double> weight(size, 0);
   for (std::size_t v = 0; v < size; ++v) {
+    if (allowed[v] == 0) continue;
     if (transform.greedy()) {
       weight[v] = v == best ? 1 : 0;
     } else {
