@@ -7,6 +7,7 @@
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>

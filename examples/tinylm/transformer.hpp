@@ -85,7 +85,7 @@ class weights {
     w.head = panel_matrix(embed, w.dim, w.vocab, 1, w.dim);
     w.norm = vector("norm", w.dim);
     for (std::size_t i = 0; i < depth; ++i) {
-      const std::string prefix = "layers." + std::to_string(i) + ".";
+      const std::string prefix = std::string("layers.").append(std::to_string(i)).append(1, '.');
       layer l;
       l.attention_norm = vector(prefix + "attention_norm", w.dim);
       l.qkv = matrix(prefix + "qkv", w.dim, 3 * w.dim);
@@ -166,16 +166,20 @@ class sequence {
 };
 
 inline void sequence::rotate(float* row, std::size_t position) const {
+  using half_lanes = Eigen::Array<float, static_cast<int>(lanes / 2), 1>;
+  using half_view = Eigen::Map<half_lanes, Eigen::Unaligned>;
+  using const_half_view = Eigen::Map<const half_lanes, Eigen::Unaligned>;
   const std::size_t width = model_->head_size(), half = width / 2;
   const float* cosine = &model_->cosine[position * half];
   const float* sine = &model_->sine[position * half];
   for (std::size_t h = 0; h < model_->heads; ++h) {
     float* a = row + h * width;
     float* b = a + half;
-    for (std::size_t i = 0; i < half; ++i) {
-      const float x = a[i], y = b[i];
-      a[i] = x * cosine[i] - y * sine[i];
-      b[i] = y * cosine[i] + x * sine[i];
+    for (std::size_t i = 0; i < half; i += lanes / 2) {
+      const half_lanes x = half_view(a + i), y = half_view(b + i);
+      const const_half_view c(cosine + i), s(sine + i);
+      half_view(a + i) = x * c - y * s;
+      half_view(b + i) = y * c + x * s;
     }
   }
 }
@@ -205,10 +209,10 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     for (std::size_t s = 0; s < r; ++s) {
       if (requests[s].target == target) return "feed: a sequence given twice";
     }
-    if (ids.size() > w.context - target->size()) return "feed: more than " + std::to_string(w.context) + " tokens in a sequence";
+    if (ids.size() > w.context - target->size()) return std::string("feed: more than ").append(std::to_string(w.context)).append(" tokens in a sequence");
     if (rows.size() % w.vocab != 0 || rows.size() / w.vocab > ids.size()) return "feed: rows do not fit the ids";
     for (const token_id id : ids) {
-      if (id < 0 || static_cast<std::size_t>(id) >= w.vocab) return "feed: id " + std::to_string(id) + " is outside the vocabulary";
+      if (id < 0 || static_cast<std::size_t>(id) >= w.vocab) return std::string("feed: id ").append(std::to_string(id)).append(" is outside the vocabulary");
     }
     total += ids.size();
     logit_rows += rows.size() / w.vocab;

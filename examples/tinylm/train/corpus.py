@@ -27,8 +27,9 @@ def fetch(folder):
     for name in PACKAGES:
         found = [f for f in sorted(os.listdir(debs)) if f.startswith(name + "_")]
         if not found:
-            subprocess.run(["apt-get", "download", name], cwd=debs, check=True, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL)
+            got = subprocess.run(["apt-get", "download", name], cwd=debs, capture_output=True, text=True)
+            if got.returncode != 0:
+                sys.exit("apt-get download %s failed; without package lists run apt-get update first\n%s" % (name, got.stderr))
             found = [f for f in sorted(os.listdir(debs)) if f.startswith(name + "_")]
         subprocess.run(["dpkg", "-x", os.path.join(debs, found[-1]), tree], check=True)
     return tree

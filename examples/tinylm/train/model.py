@@ -6,7 +6,7 @@ import numpy as np
 
 SIZES = {
     "target": dict(dim=128, layers=5, heads=4, hidden=352, context=256),
-    "drafter": dict(dim=64, layers=2, heads=2, hidden=192, context=256),
+    "drafter": dict(dim=96, layers=3, heads=3, hidden=256, context=256),
     "small": dict(dim=32, layers=2, heads=2, hidden=64, context=64),
 }
 EPSILON = 1e-5

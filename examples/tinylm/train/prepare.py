@@ -13,7 +13,6 @@ ROW = 256
 QUESTION_WEIGHT = 0.1
 VOCAB_SIZE = 4096
 SEED = 20250
-HELD_OUT_SEED = 99
 PROBLEM_ROWS = 56000
 
 
@@ -65,18 +64,6 @@ def prose_rows(tokenizer, lines, seed):
     return np.array(flat[:rows * ROW], np.uint16).reshape(rows, ROW)
 
 
-def write_held_out(path, seed, count):
-    """One problem a line: answer, tab, question."""
-    source = problems.stream(seed, want_held_out=True)
-    seen = set()
-    with open(path, "w") as f:
-        while len(seen) < count:
-            q, _, a = next(source)
-            if q not in seen:
-                seen.add(q)
-                f.write("%d\t%s\n" % (a, q))
-
-
 def main(folder, out):
     os.makedirs(folder, exist_ok=True)
     train, held = corpus.split(folder)
@@ -91,7 +78,7 @@ def main(folder, out):
     np.savez(os.path.join(folder, "problems.npz"), ids=ids, weight=weight, segment=segment)
     rows = prose_rows(tokenizer, train, SEED)
     np.save(os.path.join(folder, "prose.npy"), rows)
-    write_held_out(os.path.join(out, "held_out.txt"), HELD_OUT_SEED, 500)
+    problems.write_held_out(os.path.join(out, "held_out.txt"))
     print("vocabulary %d, problem rows %d (%.1f %% filled), prose rows %d, held-out prose %d paragraphs" % (
         tokenizer.size, PROBLEM_ROWS, 100.0 * np.mean(segment > 0), len(rows), len(held)))
 

@@ -200,6 +200,18 @@ def stream(seed, want_held_out=False):
         yield problem(rng, want_held_out)
 
 
+def write_held_out(path, seed=99, count=500):
+    """Held-out problems, no question twice. One a line: answer, tab, question."""
+    source = stream(seed, want_held_out=True)
+    seen = set()
+    with open(path, "w") as f:
+        while len(seen) < count:
+            q, _, a = next(source)
+            if q not in seen:
+                seen.add(q)
+                f.write("%d\t%s\n" % (a, q))
+
+
 if __name__ == "__main__":
     g = stream(1)
     for _ in range(24):

@@ -59,7 +59,7 @@ def batches(folder, rows, prose_share, seed, start, length):
     step = start
     while True:
         take = np.arange(step * problem_rows, (step + 1) * problem_rows) % len(p_ids)
-        more = np.stack([prose_row(step * prose_rows + j) for j in range(prose_rows)])
+        more = np.array([prose_row(step * prose_rows + j) for j in range(prose_rows)], np.uint16).reshape(-1, ROW)
         ids = np.concatenate([p_ids[take], more]).astype(np.int32)[:, :length]
         weight = np.concatenate([p_weight[take], np.full(more.shape, 100, np.uint8)]).astype(np.float32)[:, :length] / 100
         segment = np.concatenate([p_segment[take], np.zeros(more.shape, np.uint8)]).astype(np.int32)[:, :length]
@@ -82,6 +82,8 @@ def main():
     a.add_argument("--teacher", help="size:file, learn from this model's law as well")
     a.add_argument("--teacher-share", type=float, default=0.7)
     a.add_argument("--vocab", type=int, default=4096)
+    a.add_argument("--init", help="safetensors file to begin with instead of random weights")
+    a.add_argument("--skip-steps", type=int, default=0, help="steps of data that an earlier stage has used")
     a.add_argument("--resume", help="checkpoint to go on from")
     a.add_argument("--save-minutes", type=float, default=4.0)
     a.add_argument("--log", help="file for the loss values, JSON")
@@ -94,6 +96,8 @@ def main():
     params = {k: jnp.asarray(v) for k, v in init(size, args.vocab, args.seed).items()}
     first = {k: jnp.zeros_like(v) for k, v in params.items()}
     second = {k: jnp.zeros_like(v) for k, v in params.items() if not is_matrix(k)}
+    if args.init:
+        params = {k: jnp.asarray(v) for k, v in export.load(args.init).items()}
     start = 0
     if args.resume:
         with np.load(args.resume) as z:
@@ -140,7 +144,7 @@ def main():
 
     os.makedirs(args.folder, exist_ok=True)
     checkpoint = os.path.join(args.folder, args.size + ".checkpoint.npz")
-    source = batches(args.folder, args.rows, args.prose_share, args.seed, start, length)
+    source = batches(args.folder, args.rows, args.prose_share, args.seed, start + args.skip_steps, length)
     began = saved = time.time()
     recent, history = [], []
     for step in range(start, steps):

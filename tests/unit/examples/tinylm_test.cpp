@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -181,7 +183,7 @@ TEST_CASE("tinylm: the forward pass equals the NumPy reference, run now where th
   for (const char* name : {"target", "drafter"}) {
     const auto ids = sample_ids(90);
     std::string command = "python3 '" + folder + "/../train/reference.py' logits '" + folder + "/" + name + ".safetensors'";
-    for (const token_id id : ids) command += " " + std::to_string(id);
+    for (const token_id id : ids) command.append(1, ' ').append(std::to_string(id));
     std::FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     rows expected;
@@ -342,7 +344,7 @@ TEST_CASE("tinylm: weights that do not fit their description are refused") {
   changed.tensors["extra"] = {{1}, {0.0f}};
   CHECK(tinylm::weights::make(changed).error == "weights: tensors that belong to no layer");
   changed = *file;
-  changed.metadata["heads"] = "3";
+  changed.metadata["heads"] = "5";
   CHECK_FALSE(tinylm::weights::make(changed).ok());
   changed.metadata["heads"] = "-1";
   CHECK(tinylm::weights::make(changed).error == "weights: bad number for heads");
@@ -354,6 +356,22 @@ TEST_CASE("tinylm: a missing file and a changed file are named") {
   CHECK(tinylm::load_pair("/nowhere").error == "/nowhere/SHA256SUMS: cannot be opened");
   CHECK(tinylm::read_checked(tinylm::default_directory(), "nothing").error.find("nothing: cannot be opened") != std::string::npos);
   CHECK(tinylm::read_checked(tinylm::default_directory(), "SHA256SUMS").error.find("no line for SHA256SUMS") != std::string::npos);
+}
+
+TEST_CASE("tinylm: a file that differs from its SHA-256 is refused") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / std::string("tinylm_test_").append(std::to_string(std::random_device{}()));
+  fs::create_directory(folder);
+  for (const char* name : {"SHA256SUMS", "vocab.bpe", "target.safetensors", "drafter.safetensors"}) {
+    fs::copy_file(fs::path(tinylm::default_directory()) / name, folder / name);
+  }
+  CHECK(tinylm::load_pair(folder.string()).ok());
+  std::fstream file(folder / "drafter.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file.put('\x11');
+  file.close();
+  CHECK(tinylm::load_pair(folder.string()).error == (folder / "drafter.safetensors").string() + ": SHA-256 differs from SHA256SUMS");
+  fs::remove_all(folder);
 }
 
 TEST_CASE("tinylm: problems, prompts and answers") {
