@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "support/alloc_guard.hpp"
 #include "unit/codec/message_kit.hpp"
 
 using namespace specverify;
@@ -280,4 +281,20 @@ TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
   std::uint32_t half = 0;
   CHECK(!detail::count_to_half(2049, half));
   CHECK(!detail::count_to_half((1u << 24) + 1, half));
+}
+
+TEST_CASE("neither encoding nor decoding allocates") {
+  std::mt19937_64 random(48);
+  for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+    const draft_format format = small_format(kind);
+    const auto list = drafts_for(format, random, 4);
+    std::vector<std::byte> out(max_draft_bytes(format, 4));
+    decoder read(format);
+    std::size_t written = 0;
+    const specverify_test::alloc_guard guard;
+    const bool good = encode_draft(some_context, format, list.view(), out, written).ok() && read.read(std::span(out).first(written)).ok();
+    const std::uint64_t allocations = guard.count();
+    CHECK(good);
+    CHECK(allocations == 0);
+  }
 }
