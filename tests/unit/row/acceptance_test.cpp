@@ -154,3 +154,21 @@ TEST_CASE("VOC-6 row.accept_token: each wrong argument has its own error and lea
   CHECK((out.accepted && !out.near_tie && out.exact));
   static_assert(noexcept(accept_token(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, 1u, 1u, 0.5, out)));
 }
+
+TEST_CASE("COR-6 row.accept_token: p = q is accepted at the largest uniform, also where U q rounds to q") {
+  const double largest = 0x1.fffffffffffffp-1;
+  int rounded_up = 0;
+  generator random{12};
+  for (std::uint32_t count = 1; count < 64; ++count) {
+    for (int step = 0; step < 40; ++step) {
+      const double factor = 1 + (random.uniform() - 0.5) * 0.004;
+      const std::vector<double> row{count / 64.0 * factor, (64 - count) / 64.0 * factor};
+      const double total = row[0] + row[1];
+      if (64.0 * row[0] < count * total) continue;
+      rounded_up += largest * count * total < 64.0 * row[0] ? 0 : 1;
+      const held_digest from = make_digest(exec::seq, probabilities(row), {});
+      CHECK(tested(exec::seq, probabilities(row), {}, from, 0, count, 64, largest).accepted);
+    }
+  }
+  CHECK(rounded_up > 0);
+}

@@ -200,3 +200,42 @@ TEST_CASE("row.sample: temperature zero needs no random number; errors leave the
   CHECK((out.token == 42 && out.trials == 7 && out.exact));
   static_assert(noexcept(sample(exec::seq, row_view<float>{}, greedy, from.value, from.space, philox{}, random_counter{}, sample_options{}, out)));
 }
+
+TEST_CASE("T1 row.sample: one trial over a lane of many ids emits each in proportion to e_v, to 1e-11") {
+  // Lanes here are float sums of 64 numbers: without the correction by their double sum the law would be off by 1e-7.
+  const std::vector<double> row = normal_logits(1024, 31, 1.0);
+  const held_digest from = make_digest(exec::seq, logits(row), {});
+  const auto place = [](token_id id) { return id < 0 ? 0 : id % 16 * 64 + id / 16; };  // proposals go lane by lane
+  const auto trial = [&](std::uint64_t u1, std::uint64_t u2) {
+    const sampled_token got = drawn_from(exec::seq, logits(row), {}, from, scripted{{u1, 0}, {u2, 0}}, {}, 1);
+    return got.exact ? no_token : got.token;
+  };
+  const auto first_at = [&](int wanted) {  // smallest u1 whose proposal stands at `wanted` or later
+    std::uint64_t low = 0, high = unit;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (place(trial(middle, 0)) < wanted) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  double smallest = 2, largest = 0;
+  for (int lane = 0; lane < 16; lane += 5) {
+    for (int at = 0; at < 64; at += 7) {
+      const token_id id = at * 16 + lane;
+      const std::uint64_t start = first_at(lane * 64 + at), stop = first_at(lane * 64 + at + 1);
+      REQUIRE(trial(start, 0) == id);
+      const std::uint64_t cut = next_change(0, [&](std::uint64_t u2) { return trial(start, u2); });
+      const double emitted = std::ldexp(static_cast<double>(stop - start), -53) * std::ldexp(static_cast<double>(cut), -53);
+      const double share = emitted * from.value.coarse_total / std::exp(row[static_cast<std::size_t>(id)] - from.value.reference);
+      smallest = std::min(smallest, share);
+      largest = std::max(largest, share);
+    }
+  }
+  CHECK(largest / smallest - 1 < 1e-11);
+  CHECK(largest <= 1.0);
+  CHECK(smallest > 1 - 0x1.0p-14);
+}
