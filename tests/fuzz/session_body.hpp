@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are delivered as they
+//! are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so that what stands behind it is
+//! reached); deadlines pass; processes restart from their journals, or without. Demanded: nothing but tokens of the vocabulary is ever
+//! committed, texts stay within their limit, the engine is fed and cut as its cache allows, inputs are answered by outputs that end.
+#ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
+#define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+
+#include <session/hash_model.hpp>
+
+#include "fuzz/message_fuzz.hpp"
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace specverify_fuzz {
+
+class session_script {
+ public:
+  explicit session_script(std::span<const std::byte> script) : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
+    const unsigned choice = byte();
+    static constexpr std::array<draft_format, 5> formats{{{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
+                                                          {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
+                                                          {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
+                                                          {law_format::half_row, vocab_size, 0, 0, 2, 4},
+                                                          {law_format::token_only, vocab_size, 0, 0, 4, 1}}};
+    format_ = formats[choice % formats.size()];
+    mode_ = choice & 0x80 ? session_mode::stream : session_mode::draft;
+    rule_ = choice & 0x40 ? wire_rule::greedy : wire_rule::token;
+    new_cloud();
+    new_edge();
+    const std::array<token_id, 2> prompt{3, 1};
+    (void)edge_->start(prompt, now_);
+    drain();
+  }
+
+  void run() {
+    for (int steps = 0; !script_.empty() && steps < 400; ++steps) {
+      const unsigned what = byte();
+      std::deque<std::vector<std::byte>>& queue = what & 1 ? to_edge_ : to_cloud_;
+      switch ((what >> 1) % 10) {
+        case 0:
+        case 1: take(what, [](auto&) {}); break;
+        case 2:  // twice
+          if (!queue.empty()) queue.push_front(queue.front());
+          take(what, [](auto&) {});
+          break;
+        case 3: take(what, [this](auto& m) { m.resize(m.empty() ? 0 : byte() % m.size()); }); break;
+        case 4:
+          take(what, [this](auto& m) {
+            const unsigned bit = byte() | (byte() << 8);
+            if (!m.empty()) m[bit / 8 % m.size()] ^= static_cast<std::byte>(1u << (bit % 8));
+          });
+          break;
+        case 5:
+        case 6: take(what, [this, what](auto& m) { forge(m, what); }); break;
+        case 7:  // later, or never
+          if (queue.size() > 1) queue.push_back(queue.front());
+          if (!queue.empty()) queue.pop_front();
+          break;
+        case 8:
+          now_ += 1000;
+          (void)edge_->tick(now_);
+          drain();
+          break;
+        default: restart(what); break;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t vocab_size = 12;
+  static constexpr std::uint32_t max_length = 40;
+
+  static specverify_test::hash_model model(std::uint64_t own) {
+    specverify_test::hash_model m;
+    m.vocab_size = vocab_size;
+    m.own = own;
+    if (own != 0) m.agreement = 0.7F;
+    return m;
+  }
+  unsigned byte() {
+    if (script_.empty()) return 0;
+    const auto value = std::to_integer<unsigned>(script_[0]);
+    script_ = script_.subspan(1);
+    return value;
+  }
+  void new_edge() {
+    edge_options o;
+    o.session_id = 7;
+    o.format = format_;
+    o.mode = mode_;
+    o.rule = rule_;
+    o.max_length = max_length;
+    o.retry_timeout = 1000;
+    o.retry_limit = 20;
+    o.text_chunk = 5;
+    o.token_budget = 30;
+    edge_.emplace(std::move(edge_session::make(o, top_k{4}, fixed_window{{format_.max_draft_length, 10, 4}})).value());
+    edge_engine_.clear();
+  }
+  void new_cloud() {
+    cloud_options o;
+    o.largest = format_;
+    o.max_length = max_length;
+    o.text_chunk = 5;
+    cloud_.emplace(std::move(cloud_session::make(o)).value());
+    cloud_engine_.clear();
+  }
+
+  template <class Change>
+  void take(unsigned what, Change change) {
+    std::deque<std::vector<std::byte>>& queue = what & 1 ? to_edge_ : to_cloud_;
+    std::vector<std::byte> message;
+    if (!queue.empty()) {
+      message = std::move(queue.front());
+      queue.pop_front();
+    }
+    change(message);
+    const std::vector<std::byte> copy(message.begin(), message.end());  // of its own size
+    if (what & 1) {
+      (void)edge_->receive(copy, now_);
+    } else {
+      (void)cloud_->receive(copy, now_);
+    }
+    drain();
+  }
+
+  //! Writes script bytes into a message, or makes one up, and puts a checksum on it that the receiver takes.
+  void forge(std::vector<std::byte>& m, unsigned what) {
+    if (m.size() < message_header_bytes || byte() % 4 == 0) {
+      m.assign(message_header_bytes + byte() % 64, std::byte{0});
+      m[0] = static_cast<std::byte>(1 + byte() % 9);
+      for (std::size_t i = message_header_bytes; i < m.size(); ++i) m[i] = static_cast<std::byte>(byte());
+    } else {
+      for (unsigned changes = byte() % 4; changes > 0; --changes) {
+        const std::size_t at = byte() % m.size();
+        if (at >= message_header_bytes || at == 0) m[at] = static_cast<std::byte>(byte());
+      }
+    }
+    wire_context mine{};
+    if (what & 1) {
+      mine = {7, edge_->epoch(), edge_->round(), edge_->length(), prefix_hash(edge_->text()), 0};
+    } else {
+      mine = {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), prefix_hash(cloud_->text()), 0};
+    }
+    const auto kind = static_cast<message_kind>(std::to_integer<unsigned>(m[0]) & 15u);
+    const std::size_t at = kind == message_kind::hello ? 10 : 8;
+    if (kind == message_kind::refuse) mine = {7, 0, 0, 0, 0, 0};
+    if ((kind == message_kind::hello || kind == message_kind::resume) && m.size() >= at + detail::context_bytes) mine = detail::load_context(m, at);
+    detail::store(m.data() + 1, mine.round, 1);
+    detail::store(m.data() + 2, mine.base_length, 2);
+    detail::store(m.data() + 4, message_checksum(mine, m), 4);
+  }
+
+  void restart(unsigned what) {
+    if (what & 0x40) {
+      if (what & 1) {
+        edge_journal_.clear();
+      } else {
+        cloud_journal_.clear();
+      }
+    }
+    now_ += 1;
+    if (what & 1) {
+      new_edge();
+      if (edge_journal_.empty()) {
+        (void)edge_->recover(2, now_);
+      } else {
+        demand(edge_->restore(edge_journal_, now_).ok(), "the edge's own journal is refused");
+      }
+    } else {
+      new_cloud();
+      if (!cloud_journal_.empty()) demand(cloud_->restore(cloud_journal_).ok(), "the cloud's own journal is refused");
+    }
+    drain();
+  }
+
+  void check_text(std::span<const token_id> text) const {
+    demand(text.size() <= max_length, "a text beyond its limit");
+    for (const token_id token : text) demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
+  }
+  void drain() {
+    for (int outputs = 0;; ++outputs) {
+      demand(outputs < 2000, "outputs that do not end");
+      const session_output out = edge_->next();
+      if (out.action == session_action::none) break;
+      if (out.action == session_action::send) to_cloud_.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::journal) edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback) demand(edge_engine_.cut(out.position), "the edge cuts what is not there");
+      if (out.action == session_action::evaluate) {
+        demand(edge_engine_.feed(out.position, out.tokens, out.rows), "the edge feeds at a wrong position");
+        (void)edge_->supply_row(exec::seq, edge_engine_.rows()[0], {}, now_);
+      }
+    }
+    for (int outputs = 0;; ++outputs) {
+      demand(outputs < 2000, "outputs that do not end");
+      const session_output out = cloud_->next();
+      if (out.action == session_action::none) break;
+      if (out.action == session_action::send) to_edge_.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::journal) cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback) demand(cloud_engine_.cut(out.position), "the cloud cuts what is not there");
+      if (out.action == session_action::evaluate) {
+        demand(cloud_engine_.feed(out.position, out.tokens, out.rows), "the cloud feeds at a wrong position");
+        (void)cloud_->supply_rows(exec::seq, row_span_provider<float>(cloud_engine_.rows(), transforms_), now_);
+      }
+    }
+    check_text(edge_->text());
+    check_text(cloud_->text());
+    while (to_edge_.size() > 64) to_edge_.pop_front();
+    while (to_cloud_.size() > 64) to_cloud_.pop_front();
+  }
+
+  std::span<const std::byte> script_;
+  draft_format format_{};
+  session_mode mode_ = session_mode::draft;
+  wire_rule rule_ = wire_rule::token;
+  specverify_test::hash_engine edge_engine_, cloud_engine_;
+  std::array<row_transform, 1> transforms_{};
+  std::optional<edge_session> edge_;
+  std::optional<cloud_session> cloud_;
+  std::vector<std::byte> edge_journal_, cloud_journal_;
+  std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
+  session_time now_ = 1;
+};
+
+inline void session_input(std::span<const std::byte> input) {
+  if (!input.empty()) session_script(input).run();
+}
+
+}  // namespace specverify_fuzz
+
+#endif
