@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a drafter's row to the law that is sampled and sent: digest, support, counts, without the zeros, in one call.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Sparse Quantized Sampling (arXiv 2512.09723), the device's half of a round.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient Edge-Cloud
+//!             Speculative Decoding (arXiv 2510.09942), the device's half of a round.
 //! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
 //! Guarantees: what `digest`, the sparsifier and the quantizer guarantee: the same law on every backend (class a); no allocation; noexcept.
 //!             Any sparsifier and any quantizer keep the target's law exact, because q^ is what is drawn from and what travels.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Leaves out the tokens of a law that got no count: they cannot be drafted, and naming them costs bits.
 //!
-//! Paper:      algorithms.md 3.5; Sparse Quantized Sampling (arXiv 2512.09723) sends the zeros as well.
+//! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv 2510.09942) sends the zeros as well.
 //! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
 //! Guarantees: O(K), no allocation, noexcept, the same law: count(v) of every v stays. Class (b).
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp, examples/docs/drop_zero.cpp

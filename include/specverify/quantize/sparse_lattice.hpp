@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The lattice point {b / l : b in N^K, sum b = l} nearest to a support's law, renormalised over the support.
 //!
-//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, Algorithm 2 with the normalisation of its (17).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, Algorithm 2 with the normalisation of its (17).
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
 //! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a count for weight 0;
 //!             TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (class a).

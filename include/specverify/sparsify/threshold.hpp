@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the tokens whose probability is at least beta.
 //!
-//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, C-SQS with a fixed threshold (eta = 0).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
 //! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of positive weight;
 //!             O(survivors); no allocation; class (a).

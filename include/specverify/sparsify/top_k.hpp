@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the K most probable tokens.
 //!
-//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, K-SQS.
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, K-SQS.
 //! Symbols:    K = support_size, X = the support.
 //! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation; class (a).
 //! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up (`exactly`).

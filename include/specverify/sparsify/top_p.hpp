@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the most probable tokens until they hold the mass p: the smallest prefix of the order (weight descending, id ascending).
 //!
-//! Paper:      Sparse Quantized Sampling, arXiv 2512.09723, appendix A.1 (with p = 1 - alpha).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass, X = the prefix whose weight first reaches p W.
 //! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; class (a).
 //! Deviates:   p W is rounded once to double, as in row/digest.hpp; the cap is ours.

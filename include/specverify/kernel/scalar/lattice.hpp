@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nearest lattice point of a weight vector in integers: the scalar reference behind quantize/lattice.hpp and quantize/sparse_lattice.hpp.
 //!
-//! Paper:      arXiv 2507.00605 and 2512.09723, Algorithm "LQ" (Reznik type quantizer).
+//! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (Reznik type quantizer).
 //! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W = b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <= 2^24:
 //!             2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Class (a).
