@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The lattice rule as the papers print it, in floating point, by a full sort, and the best lattice point by trying all of them.
-//! Written from algorithms.md 2.2; shares nothing with the library.
+//! Written from the rule of arXiv 2507.00605 in integers; shares nothing with the library.
 #ifndef SPECVERIFY_TESTS_REFERENCE_LATTICE_HPP
 #define SPECVERIFY_TESTS_REFERENCE_LATTICE_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the tokens whose probability is at least a share of the largest one.
 //!
-//! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788); algorithms.md 3.2.
+//! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788).
 //! Symbols:    m = ratio, X = { v : w_v >= m max w } on integer weights.
 //! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; class (a).
 //! Deviates:   the cap is ours.

@@ -5,7 +5,7 @@
 //! the numbers read so far are fixed, the next one is bisected to its last bit on (outcome, counters read), and later numbers
 //! stand at several settings meanwhile (all 0, all near 1, middle, scattered), so that a breakpoint which shows only
 //! when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
-//! Paper:      none; the method of architecture.md section 6 (law tests measure the shipped entry point).
+//! Paper:      none; a law test measures the shipped entry point and holds no acceptance formula of its own.
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
 //! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to what it was, or that
 //!             no setting shows, can be missed. Therefore the result predicts the outcome at `checks` random points; a wrong

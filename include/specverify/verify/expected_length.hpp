@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many tokens a round is worth: expected length from acceptance probabilities, and the acceptance probability of a law.
 //!
-//! Paper:      arXiv 2211.17192 (1); authors' code of arXiv 2507.00605 (second form); algorithms.md 1.2.
+//! Paper:      arXiv 2211.17192 (1); authors' code of arXiv 2507.00605 (second form).
 //! Symbols:    a_j = acceptance probability at position j given that j was reached; E[tokens] = 1 + sum_k prod_{j<=k} a_j
 //!             = sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j; a(q^, p) = sum_v min(p(v), q^(v)) = 1 - TV(p, q^).
 //! Guarantees: O(L), and O(support) after one digest; no allocation. Error of a(q^, p): 1e-12 for double rows, 1e-6 for float rows.

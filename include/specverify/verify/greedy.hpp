@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Greedy verification: drafts stand while they are the target's argmax; the text is the target's own greedy text.
 //!
-//! Paper:      arXiv 2604.17701 (baseline SD-greedy); algorithms.md 1.3.
+//! Paper:      arXiv 2604.17701 (baseline SD-greedy).
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax p_{T+1}.
 //! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and no softmax (PRF-5);
 //!             rows after the first mismatch are not asked for; no uniforms are read; no allocation. Class (a); ties go to the smaller id,
