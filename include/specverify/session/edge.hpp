@@ -130,6 +130,7 @@ class basic_edge_session {
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
   [[nodiscard]] status in_step(session_time now) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
+  void begin_epoch(std::uint32_t epoch) noexcept;
   [[nodiscard]] status fail(status why) noexcept;
   [[nodiscard]] status finish(bool tell) noexcept;
 

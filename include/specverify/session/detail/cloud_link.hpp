@@ -124,8 +124,12 @@ inline void cloud_session::aim_at(const wire_context& peer) noexcept {
   }
 }
 
-//! All text is there.
+//! All text is there, if the prompt is.
 inline void cloud_session::settle() noexcept {
+  if (now_.length < now_.prompt_length) {
+    state_ = cloud_state::filling;
+    return;
+  }
   if (now_.length > now_.prompt_length && is_stop(stop_tokens_, text_[now_.length - 1])) {
     now_.stop = stop_reason::stop_token;
   } else if (remaining() == 0) {

@@ -91,8 +91,9 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
     epoch_ = peer.epoch;
     nonce_ = 0;
   } else if (peer.epoch > epoch_) {
-    epoch_ = peer.epoch + 1;
-    write_journal(length_);
+    if (peer.epoch >= 0xFFFF0000u) return fail({errc::field_out_of_range, part::session, peer.epoch});
+    begin_epoch(peer.epoch + 1);
+    state_ = edge_state::resuming;
     return ask(question::resume, now);
   }
   if (peer.base_length > peer_length_) greetings_ = 0;

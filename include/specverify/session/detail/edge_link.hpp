@@ -203,16 +203,22 @@ status basic_edge_session<Sparsifier, Window>::ask_again(session_time now) noexc
   statistics_.retransmissions += 1;
   if (state_ == edge_state::streaming) question_ = question::resume;
   if (attempts_ % 8 == 0 && question_ != question::hello && epoch_ != 0) {  // the cloud may not know this context: say where we stand, in a new epoch
-    if (state_ == edge_state::fetching_text) {  // text that is not whole was never journaled: begin again
-      length_ = fetch_start_;
-      hash_ = prefix_hash(text());
-    }
-    epoch_ += 1;
-    if (length_ > 0) write_journal(length_);
+    begin_epoch(epoch_ + 1);
     question_ = question::resume;
     state_ = edge_state::resuming;
   }
   return transmit(now);
+}
+
+//! Goes on in another epoch. Text that is being fetched and is not whole was never journaled: that begins again.
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::begin_epoch(std::uint32_t epoch) noexcept {
+  if (state_ == edge_state::fetching_text) {
+    length_ = fetch_start_;
+    hash_ = prefix_hash(text());
+  }
+  epoch_ = epoch;
+  if (length_ > 0) write_journal(length_);
 }
 
 template <sparsifier Sparsifier, window_policy Window>
