@@ -45,7 +45,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   endif()
 endif()
 
-# Header-only libraries of the build machine. A cross compiler must not search /usr/include, so it gets links to just these.
+# Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these folders.
 set(SPECVERIFY_HOST_HEADERS "" CACHE STRING "Header folders that a cross build borrows from the build machine's /usr/include")
 if(CMAKE_CROSSCOMPILING)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/host_headers")
