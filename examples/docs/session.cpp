@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session in one process: messages are handed over.
+#include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -21,7 +22,8 @@ int main() {
     if (out.action == session_action::evaluate) (void)edge.value().supply_row(exec::seq, logits_row<float>(drafter), {}, 0);
     while (out = cloud.value().next(), out.action != session_action::none) {
       if (out.action == session_action::send) (void)edge.value().receive(out.bytes, 0);
-      if (out.action == session_action::evaluate) (void)cloud.value().supply_rows(exec::seq, row_span_provider<float>(std::span(rows).first(out.rows), transforms), 0);
+      if (out.action == session_action::evaluate)
+        (void)cloud.value().supply_rows(exec::seq, row_span_provider<float>(std::span(rows).first(out.rows), transforms), 0);
     }
   }
   return edge.value().length() == 11 && cloud.value().length() == 11 ? 0 : 2;

@@ -5,8 +5,8 @@
 int main() {
   using namespace specverify;
   session_statistics first, second;
-  count_drafts(first, 4, 3, 2);   // 4 drafted, 3 looked at, 2 accepted
-  first.emitted = 3;              // 2 accepted and the target's own token
+  count_drafts(first, 4, 3, 2);  // 4 drafted, 3 looked at, 2 accepted
+  first.emitted = 3;             // 2 accepted and the target's own token
   first.bytes_up = 60;
   count_drafts(second, 4, 4, 4);
   second.emitted = 5;

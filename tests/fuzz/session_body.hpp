@@ -6,6 +6,7 @@
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
+#include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -45,12 +46,16 @@ class session_script {
       std::deque<std::vector<std::byte>>& queue = what & 1 ? to_edge_ : to_cloud_;
       switch ((what >> 1) % 10) {
         case 0:
-        case 1: take(what, [](auto&) {}); break;
+        case 1:
+          take(what, [](auto&) {});
+          break;
         case 2:  // twice
           if (!queue.empty()) queue.push_front(queue.front());
           take(what, [](auto&) {});
           break;
-        case 3: take(what, [this](auto& m) { m.resize(m.empty() ? 0 : byte() % m.size()); }); break;
+        case 3:
+          take(what, [this](auto& m) { m.resize(m.empty() ? 0 : byte() % m.size()); });
+          break;
         case 4:
           take(what, [this](auto& m) {
             const unsigned bit = byte() | (byte() << 8);
@@ -58,7 +63,9 @@ class session_script {
           });
           break;
         case 5:
-        case 6: take(what, [this, what](auto& m) { forge(m, what); }); break;
+        case 6:
+          take(what, [this, what](auto& m) { forge(m, what); });
+          break;
         case 7:  // later, or never
           if (queue.size() > 1) queue.push_back(queue.front());
           if (!queue.empty()) queue.pop_front();
@@ -68,7 +75,9 @@ class session_script {
           (void)edge_->tick(now_);
           drain();
           break;
-        default: restart(what); break;
+        default:
+          restart(what);
+          break;
       }
     }
   }

@@ -72,7 +72,8 @@ std::uint64_t allocations_of(Policy policy, law_format format, std::uint64_t& em
 }  // namespace
 
 TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per message") {
-  for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row, law_format::token_only}) {
+  for (const law_format format :
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row, law_format::token_only}) {
     std::uint64_t emitted = 0;
     CHECK(allocations_of(exec::simd, format, emitted) == 0);
     CHECK(emitted == 60);

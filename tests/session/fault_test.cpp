@@ -24,10 +24,17 @@ simulation_options options_of(std::uint64_t seed) {
   o.seed = seed;
   o.session_id = seed;
   switch (seed % 8) {  // every law kind takes part
-    case 5: o.format = sv::law_format::dense_lattice; break;
-    case 6: o.format = sv::law_format::sparse_paper; break;
-    case 7: o.format = seed % 16 == 7 ? sv::law_format::half_row : sv::law_format::token_only; break;
-    default: break;
+    case 5:
+      o.format = sv::law_format::dense_lattice;
+      break;
+    case 6:
+      o.format = sv::law_format::sparse_paper;
+      break;
+    case 7:
+      o.format = seed % 16 == 7 ? sv::law_format::half_row : sv::law_format::token_only;
+      break;
+    default:
+      break;
   }
   if (o.format == sv::law_format::token_only && seed % 32 == 15) o.rule = sv::wire_rule::greedy;
   return o;

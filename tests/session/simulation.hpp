@@ -8,6 +8,7 @@
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
+#include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -36,8 +37,8 @@ struct fault_rates {
 struct ledger {
   std::uint64_t drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
   std::uint64_t kill_edge = 0, kill_edge_blank = 0, kill_cloud = 0, kill_cloud_blank = 0;
-  std::uint64_t lost_work = 0;      // a question died with the process that worked on it
-  std::uint64_t unknown = 0;        // questions to a cloud that lost its session
+  std::uint64_t lost_work = 0;  // a question died with the process that worked on it
+  std::uint64_t unknown = 0;    // questions to a cloud that lost its session
   std::uint64_t masked = 0;
   std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
 
@@ -108,8 +109,8 @@ class simulation {
   struct packet {
     sv::session_time arrives = 0;
     std::vector<std::byte> bytes;
-    std::uint32_t life = 0;        // of the edge process whose question this is, or answers
-    std::uint32_t sender_life = 0; // of the cloud process that sent it
+    std::uint32_t life = 0;         // of the edge process whose question this is, or answers
+    std::uint32_t sender_life = 0;  // of the cloud process that sent it
     bool copy = false;
     bool exempt = false;
   };
@@ -185,7 +186,8 @@ class simulation {
   //! Kills the edge with the chance of the schedule; true when that happened (the process is another one afterwards).
   bool maybe_kill_edge(double exposure = 1) {
     if (!dice_.chance(exposure * options_.rates.kill_edge)) return false;
-    const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready || cloud_->state() == sv::cloud_state::finished || cloud_->state() == sv::cloud_state::streaming;
+    const bool cloud_can_help =
+        cloud_->state() == sv::cloud_state::ready || cloud_->state() == sv::cloud_state::finished || cloud_->state() == sv::cloud_state::streaming;
     const bool blank = begun_ && cloud_can_help && !cloud_blank_ && dice_.chance(options_.rates.without_journal);
     ++(blank ? ledger_.kill_edge_blank : ledger_.kill_edge);
     tell("edge", "KILL", blank ? 1 : 0, dead_ ? 1 : 0);
@@ -218,9 +220,9 @@ class simulation {
   }
   void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
     if (!options_.trace) return;
-    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n", static_cast<unsigned long long>(now_), who, what, static_cast<unsigned long long>(a),
-                 static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(), edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(),
-                 cloud_->length());
+    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n", static_cast<unsigned long long>(now_), who, what,
+                 static_cast<unsigned long long>(a), static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(),
+                 edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(), cloud_->length());
   }
   void expect(bool condition, const char* what) {
     if (!condition) fail(what);
@@ -233,7 +235,8 @@ class simulation {
       const sv::session_output out = edge_->next();
       tell("edge", sv::name(out.action), out.position, out.bytes.size());
       switch (out.action) {
-        case sv::session_action::none: return false;
+        case sv::session_action::none:
+          return false;
         case sv::session_action::journal:
           edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
           begun_ = true;
@@ -256,11 +259,15 @@ class simulation {
         case sv::session_action::rollback:
           if (!edge_engine_.cut(out.position)) return fail("the edge cuts its engine wrongly");
           break;
-        case sv::session_action::committed: hear(out); break;
-        case sv::session_action::failed: return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+        case sv::session_action::committed:
+          hear(out);
+          break;
+        case sv::session_action::failed:
+          return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
         case sv::session_action::tentative:
         case sv::session_action::retracted:
-        case sv::session_action::finished: break;
+        case sv::session_action::finished:
+          break;
       }
     }
     return false;
@@ -292,8 +299,11 @@ class simulation {
       const sv::session_output out = cloud_->next();
       tell("cloud", sv::name(out.action), out.position, out.bytes.size());
       switch (out.action) {
-        case sv::session_action::none: return false;
-        case sv::session_action::journal: cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end()); break;
+        case sv::session_action::none:
+          return false;
+        case sv::session_action::journal:
+          cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
+          break;
         case sv::session_action::send: {
           answered = true;
           packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_, false, false};
@@ -310,8 +320,10 @@ class simulation {
         case sv::session_action::rollback:
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
           break;
-        case sv::session_action::failed: return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
-        default: break;
+        case sv::session_action::failed:
+          return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+        default:
+          break;
       }
     }
     return false;
@@ -348,7 +360,8 @@ class simulation {
     double sum = r.drop;
     if (roll < sum) return fault::drop;
     if (roll < (sum += r.duplicate)) return fault::duplicate;
-    if (roll < (sum += r.reorder)) return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder : fault::none;
+    if (roll < (sum += r.reorder))
+      return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder : fault::none;
     if (upward && cloud_blank_) return fault::none;  // it could not tell damage from a foreign session
     if (roll < (sum += r.truncate)) return fault::truncate;
     if (roll < (sum += r.flip)) return fault::flip;
@@ -382,7 +395,8 @@ class simulation {
         return;
       }
       case fault::duplicate:
-      case fault::none: break;
+      case fault::none:
+        break;
     }
     bool killed = deliver(p, upward);
     if (what == fault::duplicate) {

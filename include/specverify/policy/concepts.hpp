@@ -16,9 +16,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is drafted too, given the
-//! bits that the laws before it cost. Both are pure. Models: `fixed_window`.
+//! bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true says `unconditional = true`.
+//! Models: `draft_plan` (the same plan every round), `fixed_window`.
 template <class Policy>
-concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen, std::uint32_t position, const law& next, std::uint64_t bits) {
+concept window_policy = std::copyable<Policy> &&
+    requires(const Policy& policy, const observation& seen, std::uint32_t position, const law& next, std::uint64_t bits) {
   { policy.begin(seen) } noexcept -> std::same_as<draft_plan>;
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };

@@ -12,12 +12,14 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The same plan for every round; every position up to L is drafted.
+//! The same plan for every round; every position up to L is drafted. Converts to its plan, which is a policy itself.
 struct fixed_window {
+  static constexpr bool unconditional = true;
   draft_plan plan{};
 
   [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return plan; }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+  constexpr operator draft_plan() const noexcept { return plan; }
 };
 
 static_assert(window_policy<fixed_window>);

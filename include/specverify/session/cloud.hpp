@@ -27,15 +27,15 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct cloud_options {
-  std::uint64_t secret = 0;                    //!< of this cloud; never travels (docs/decisions/0003)
-  draft_format largest{};                      //!< sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
+  std::uint64_t secret = 0;  //!< of this cloud; never travels (docs/decisions/0003)
+  draft_format largest{};    //!< sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
   vocabulary_fingerprint fingerprint{};
-  guarantee required = guarantee::lossy;       //!< refuses drafts with less: guarantee_too_weak
-  row_transform transform{};                   //!< sizes the workspace (truncation); the rows bring their own
-  std::uint32_t max_length = 4096;             //!< tokens of prompt and text together
-  std::span<const token_id> stop_tokens{};     //!< copied
-  std::uint32_t trial_cap = 32;                //!< of token_rule
-  std::uint32_t text_chunk = 256;              //!< tokens of one text message
+  guarantee required = guarantee::lossy;    //!< refuses drafts with less: guarantee_too_weak
+  row_transform transform{};                //!< sizes the workspace (truncation); the rows bring their own
+  std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
+  std::span<const token_id> stop_tokens{};  //!< copied
+  std::uint32_t trial_cap = 32;             //!< of token_rule
+  std::uint32_t text_chunk = 256;           //!< tokens of one text message
 };
 
 enum class cloud_state : std::uint8_t { blank, filling, ready, evaluating, streaming, finished, failed };
@@ -45,11 +45,11 @@ struct cloud_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
   std::uint64_t target_hash = 0;
-  std::uint64_t nonce = 0;            //!< of the last edge that came without a journal
-  std::uint64_t kept_hash = 0;        //!< prefix of the kept verdict
+  std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
+  std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
   draft_format format{};
-  feedback_message kept{};            //!< the last verdict
-  std::uint32_t kept_round = 0;       //!< 0: none
+  feedback_message kept{};       //!< the last verdict
+  std::uint32_t kept_round = 0;  //!< 0: none
   std::uint32_t kept_base = 0;
   std::uint32_t kept_drafted = 0;
   std::uint32_t epoch = 0;
@@ -79,7 +79,8 @@ class cloud_session {
 
   // Inputs. Each returns `busy` while outputs wait.
 
-  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt, unknown_session (no whole record), unexpected_message.
+  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt, unknown_session (no whole record),
+  //! unexpected_message.
   [[nodiscard]] inline status restore(std::span<const std::byte> journal, journal_reading* found = nullptr) noexcept;
   //! A message arrived. ok, or why it was not used.
   [[nodiscard]] inline status receive(std::span<const std::byte> message, session_time now) noexcept;
@@ -105,7 +106,7 @@ class cloud_session {
  private:
   inline cloud_session(const cloud_options& options, received_draft_block&& block);
 
-  // detail/cloud_link.hpp
+  // detail/cloud_link.hpp and detail/cloud_answers.hpp
   [[nodiscard]] wire_context context() const noexcept { return {now_.session_id, now_.epoch, now_.round, now_.length, now_.prefix_hash, now_.next_number}; }
   [[nodiscard]] inline status drop(errc code) noexcept;
   [[nodiscard]] inline status on_damage(errc code) noexcept;
@@ -161,6 +162,7 @@ class cloud_session {
 
 SPECVERIFY_NAMESPACE_END
 
+#include <specverify/session/detail/cloud_answers.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 

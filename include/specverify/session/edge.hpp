@@ -12,7 +12,8 @@
 
 #include <specverify/core/execution.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/policy/window.hpp>
+#include <specverify/policy/concepts.hpp>
+#include <specverify/policy/observation.hpp>
 #include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/port.hpp>
 #include <specverify/session/journal.hpp>
@@ -28,19 +29,19 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct edge_options {
-  std::uint64_t session_id = 1;                 //!< unique for the cloud's secret: keys derive from it
-  std::uint64_t secret = 0;                     //!< of this device; never travels (docs/decisions/0003)
-  draft_format format{};                        //!< how laws travel; format.vocab_size must be set
+  std::uint64_t session_id = 1;  //!< unique for the cloud's secret: keys derive from it
+  std::uint64_t secret = 0;      //!< of this device; never travels (docs/decisions/0003)
+  draft_format format{};         //!< how laws travel; format.vocab_size must be set
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
-  row_transform transform{};                    //!< temperature and truncation, told to the cloud; also sizes the workspace
-  std::uint32_t max_length = 4096;              //!< tokens of prompt and text together
-  std::uint32_t token_budget = 0;               //!< tokens to generate; 0: until max_length
-  std::span<const token_id> stop_tokens{};      //!< copied
-  session_time retry_timeout = 0;               //!< microseconds until a question is asked again; 0: never (a reliable transport)
-  std::uint32_t retry_limit = 64;               //!< times a question is asked again before peer_timeout
-  std::uint32_t text_chunk = 256;               //!< tokens of one text message
+  row_transform transform{};                //!< temperature and truncation, told to the cloud; also sizes the workspace
+  std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
+  std::uint32_t token_budget = 0;           //!< tokens to generate; 0: until max_length
+  std::span<const token_id> stop_tokens{};  //!< copied
+  session_time retry_timeout = 0;           //!< microseconds until a question is asked again; 0: never (a reliable transport)
+  std::uint32_t retry_limit = 64;           //!< times a question is asked again before peer_timeout
+  std::uint32_t text_chunk = 256;           //!< tokens of one text message
 };
 
 enum class edge_state : std::uint8_t { idle, greeting, resuming, sending_text, fetching_text, drafting, waiting, streaming, finished, failed };
@@ -64,7 +65,7 @@ struct edge_snapshot {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-template <sparsifier Sparsifier = top_k, window_policy Window = fixed_window>
+template <sparsifier Sparsifier = top_k, window_policy Window = draft_plan>
 class basic_edge_session {
  public:
   using state_type = typename Sparsifier::state_type;
@@ -149,10 +150,10 @@ class basic_edge_session {
   detail::drafter<Sparsifier> drafter_;
   draft_block block_;
   std::vector<claimed_draft> claims_;
-  std::vector<token_id> text_;        // committed tokens, then drafted ones
+  std::vector<token_id> text_;  // committed tokens, then drafted ones
   std::vector<token_id> stop_tokens_;
   std::vector<token_id> received_;
-  std::vector<state_type> states_;    // before each draft of the window, and after the last
+  std::vector<state_type> states_;  // before each draft of the window, and after the last
   std::vector<std::byte> message_;
   std::vector<std::byte> record_;
   std::size_t record_used_ = 0;
@@ -174,15 +175,15 @@ class basic_edge_session {
   std::uint32_t round_ = 0;
   std::uint32_t prompt_length_ = 0;
   std::uint32_t length_ = 0;
-  std::uint32_t cached_ = 0;          // positions in the engine's cache
+  std::uint32_t cached_ = 0;  // positions in the engine's cache
   std::uint32_t drafted_ = 0;
   std::uint32_t planned_ = 0;
   std::uint32_t peer_length_ = 0;
   std::uint32_t peer_round_ = 0;
-  std::uint32_t target_length_ = 0;   // of the text that is fetched
+  std::uint32_t target_length_ = 0;  // of the text that is fetched
   std::uint32_t fetch_start_ = 0;
   std::uint32_t attempts_ = 0;
-  std::uint32_t greetings_ = 0;       // since the last progress
+  std::uint32_t greetings_ = 0;  // since the last progress
   std::uint32_t question_checksum_ = 0;
   edge_state state_ = edge_state::idle;
   question question_ = question::none;
@@ -193,7 +194,7 @@ class basic_edge_session {
   bool announce_ = false;
 };
 
-//! The edge of the papers: top-K supports, a fixed window.
+//! The edge of the papers: top-K supports, the same plan every round.
 using edge_session = basic_edge_session<>;
 
 SPECVERIFY_NAMESPACE_END

@@ -23,7 +23,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What reading a journal found.
 struct journal_reading {
-  std::size_t valid_bytes = 0;    //!< where the last whole record ends: cut the file here before appending
+  std::size_t valid_bytes = 0;  //!< where the last whole record ends: cut the file here before appending
   std::uint32_t records = 0;
   std::uint32_t text_length = 0;  //!< ids in the text
   bool torn = false;              //!< the file went on after valid_bytes

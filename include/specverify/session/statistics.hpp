@@ -20,36 +20,36 @@ inline constexpr std::uint32_t statistics_positions = 32;
 
 struct session_statistics {
   // the text
-  std::uint64_t rounds = 0;               //!< decided rounds
-  std::uint64_t drafted = 0;              //!< drafts of decided rounds
-  std::uint64_t evaluated = 0;            //!< drafts that were tested: the accepted ones, and the first rejected one of a round
-  std::uint64_t accepted = 0;             //!< drafts that were accepted
-  std::uint64_t emitted = 0;              //!< committed tokens, prompt not included
-  std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
-  std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
-  std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
-  std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
+  std::uint64_t rounds = 0;              //!< decided rounds
+  std::uint64_t drafted = 0;             //!< drafts of decided rounds
+  std::uint64_t evaluated = 0;           //!< drafts that were tested: the accepted ones, and the first rejected one of a round
+  std::uint64_t accepted = 0;            //!< drafts that were accepted
+  std::uint64_t emitted = 0;             //!< committed tokens, prompt not included
+  std::uint64_t residual_tokens = 0;     //!< emitted after a rejection
+  std::uint64_t bonus_tokens = 0;        //!< emitted after a fully accepted draft
+  std::uint64_t residual_fallbacks = 0;  //!< the residual had no usable mass
+  std::uint64_t near_ties = 0;           //!< decisions inside the margin of class (c); counted by the cloud
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
   // the wire; bytes of whole messages, headers included, framing of the transport not
-  std::uint64_t messages_up = 0;          //!< edge to cloud, each transmission
+  std::uint64_t messages_up = 0;  //!< edge to cloud, each transmission
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::uint64_t draft_bytes = 0;          //!< of the draft messages, first transmissions only
+  std::uint64_t draft_bytes = 0;  //!< of the draft messages, first transmissions only
   // faults, counted by who notices; exactly one per fault (docs/session.md)
-  std::uint64_t duplicates = 0;           //!< errc::duplicate: the transmission was seen before
-  std::uint64_t stale = 0;                //!< stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
-  std::uint64_t corrupt = 0;              //!< checksum_mismatch and everything else that no encoder writes
-  std::uint64_t truncated = 0;            //!< errc::truncated
-  std::uint64_t timeouts = 0;             //!< deadlines that passed
+  std::uint64_t duplicates = 0;  //!< errc::duplicate: the transmission was seen before
+  std::uint64_t stale = 0;       //!< stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
+  std::uint64_t corrupt = 0;     //!< checksum_mismatch and everything else that no encoder writes
+  std::uint64_t truncated = 0;   //!< errc::truncated
+  std::uint64_t timeouts = 0;    //!< deadlines that passed
   // how they were mended
-  std::uint64_t retransmissions = 0;      //!< questions asked again (edge)
-  std::uint64_t repeated_answers = 0;     //!< kept answers sent again (cloud)
-  std::uint64_t refusals = 0;             //!< refuse messages sent
-  std::uint64_t restarts = 0;             //!< epochs begun after the first
+  std::uint64_t retransmissions = 0;   //!< questions asked again (edge)
+  std::uint64_t repeated_answers = 0;  //!< kept answers sent again (cloud)
+  std::uint64_t refusals = 0;          //!< refuse messages sent
+  std::uint64_t restarts = 0;          //!< epochs begun after the first
   // the engine
-  std::uint64_t fed_tokens = 0;           //!< tokens given to the engine
+  std::uint64_t fed_tokens = 0;  //!< tokens given to the engine
   std::uint64_t rollbacks = 0;
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const session_statistics&, const session_statistics&) noexcept = default;

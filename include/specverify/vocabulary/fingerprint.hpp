@@ -23,9 +23,7 @@ struct vocabulary_fingerprint {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
-  friend SPECVERIFY_INLINE constexpr bool operator==(vocabulary_fingerprint a, vocabulary_fingerprint b) noexcept {
-    return a.high == b.high && a.low == b.low;
-  }
+  friend SPECVERIFY_INLINE constexpr bool operator==(vocabulary_fingerprint a, vocabulary_fingerprint b) noexcept { return a.high == b.high && a.low == b.low; }
 };
 
 //! What an id stands for. Padding ids are part of the fingerprint only if they are added.

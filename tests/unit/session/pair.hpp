@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 

@@ -37,8 +37,8 @@ TEST_CASE("VOC-2 fingerprint: golden values") {
 
 TEST_CASE("VOC-2 fingerprint: every part counts") {
   const std::array<entry, 2> base{{{0, token_class::text, "ab"}, {1, token_class::text, "c"}}};
-  for (const std::array<entry, 2>& other : {std::array<entry, 2>{{{0, token_class::text, "a"}, {1, token_class::text, "bc"}}},   // boundaries
-                                            std::array<entry, 2>{{{0, token_class::text, "ab"}, {2, token_class::text, "c"}}},   // ids
+  for (const std::array<entry, 2>& other : {std::array<entry, 2>{{{0, token_class::text, "a"}, {1, token_class::text, "bc"}}},     // boundaries
+                                            std::array<entry, 2>{{{0, token_class::text, "ab"}, {2, token_class::text, "c"}}},     // ids
                                             std::array<entry, 2>{{{0, token_class::special, "ab"}, {1, token_class::text, "c"}}},  // classes
                                             std::array<entry, 2>{{{0, token_class::text, "c"}, {1, token_class::text, "ab"}}}}) {  // order
     CHECK_FALSE(of(base) == of(other));

@@ -89,7 +89,8 @@ class drafter {
     std::uint32_t size = kept.size();
     for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept.ids[i];
     if (format_.format == law_format::sparse_paper) return finish(size, out);
-    if (const status why = drop_zero(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size); !why.ok()) {
+    if (const status why = drop_zero(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size);
+        !why.ok()) {
       return why;
     }
     return finish(size, out);

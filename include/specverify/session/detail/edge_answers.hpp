@@ -27,9 +27,14 @@ status basic_edge_session<Sparsifier, Window>::on_damage(errc code, session_time
 template <sparsifier Sparsifier, window_policy Window>
 bool basic_edge_session<Sparsifier, Window>::accept_number(std::uint8_t number, errc& why) noexcept {
   switch (heard_.look(number)) {
-    case detail::arrival::duplicate: why = errc::duplicate; return false;
-    case detail::arrival::late: why = errc::stale_round; return false;
-    case detail::arrival::fresh: break;
+    case detail::arrival::duplicate:
+      why = errc::duplicate;
+      return false;
+    case detail::arrival::late:
+      why = errc::stale_round;
+      return false;
+    case detail::arrival::fresh:
+      break;
   }
   heard_.accept(number);
   return true;
@@ -42,7 +47,8 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
   statistics_.messages_down += 1;
   statistics_.bytes_down += message.size();
   message_header header;
-  if (const status why = peek_header(message, header); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  if (const status why = peek_header(message, header); !why.ok())
+    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
   errc why_not = errc::ok;
   const wire_context mine = context_at(round_, length_, hash_);
   switch (header.kind) {
@@ -61,7 +67,8 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
       if (!accept_number(header.flags, why_not)) return drop(why_not);
       return on_greeting(peer, is_hello, now);
     }
-    case message_kind::refuse: return on_refusal(message, header, now);
+    case message_kind::refuse:
+      return on_refusal(message, header, now);
     case message_kind::feedback:
       if (question_ == question::draft && detail::belongs_to(question_context_, message, header)) {
         if (!accept_number(header.flags, why_not)) return drop(why_not);
@@ -75,7 +82,8 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
         return on_text(message, header, now);
       }
       break;
-    default: break;
+    default:
+      break;
   }
   if (const wire_context* then = memory_.find(message, header); then != nullptr) {
     return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(mine, *then));
@@ -100,7 +108,8 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
   peer_length_ = peer.base_length;
   peer_round_ = peer.round;
   if (peer_length_ <= length_) {
-    if (peer.prefix_hash != (peer_length_ == length_ ? hash_ : prefix_hash(text().first(peer_length_)))) return fail({errc::prefix_mismatch, part::session, peer_length_});
+    if (peer.prefix_hash != (peer_length_ == length_ ? hash_ : prefix_hash(text().first(peer_length_))))
+      return fail({errc::prefix_mismatch, part::session, peer_length_});
     if (length_ == 0) return fail({errc::unknown_session, part::session, 0});
     if (peer_length_ == length_) {
       if (peer_round_ > round_) round_ = peer_round_;

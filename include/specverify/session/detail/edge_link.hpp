@@ -10,7 +10,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 template <sparsifier Sparsifier, window_policy Window>
-result<basic_edge_session<Sparsifier, Window>> basic_edge_session<Sparsifier, Window>::make(const edge_options& options, const Sparsifier& rule, const Window& window) {
+result<basic_edge_session<Sparsifier, Window>> basic_edge_session<Sparsifier, Window>::make(const edge_options& options, const Sparsifier& rule,
+                                                                                            const Window& window) {
   if (const status why = check(options.format); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count) return status{errc::unsupported, part::session, 0};
   if (options.max_length < 2) return status{errc::invalid_argument, part::session, 0};
@@ -46,7 +47,8 @@ status basic_edge_session<Sparsifier, Window>::start(std::span<const token_id> p
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   if (prompt.empty() || prompt.size() >= options_.max_length) return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
-    if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size) return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
+    if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size)
+      return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
     text_[i] = prompt[i];
   }
   length_ = prompt_length_ = static_cast<std::uint32_t>(prompt.size());
@@ -169,7 +171,8 @@ status basic_edge_session<Sparsifier, Window>::encode(std::size_t& written) noex
         return encode_claims(question_context_, options_.format, std::span<const claimed_draft>(claims_).first(drafted_), out, written);
       }
       return encode_draft(question_context_, options_.format, block_.drafts(), out, written);
-    case question::none: break;
+    case question::none:
+      break;
   }
   return {errc::unexpected_message, part::session, 0};
 }

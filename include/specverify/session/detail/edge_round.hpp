@@ -48,7 +48,8 @@ status basic_edge_session<Sparsifier, Window>::begin_round(session_time now) noe
   // With every draft accepted the cloud adds one token: more drafts than what is left but one are wasted. A function of the position alone.
   planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - 1});
   if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
-    if (detail::is_sparse(options_.format.format) && options_.format.support_size != 0) drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
+    if (detail::is_sparse(options_.format.format) && options_.format.support_size != 0)
+      drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
   }
   return planned_ == 0 ? close_block(now) : want_row();
 }
@@ -96,9 +97,10 @@ status basic_edge_session<Sparsifier, Window>::supply_row(Policy policy, row_vie
   } else {
     law proposed;
     if (const status why = drafter_.propose(policy, row, transform, states_[drafted_ + 1], proposed); !why.ok()) return fail(why);
-    if constexpr (!std::is_same_v<Window, fixed_window>) {
+    if constexpr (!requires { requires Window::unconditional; }) {
       std::size_t bytes = 0;
-      if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok() && !window_.proceed(position, proposed, 8 * std::uint64_t{bytes})) return close_block(now);
+      if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok() && !window_.proceed(position, proposed, 8 * std::uint64_t{bytes}))
+        return close_block(now);
     }
     const draft drawn = draw(proposed, source_, {position, round_, 0, purpose::draft_draw, 0});
     token = drawn.token();

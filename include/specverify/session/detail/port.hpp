@@ -104,15 +104,23 @@ struct transmission_window {
 //! Counts a message that is not used, by its errc.
 inline void count_fault(session_statistics& statistics, errc code) noexcept {
   switch (code) {
-    case errc::duplicate: statistics.duplicates += 1; break;
-    case errc::truncated: statistics.truncated += 1; break;
+    case errc::duplicate:
+      statistics.duplicates += 1;
+      break;
+    case errc::truncated:
+      statistics.truncated += 1;
+      break;
     case errc::stale_epoch:
     case errc::stale_round:
     case errc::base_length_mismatch:
     case errc::prefix_mismatch:
     case errc::unexpected_message:
-    case errc::unknown_session: statistics.stale += 1; break;
-    default: statistics.corrupt += 1; break;
+    case errc::unknown_session:
+      statistics.stale += 1;
+      break;
+    default:
+      statistics.corrupt += 1;
+      break;
   }
 }
 

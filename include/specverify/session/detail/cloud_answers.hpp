@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud's answers: greet, take text, send text, take a draft.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
+
+#include <specverify/session/cloud.hpp>
+
+#include <algorithm>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+inline errc cloud_session::judge_hello(const hello_message& hello) const noexcept {
+  const draft_format& format = hello.format;
+  if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
+  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high) return errc::fingerprint_mismatch;
+  if (hello.strength < options_.required) return errc::guarantee_too_weak;
+  if (format.format == law_format::token_and_count) return errc::unsupported;
+  if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size()) return errc::unsupported;
+  const bool claims = format.format == law_format::token_only;
+  if (!claims && max_draft_entries(format, format.max_draft_length) > max_draft_entries(options_.largest, options_.largest.max_draft_length))
+    return errc::unsupported;
+  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length || hello.context.base_length > options_.max_length) return errc::unsupported;
+  if (hello.token_budget > options_.max_length - hello.prompt_length) return errc::unsupported;
+  return errc::ok;
+}
+
+inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+  hello_message hello;
+  if (const status why = decode_hello(message, hello); !why.ok()) {
+    if (why.code != errc::unknown_version) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+    refuse({}, why);
+    return why;
+  }
+  const wire_context& peer = hello.context;
+  errc why_not = errc::ok;
+  if (state_ == cloud_state::blank) {
+    if (peer.epoch < now_.epoch) return drop(errc::stale_epoch);
+    wire_context session{};
+    session.session_id = peer.session_id;
+    if (const errc code = judge_hello(hello); code != errc::ok) {
+      refuse(session, {code, part::session, 0});
+      return {code, part::session, 0};
+    }
+    now_ = {};
+    now_.session_id = peer.session_id;
+    now_.prefix_hash = prefix_hash_seed;
+    now_.format = hello.format;
+    now_.epoch = peer.epoch;
+    now_.round = peer.round;
+    now_.prompt_length = hello.prompt_length;
+    now_.token_budget = hello.token_budget;
+    now_.rule = hello.rule;
+    now_.mode = static_cast<session_mode>(hello.mode);
+    source_.key = derive_session_keys(options_.secret, peer.session_id).verdict;
+    now_.next_number = header.flags;  // ahead of what an earlier life of this cloud may have sent
+    heard_ = {};
+    state_ = cloud_state::filling;
+  } else if (peer.session_id != now_.session_id || !(hello.format == now_.format)) {
+    return drop(errc::unexpected_message);
+  }
+  if (!accept_epoch(peer, why_not) || !accept_number(header.flags, why_not)) return drop(why_not);
+  if (state_ == cloud_state::failed) return drop(errc::session_closed);
+  if (state_ == cloud_state::evaluating) {
+    owed_ = message_kind::hello;
+    return {};
+  }
+  aim_at(peer);
+  return greet(message_kind::hello);
+}
+
+inline status cloud_session::on_resume(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+  resume_message resume;
+  if (const status why = decode_resume(message, resume); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  const wire_context& peer = resume.context;
+  if (state_ == cloud_state::blank) {
+    if (peer.epoch > now_.epoch) {  // an edge process that was not heard of before
+      now_.epoch = peer.epoch;
+      heard_ = {};
+    }
+    return on_unknown(message, header);
+  }
+  if (peer.session_id != now_.session_id) return drop(errc::unexpected_message);
+  errc why_not = errc::ok;
+  if (peer.epoch == 0) {  // an edge without a journal; the hash is its clock
+    if (peer.prefix_hash < now_.nonce) return drop(errc::stale_epoch);
+    if (peer.prefix_hash > now_.nonce) {
+      now_.nonce = peer.prefix_hash;
+      memory_.remember(context());
+      now_.epoch += 1024;  // ahead of every epoch that its forgotten lives can have begun
+      heard_ = {};
+      statistics_.restarts += 1;
+    }
+  } else if (!accept_epoch(peer, why_not)) {
+    return drop(why_not);
+  }
+  if (!accept_number(header.flags, why_not)) return drop(why_not);
+  if (state_ == cloud_state::failed) return drop(errc::session_closed);
+  if (state_ == cloud_state::evaluating) {
+    owed_ = message_kind::resume;
+    return {};
+  }
+  if (peer.epoch != 0) aim_at(peer);
+  const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length && (peer.round == now_.round || now_.mode == session_mode::stream);
+  if (!wants_text) return greet(message_kind::resume);
+  if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash) return fail({errc::prefix_mismatch, part::session, peer.base_length});
+  return send_text(peer, peer.base_length);
+}
+
+//! Says where we stand; a stream begins, or goes on, behind it.
+inline status cloud_session::greet(message_kind kind) noexcept {
+  std::size_t written = 0;
+  status encoded;
+  if (kind == message_kind::hello) {
+    hello_message hello;
+    hello.context = context();
+    hello.fingerprint_low = options_.fingerprint.low;
+    hello.fingerprint_high = options_.fingerprint.high;
+    hello.strength = now_.format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+    hello.rule = now_.rule;
+    hello.mode = static_cast<std::uint8_t>(now_.mode);
+    hello.prompt_length = now_.prompt_length;
+    hello.token_budget = now_.token_budget;
+    hello.format = now_.format;
+    encoded = encode_hello(hello, message_, written);
+  } else {
+    encoded = encode_resume({context()}, message_, written);
+  }
+  if (!encoded.ok()) return fail(encoded);
+  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
+  write_journal(now_.length);
+  send(written);
+  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  return {};
+}
+
+//! Text that the edge lacks, under the context of its question.
+inline status cloud_session::send_text(const wire_context& asked, std::uint32_t from) noexcept {
+  wire_context numbered = asked;
+  numbered.transmission = now_.next_number;
+  const std::uint32_t count = std::min(options_.text_chunk, now_.length - from);
+  std::size_t written = 0;
+  if (const status why = encode_text(numbered, now_.format, {from, text().subspan(from, count)}, message_, written); !why.ok()) return fail(why);
+  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
+  write_journal(now_.length);
+  send(written);
+  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  return {};
+}
+
+inline status cloud_session::on_text(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+  const wire_context expected{now_.session_id, now_.epoch, now_.target_round, now_.length, now_.prefix_hash, 0};
+  errc why_not = errc::ok;
+  if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header)) {
+    const wire_context* then = memory_.find(message, header);
+    wire_context earlier = expected;  // a restarted cloud knows the text, and so the context of every piece of it
+    if (then == nullptr && header.base_length_low < now_.length) {
+      earlier.base_length = now_.length - ((now_.length - header.base_length_low) & 0xFFFFu);
+      earlier.prefix_hash = prefix_hash(text().first(earlier.base_length));
+      if (detail::belongs_to(earlier, message, header)) then = &earlier;
+    }
+    if (then == nullptr) return on_damage(errc::checksum_mismatch);
+    if (then->epoch != now_.epoch) return drop(errc::stale_epoch);
+    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
+    statistics_.repeated_answers += 1;  // we took this text already; the answer was lost
+    return greet(message_kind::resume);
+  }
+  if (!accept_number(header.flags, why_not)) return drop(why_not);
+  text_message value;
+  if (const status why = decode_text(expected, now_.format, message, received_, value); !why.ok()) return fail(why);
+  const auto count = static_cast<std::uint32_t>(value.tokens.size());
+  if (value.position != now_.length || count == 0 || count > now_.target_length - now_.length)
+    return fail({errc::base_length_mismatch, part::session, value.position});
+  memory_.remember(expected);
+  const std::uint32_t from = now_.length;
+  for (std::uint32_t i = 0; i < count; ++i) text_[from + i] = value.tokens[i];
+  append_text(count);
+  if (now_.length == now_.target_length) {
+    if (now_.prefix_hash != now_.target_hash) return fail({errc::prefix_mismatch, part::session, now_.length});
+    now_.round = now_.target_round;
+    settle();
+  }
+  std::size_t written = 0;
+  wire_context mine = context();
+  if (state_ == cloud_state::filling) mine.round = now_.target_round;
+  if (const status why = encode_resume({mine}, message_, written); !why.ok()) return fail(why);
+  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
+  write_journal(from);
+  session_output out;
+  out.action = session_action::committed;
+  out.position = from;
+  out.tokens = text().subspan(from);
+  out.stop = now_.stop;
+  outputs_.push(out);
+  send(written);
+  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  return {};
+}
+
+inline status cloud_session::on_draft(std::span<const std::byte> message, const message_header& header) noexcept {
+  const wire_context open = context();
+  errc why_not = errc::ok;
+  if (detail::belongs_to(open, message, header) && (state_ == cloud_state::ready || state_ == cloud_state::evaluating)) {
+    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (state_ == cloud_state::evaluating) return {};  // asked again while the engine works: one answer will do
+    workspace space{std::span<std::byte>(decode_space_)};
+    status read;
+    if (now_.format.format == law_format::token_only) {
+      read = decode_claims(open, now_.format, message, claims_, drafted_);
+      for (std::uint32_t i = 0; read.ok() && i < drafted_; ++i) text_[now_.length + i] = claims_[i].token;
+    } else {
+      read = decode_draft(open, now_.format, message, space, block_);
+      drafted_ = block_.size();
+      for (std::uint32_t i = 0; read.ok() && i < drafted_; ++i) text_[now_.length + i] = block_[i].token();
+    }
+    if (!read.ok()) return fail(read);
+    want_rows(drafted_);
+    state_ = cloud_state::evaluating;
+    return {};
+  }
+  const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
+  if (now_.kept_round != 0 && state_ != cloud_state::failed && detail::belongs_to(kept, message, header)) {
+    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    statistics_.repeated_answers += 1;
+    return send_feedback();
+  }
+  if (const wire_context* then = memory_.find(message, header); then != nullptr) {
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(open, *then));
+  }
+  return on_damage(errc::checksum_mismatch);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
