@@ -6,5 +6,7 @@ output=$(timeout 300 bash scripts/models --retrain-check 2>&1)
 code=$?
 echo "$output"
 [ "$code" -eq 0 ] && exit 0
+# 77, 69: python3-venv is missing and could not be installed.
+[ "$code" -eq 77 ] || [ "$code" -eq 69 ] && exit 77
 grep -q -i -E "no matching distribution|connection|network|temporary failure|no module named (pip|venv)" <<<"$output" && exit 77
 exit 1
