@@ -119,7 +119,8 @@ struct digested {
   std::vector<std::byte> memory;
   workspace space;
   row_digest value;
-  digested(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request) : memory(digest_workspace_size(vocab_size, transform, request)) {}
+  digested(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request)
+      : memory(digest_workspace_size(vocab_size, transform, request)) {}
   template <class Policy>
   bool make(Policy policy, const std::vector<float>& row, const row_transform& transform, const digest_request& request) {
     space = workspace(std::span<std::byte>(memory));
@@ -139,8 +140,8 @@ inline void sizes(benchmark::internal::Benchmark* registered) {
 
 }  // namespace bench_inputs
 
-#define SPECVERIFY_BENCH_POLICIES(function)                                                  \
-  BENCHMARK_CAPTURE(function, seq, specverify::exec::seq)->Apply(bench_inputs::sizes);       \
+#define SPECVERIFY_BENCH_POLICIES(function)                                            \
+  BENCHMARK_CAPTURE(function, seq, specverify::exec::seq)->Apply(bench_inputs::sizes); \
   BENCHMARK_CAPTURE(function, simd, specverify::exec::simd)->Apply(bench_inputs::sizes)
 
 #endif

@@ -154,7 +154,11 @@ TEST_CASE("row backends: adversarial rows, all equal, sorted, one outlier, few a
       std::vector<float> row(size);
       for (std::uint32_t i = 0; i < size; ++i) {
         const float down = -std::numeric_limits<float>::infinity();
-        row[i] = kind == 0 ? 2.0f : kind == 1 ? static_cast<float>(i) * 0.01f : kind == 2 ? (i == size - 5 ? 500.0f : -3.0f) : kind == 3 ? (i % 97 == 31 ? 1.0f : down) : (i % 2 == 0 ? down : static_cast<float>(i % 7));
+        row[i] = kind == 0   ? 2.0f
+                 : kind == 1 ? static_cast<float>(i) * 0.01f
+                 : kind == 2 ? (i == size - 5 ? 500.0f : -3.0f)
+                 : kind == 3 ? (i % 97 == 31 ? 1.0f : down)
+                             : (i % 2 == 0 ? down : static_cast<float>(i % 7));
       }
       compare(logits(row), {});
       std::reverse(row.begin(), row.end());

@@ -16,10 +16,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-inline constexpr std::uint32_t block_size = 1024;    // ids that share a row of lane sums
-inline constexpr std::uint32_t lane_count = 16;      // lane j of a block sums the ids = j mod 16, ascending
-inline constexpr std::uint32_t exact_size = 256;     // ids of one term of an exact sum
-inline constexpr std::uint32_t sampled_ids = 16;     // ids of every block that the reference looks at
+inline constexpr std::uint32_t block_size = 1024;  // ids that share a row of lane sums
+inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids = j mod 16, ascending
+inline constexpr std::uint32_t exact_size = 256;   // ids of one term of an exact sum
+inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that the reference looks at
 
 [[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept { return (size + block - 1) / block; }
 
@@ -53,7 +53,7 @@ struct row_source {
   const float* bias_values = nullptr;
   const std::uint64_t* mask = nullptr;  // null: every id is allowed
   std::uint32_t bias_count = 0;
-  std::uint32_t size = 0;               // valid ids
+  std::uint32_t size = 0;  // valid ids
   std::uint32_t stride = 1;
   bool probabilities = false;
 

@@ -27,38 +27,38 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What to gather beyond the coarse sums.
 struct digest_request {
-  std::uint32_t survivors = 0;                   //!< gather at least the so many largest entries (integer weight descending, id ascending)
-  double minimum_probability = 0;                //!< [0, 1]; gather every id with w_v >= this * W; 0: off. Implies integer_total
-  bool integer_total = false;                    //!< compute W
-  bool exact_normaliser = false;                 //!< compute Z in double; else only its bracket
-  std::span<const double> temperature_nodes{};   //!< reserved: must be empty (errc::unsupported)
+  std::uint32_t survivors = 0;                  //!< gather at least the so many largest entries (integer weight descending, id ascending)
+  double minimum_probability = 0;               //!< [0, 1]; gather every id with w_v >= this * W; 0: off. Implies integer_total
+  bool integer_total = false;                   //!< compute W
+  bool exact_normaliser = false;                //!< compute Z in double; else only its bracket
+  std::span<const double> temperature_nodes{};  //!< reserved: must be empty (errc::unsupported)
 };
 
 struct row_digest {
   row_kind kind = row_kind::logits;
-  bool one_hot = false;              //!< the temperature was below 1e-6: the law is a point mass at argmax
-  bool truncated = false;            //!< the law lives on kept_ids
-  bool survivors_complete = false;   //!< every id of positive integer weight is among the survivors
-  std::uint32_t valid_size = 0;      //!< ids of the row
-  token_id argmax = no_token;        //!< ties to the smaller id
+  bool one_hot = false;             //!< the temperature was below 1e-6: the law is a point mass at argmax
+  bool truncated = false;           //!< the law lives on kept_ids
+  bool survivors_complete = false;  //!< every id of positive integer weight is among the survivors
+  std::uint32_t valid_size = 0;     //!< ids of the row
+  token_id argmax = no_token;       //!< ties to the smaller id
   double temperature = 1;
-  double maximum = 0;                //!< z of argmax
-  double reference = 0;              //!< of the exponents e_v
-  double coarse_total = 0;           //!< sum of w(v)
-  double lower = 0;                  //!< lower <= Z
-  double upper = 0;                  //!< Z <= upper
-  double normaliser = 0;             //!< Z, or 0 when only the bracket was asked for
-  double minimum_probability = 0;    //!< ids from here on are all among the survivors (0: no such promise)
-  std::uint64_t total_weight = 0;    //!< W, or 0 when not asked for
-  workspace_slice lane_sums{};       //!< float, 16 a block of 1024 ids
-  workspace_slice block_sums{};      //!< double, one a block of 1024 ids
-  workspace_slice survivor_ids{};    //!< token_id, ascending
-  workspace_slice survivor_weights{};//!< uint32 integer weights of survivor_ids, positive
-  workspace_slice selected_ids{};    //!< space of row/select.hpp
+  double maximum = 0;                  //!< z of argmax
+  double reference = 0;                //!< of the exponents e_v
+  double coarse_total = 0;             //!< sum of w(v)
+  double lower = 0;                    //!< lower <= Z
+  double upper = 0;                    //!< Z <= upper
+  double normaliser = 0;               //!< Z, or 0 when only the bracket was asked for
+  double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
+  std::uint64_t total_weight = 0;      //!< W, or 0 when not asked for
+  workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids
+  workspace_slice block_sums{};        //!< double, one a block of 1024 ids
+  workspace_slice survivor_ids{};      //!< token_id, ascending
+  workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
+  workspace_slice selected_ids{};      //!< space of row/select.hpp
   workspace_slice selected_weights{};
-  workspace_slice kept_ids{};        //!< truncated rows: token_id, ascending
-  workspace_slice kept_weights{};    //!< truncated rows: double e_v
-  workspace_slice cache{};           //!< one double: Z once an operation needed it, else 0
+  workspace_slice kept_ids{};      //!< truncated rows: token_id, ascending
+  workspace_slice kept_weights{};  //!< truncated rows: double e_v
+  workspace_slice cache{};         //!< one double: Z once an operation needed it, else 0
 };
 static_assert(std::is_trivially_copyable_v<row_digest>);
 

@@ -29,8 +29,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   const int exponent = static_cast<int>(bits >> 52) - 1023;  // below 0
   if (exponent < -26) return 0;                              // below half of 2^-24
   const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
-  const int unit = exponent >= -14 ? exponent - 10 : -24;    // log2 of the spacing of fp16 here
-  const int shift = 52 - exponent + unit;                    // 42, up to 54 for subnormals
+  const int unit = exponent >= -14 ? exponent - 10 : -24;  // log2 of the spacing of fp16 here
+  const int shift = 52 - exponent + unit;                  // 42, up to 54 for subnormals
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   std::uint64_t rounded = mantissa >> shift;
   const std::uint64_t rest = mantissa & ((std::uint64_t{1} << shift) - 1);

@@ -35,7 +35,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! What residual asks of a law: the count of an id (0 for unknown ids) and the sum of all counts.
 template <class Law>
 concept subtracted_law = requires(const Law& subtracted, token_id id) {
-  { subtracted.count(id) } noexcept -> std::convertible_to<std::uint32_t>;
+  { subtracted.count(id) }
+  noexcept->std::convertible_to<std::uint32_t>;
   { subtracted.resolution } -> std::convertible_to<std::uint32_t>;
 };
 

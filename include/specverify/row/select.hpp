@@ -13,9 +13,9 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct selection {
-  std::span<const token_id> ids{};            //!< ascending
-  std::span<const std::uint32_t> weights{};   //!< positive integer weights
-  std::uint64_t total_weight = 0;             //!< W of the whole row, 0 when the digest did not compute it
+  std::span<const token_id> ids{};           //!< ascending
+  std::span<const std::uint32_t> weights{};  //!< positive integer weights
+  std::uint64_t total_weight = 0;            //!< W of the whole row, 0 when the digest did not compute it
 };
 
 SPECVERIFY_TYPES_END

@@ -15,7 +15,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes valid_size probabilities to the front of `out`, which holds float or double and must not overlap the row.
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation), output_too_small. On error nothing is written.
+//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation), output_too_small. On error nothing is
+//! written.
 template <execution_policy Policy, class Scalar, class Out>
 [[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::span<Out> out) noexcept {
   static_assert(std::is_same_v<Out, float> || std::is_same_v<Out, double>, "softmax writes float or double");

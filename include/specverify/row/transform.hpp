@@ -28,10 +28,10 @@ struct row_truncation {
 };
 
 struct row_transform {
-  double temperature = 1.0;                       //!< >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Rows of probabilities take 1 or 0 only
-  std::span<const token_id> bias_ids{};           //!< strictly ascending
-  std::span<const float> bias_values{};           //!< added to the logits of bias_ids; -infinity forbids
-  std::span<const std::uint64_t> mask_words{};    //!< bit v of word v / 64 set: v is allowed. Empty: all allowed
+  double temperature = 1.0;                     //!< >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Rows of probabilities take 1 or 0 only
+  std::span<const token_id> bias_ids{};         //!< strictly ascending
+  std::span<const float> bias_values{};         //!< added to the logits of bias_ids; -infinity forbids
+  std::span<const std::uint64_t> mask_words{};  //!< bit v of word v / 64 set: v is allowed. Empty: all allowed
   row_truncation truncation{};
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool greedy() const noexcept { return temperature < 1e-6; }

@@ -17,7 +17,8 @@ TEST_CASE("kernel.to_working: every fp16 and bf16 pattern") {
     const bfloat16_bits brain{static_cast<std::uint16_t>(bits)};
     const float a = kernel::to_working(half), b = kernel::to_working(brain);
     const bool nan = (bits & 0x7C00u) == 0x7C00u && (bits & 0x3FFu) != 0;
-    equal = equal && kernel::is_nan(a) == nan && (nan || kernel::bits_as<std::uint64_t>(static_cast<double>(a)) == kernel::bits_as<std::uint64_t>(meaning(half)));
+    equal =
+        equal && kernel::is_nan(a) == nan && (nan || kernel::bits_as<std::uint64_t>(static_cast<double>(a)) == kernel::bits_as<std::uint64_t>(meaning(half)));
     equal = equal && kernel::bits_as<std::uint32_t>(b) == bits << 16;
   }
   CHECK(equal);

@@ -28,13 +28,13 @@ TEST_CASE("row.accept_token: by hand, p = (1/2, 1/4, 1/4)") {
       return tested(policy, probabilities(row), {}, from, token, count, 100, uniform).accepted;
     };
     CHECK(accepted(0, 50, 0x1.fffffffffffffp-1));  // p = q
-    CHECK(accepted(0, 20, 0.999));                  // p > q
-    CHECK(accepted(1, 50, 0.4999));                 // p / q = 1/2
+    CHECK(accepted(0, 20, 0.999));                 // p > q
+    CHECK(accepted(1, 50, 0.4999));                // p / q = 1/2
     CHECK_FALSE(accepted(1, 50, 0.5001));
-    CHECK_FALSE(accepted(1, 50, 0.5));              // strict
-    CHECK_FALSE(accepted(3, 50, 0.0));              // p = 0
+    CHECK_FALSE(accepted(1, 50, 0.5));  // strict
+    CHECK_FALSE(accepted(3, 50, 0.0));  // p = 0
     CHECK_FALSE(accepted(3, 0, 0.0));
-    CHECK(accepted(2, 0, 0.999));                   // q = 0 < p
+    CHECK(accepted(2, 0, 0.999));  // q = 0 < p
   });
 }
 

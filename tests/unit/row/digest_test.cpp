@@ -259,14 +259,17 @@ TEST_CASE("row.digest: a NaN behind the mask is not looked at; one in the paddin
 
 TEST_CASE("row.digest: each wrong argument has its own error") {
   const std::vector<float> row(100, 1.0f);
-  const auto code = [&](const row_transform& transform, digest_request request = {}) { return make_digest(exec::seq, logits(row), transform, request).outcome.code; };
+  const auto code = [&](const row_transform& transform, digest_request request = {}) {
+    return make_digest(exec::seq, logits(row), transform, request).outcome.code;
+  };
   for (const double temperature : {-1.0, -1e-9, nan_value(), infinity}) {
     row_transform transform;
     transform.temperature = temperature;
     CHECK(code(transform) == errc::invalid_temperature);
   }
   const std::vector<token_id> ids{3, 5}, descending{5, 3}, outside{3, 100};
-  const std::vector<float> bias{1.0f, 2.0f}, one{1.0f}, bad{1.0f, std::numeric_limits<float>::infinity()}, forbidding{1.0f, -std::numeric_limits<float>::infinity()};
+  const std::vector<float> bias{1.0f, 2.0f}, one{1.0f}, bad{1.0f, std::numeric_limits<float>::infinity()},
+      forbidding{1.0f, -std::numeric_limits<float>::infinity()};
   const auto biased = [](const std::vector<token_id>& i, const std::vector<float>& b) {
     row_transform transform;
     transform.bias_ids = i;
@@ -283,7 +286,8 @@ TEST_CASE("row.digest: each wrong argument has its own error") {
   row_transform masked;
   masked.mask_words = word;
   CHECK(code(masked) == errc::mask_size);
-  for (const row_truncation cut : {row_truncation{0, 0.0, 0.0}, row_truncation{0, 1.5, 0.0}, row_truncation{0, nan_value(), 0.0}, row_truncation{0, 1.0, -0.5}, row_truncation{0, 1.0, 2.0}}) {
+  for (const row_truncation cut : {row_truncation{0, 0.0, 0.0}, row_truncation{0, 1.5, 0.0}, row_truncation{0, nan_value(), 0.0}, row_truncation{0, 1.0, -0.5},
+                                   row_truncation{0, 1.0, 2.0}}) {
     row_transform transform;
     transform.truncation = cut;
     CHECK(code(transform) == errc::invalid_truncation);
@@ -319,8 +323,8 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   for (std::size_t i = 0; i < 3; ++i) spaces.emplace_back(std::span<std::byte>(memory).subspan(i * bytes, bytes));
   std::vector<row_digest> digests(3);
   std::vector<status> statuses(3, status{errc::busy});
-  REQUIRE(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms), std::span<const digest_request>(requests),
-                       std::span<workspace>(spaces), std::span<row_digest>(digests), std::span<status>(statuses))
+  REQUIRE(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
+                       std::span<const digest_request>(requests), std::span<workspace>(spaces), std::span<row_digest>(digests), std::span<status>(statuses))
               .ok());
   CHECK(statuses[0].ok());
   CHECK(statuses[1] == status{errc::row_has_nan, part::row, 7});

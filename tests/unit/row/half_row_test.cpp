@@ -104,10 +104,11 @@ TEST_CASE("row.half_row_counts: one-hot, truncated, too little space") {
   CHECK((out.size == 2 && ids[0] == 1 && ids[1] == 2));
   const held_digest full = make_digest(exec::seq, logits(row), {});
   out = {9, 9};
-  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2), std::span<std::uint32_t>(counts).first(2), out) ==
-        status{errc::support_too_large, part::row, 3});
+  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2), std::span<std::uint32_t>(counts).first(2),
+                        out) == status{errc::support_too_large, part::row, 3});
   CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts).first(2), out).code ==
         errc::size_mismatch);
   CHECK((out.size == 9 && out.resolution == 9));
-  static_assert(noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space, std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
+  static_assert(
+      noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space, std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
 }

@@ -40,21 +40,25 @@ std::vector<long double> residual_law(const std::vector<long double>& p, const l
 }
 
 template <class Scalar>
-void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& p, const listed_law& taken, double scale, double tolerance) {
+void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& p, const listed_law& taken, double scale,
+               double tolerance) {
   const auto expected = residual_law(p, taken, scale);
   for_each_policy([&](auto policy) {
     for (const std::uint32_t cap : {0u, 1u, 2u, 32u}) {
-      const auto law = measure_law(row.valid_size(), cap, [&](const scripted& source, std::uint32_t trials) {
-        const held_digest from = make_digest(policy, row, transform);
-        const residual_token got = drawn_from(policy, row, transform, from, taken, scale, source, trials);
-        CHECK_FALSE(got.fallback);
-        return drawn{got.token, got.trials, got.fallback, got.exact};
-      }, [&](const scripted& source, std::uint32_t trials) {
-        const held_digest from = make_digest(policy, row, transform);
-        sampled_token got;
-        REQUIRE(sample(policy, row, transform, from.value, from.space, source, random_counter{}, {trials}, got).ok());
-        return drawn{got.token, got.trials, false, got.exact};
-      });
+      const auto law = measure_law(
+          row.valid_size(), cap,
+          [&](const scripted& source, std::uint32_t trials) {
+            const held_digest from = make_digest(policy, row, transform);
+            const residual_token got = drawn_from(policy, row, transform, from, taken, scale, source, trials);
+            CHECK_FALSE(got.fallback);
+            return drawn{got.token, got.trials, got.fallback, got.exact};
+          },
+          [&](const scripted& source, std::uint32_t trials) {
+            const held_digest from = make_digest(policy, row, transform);
+            sampled_token got;
+            REQUIRE(sample(policy, row, transform, from.value, from.space, source, random_counter{}, {trials}, got).ok());
+            return drawn{got.token, got.trials, false, got.exact};
+          });
       CAPTURE(cap);
       CHECK(total_variation(law, expected) <= tolerance);
     }
@@ -115,7 +119,8 @@ TEST_CASE("T27 NUM-6 row.residual: p = q bitwise, one ulp apart, and rows off by
         for (const std::uint64_t u : {std::uint64_t{0}, unit / 2, unit - 1}) {
           const held_digest from = make_digest(policy, probabilities(row), {});
           REQUIRE(from.outcome.ok());
-          const residual_token token = drawn_from(policy, probabilities(row), {}, from, taken, 1.0, scripted{std::vector<std::uint64_t>(40, u), std::vector<std::uint64_t>(40, unit / 3)}, cap);
+          const residual_token token = drawn_from(policy, probabilities(row), {}, from, taken, 1.0,
+                                                  scripted{std::vector<std::uint64_t>(40, u), std::vector<std::uint64_t>(40, unit / 3)}, cap);
           CHECK(token.fallback);
           CHECK((token.token >= 0 && token.token < 4));
         }
@@ -196,5 +201,6 @@ TEST_CASE("row.residual: each wrong argument has its own error and leaves the ou
   CHECK(code(1.0, listed_law({0, 0})) == errc::invalid_resolution);
   CHECK((out.token == 7 && out.trials == 3 && out.fallback && out.exact));
   const listed_law taken({1, 1});
-  static_assert(noexcept(residual(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, taken, 1.0, philox{}, random_counter{}, residual_options{}, out)));
+  static_assert(noexcept(
+      residual(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, taken, 1.0, philox{}, random_counter{}, residual_options{}, out)));
 }

@@ -11,8 +11,8 @@ using namespace row_cases;
 namespace {
 
 template <class Policy, class Scalar, class Source>
-sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, const Source& source, random_counter counter,
-                         std::uint32_t cap = 32) {
+sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, const Source& source,
+                         random_counter counter, std::uint32_t cap = 32) {
   sampled_token out;
   const status outcome = sample(policy, row, transform, from.value, from.space, source, counter, {cap}, out);
   REQUIRE(outcome.ok());

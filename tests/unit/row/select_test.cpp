@@ -42,7 +42,8 @@ TEST_CASE("NUM-8 row.select_top_k: k of more survivors, against a sort; exactly 
   const auto row = row_of<float>(values);
   std::vector<token_id> order(9000);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](token_id a, token_id b) { return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](token_id a, token_id b) { return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)]; });
   digest_request request;
   request.survivors = 500;
   const held_digest from = make_digest(exec::simd, logits(row), {}, request);

@@ -73,7 +73,7 @@ TEST_CASE("SMP-3 row.transform: the truncation order matters where it should") {
     transform.truncation.order = order;
     return make_digest(exec::seq, probabilities(law), transform).value.kept_ids.count;
   };
-  CHECK(kept(truncation_order::joint) == 2);             // 0.4 < 0.5
+  CHECK(kept(truncation_order::joint) == 2);  // 0.4 < 0.5
   CHECK(kept(truncation_order::top_p_then_top_k) == 2);
   CHECK(kept(truncation_order::top_k_then_top_p) == 1);  // 0.4 / 0.7 >= 0.5
 }

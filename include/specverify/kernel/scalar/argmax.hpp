@@ -13,7 +13,7 @@ namespace kernel {
 template <class Work>
 struct row_extremes {
   Work maximum{};
-  Work second{};              //!< of another id than argmax
+  Work second{};  //!< of another id than argmax
   std::uint32_t argmax = 0;
   bool has_nan = false;
   bool has_negative = false;  //!< a value below zero; looked for in rows of probabilities only

@@ -4,8 +4,8 @@
 //! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 + 2^-16)
 //!          for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or reorder, so the same
 //!          bits on every backend (class a).
-//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (class a). At most 8
-//!          units of 2^-31 from the real value, 2^31 exactly at 0, never increasing in the exponent.
+//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (class a). At most
+//!          1/2 + 2^-26 w from the real value, 2^31 exactly at 0, never increasing in the exponent.
 //! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (class c).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
@@ -51,12 +51,12 @@ template <class Work>
 
 // ---- coarse
 
-inline constexpr float coarse_scale_unit = 8388608.0f;           // 2^23
-inline constexpr std::int32_t coarse_minimum = -100 * 8388608;   // the exponent of 2^-100
+inline constexpr float coarse_scale_unit = 8388608.0f;          // 2^23
+inline constexpr std::int32_t coarse_minimum = -100 * 8388608;  // the exponent of 2^-100
 inline constexpr std::int32_t coarse_bias = 127 << 23;
-inline constexpr double coarse_excess = 1.0615;                  // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
-inline constexpr double coarse_margin = 0x1.0p-15;               // covers the rounding of w and of a lane sum: below 1.7e-5
-inline constexpr double coarse_range = 60.0;                     // a reference may lie this far below the maximum, in nats
+inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
+inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5
+inline constexpr double coarse_range = 60.0;        // a reference may lie this far below the maximum, in nats
 
 //! Octaves in units of 2^-23 per logit.
 [[nodiscard]] SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {

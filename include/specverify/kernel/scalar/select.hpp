@@ -19,10 +19,10 @@ struct candidate_list {
   token_id* ids = nullptr;
   std::uint32_t* weights = nullptr;
   std::uint32_t capacity = 0;
-  std::uint32_t wanted = 0;          //!< how many to keep at least
+  std::uint32_t wanted = 0;            //!< how many to keep at least
   std::uint32_t always = 0xFFFFFFFFu;  //!< weights from here on are never dropped; capacity must hold them twice
   std::uint32_t size = 0;
-  bool dropped = false;              //!< an id of positive weight was left out
+  bool dropped = false;  //!< an id of positive weight was left out
 };
 
 //! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it. Three radix steps, O(size).

@@ -17,7 +17,8 @@ template <class Work>
   return integer_bits(value) & pack<integer>(all);
 }
 template <class Work>
-inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast<signed_of<Work>>(0x7F800000) : static_cast<signed_of<Work>>(0x7FF0000000000000LL);
+inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast<signed_of<Work>>(0x7F800000)
+                                                                   : static_cast<signed_of<Work>>(0x7FF0000000000000LL);
 
 //! Smallest id of a block whose value equals `value`.
 template <class Scalar>

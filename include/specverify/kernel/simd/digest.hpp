@@ -29,8 +29,8 @@ struct coarse_state {
 //! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent chains of additions.
 //! Returns the largest value.
 template <std::uint32_t Blocks, bool Probabilities>
-[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size, const envelope<float>& weight, float forbidden, coarse_state& state,
-                                                   float* lane_sums, double* block_sums) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size, const envelope<float>& weight, float forbidden,
+                                                   coarse_state& state, float* lane_sums, double* block_sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>;
   constexpr std::uint32_t rows = lane_count / width;
   const pack<float> reference(weight.reference), scale(weight.scale);
@@ -62,7 +62,8 @@ template <std::uint32_t Blocks, bool Probabilities>
 }
 
 template <bool Probabilities, class Scalar>
-[[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight, float* lane_sums, double* block_sums) noexcept {
+[[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight, float* lane_sums,
+                                                     double* block_sums) noexcept {
   constexpr std::uint32_t group = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
   row_extremes<float> found;
   found.maximum = found.second = source.forbidden();

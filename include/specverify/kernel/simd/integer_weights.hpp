@@ -25,7 +25,8 @@ namespace kernel {
 }
 
 template <class Level, class Work>
-inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count, const integer_weight& weight, std::uint32_t* weights) noexcept {
+inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count, const integer_weight& weight,
+                                   std::uint32_t* weights) noexcept {
   if (weight.probabilities) return write_weights(exec::seq, values, count, weight, weights);
   const pack<double> maximum(weight.maximum), scale(weight.scale), magic(round_to_integer);
   const pack<double> floor(weight_floor);

@@ -144,14 +144,20 @@ using wide_register = __m512i;
 using wide_source = __m512d;
 inline constexpr std::uint32_t wide_size = 8;
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept { return _mm512_set1_epi64(static_cast<long long>(value)); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept { return _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
+  return _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept { return _mm512_add_epi64(a, b); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept { return _mm512_sub_epi64(a, b); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept { return _mm512_and_si512(a, b); }
 template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept { return _mm512_srli_epi64(a, Bits); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
+  return _mm512_srli_epi64(a, Bits);
+}
 template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept { return _mm512_slli_epi64(a, Bits); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
+  return _mm512_slli_epi64(a, Bits);
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept { return _mm512_srlv_epi64(a, bits); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept { return _mm512_sllv_epi64(a, bits); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept { return _mm512_castpd_si512(value); }
@@ -165,14 +171,20 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 using wide_register = __m256i;
 inline constexpr std::uint32_t wide_size = 4;
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept { return _mm256_set1_epi64x(static_cast<long long>(value)); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept { return _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
+  return _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept { return _mm256_add_epi64(a, b); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept { return _mm256_sub_epi64(a, b); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept { return _mm256_and_si256(a, b); }
 template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept { return _mm256_srli_epi64(a, Bits); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
+  return _mm256_srli_epi64(a, Bits);
+}
 template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept { return _mm256_slli_epi64(a, Bits); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
+  return _mm256_slli_epi64(a, Bits);
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept { return _mm256_srlv_epi64(a, bits); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept { return _mm256_sllv_epi64(a, bits); }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept { return _mm256_castpd_si256(value); }

@@ -13,11 +13,11 @@ namespace detail {
 //! How many elements every array of a digest has.
 struct digest_layout {
   std::uint32_t blocks = 0;
-  std::uint32_t wanted = 0;      // survivors asked for
-  std::uint32_t capacity = 0;    // candidates held while gathering
-  std::uint32_t selected = 0;    // at most so many survivors
-  std::uint32_t kept = 0;        // truncated rows: at most so many ids
-  std::uint32_t weights = 0;     // truncated rows: integer weights of the whole row
+  std::uint32_t wanted = 0;    // survivors asked for
+  std::uint32_t capacity = 0;  // candidates held while gathering
+  std::uint32_t selected = 0;  // at most so many survivors
+  std::uint32_t kept = 0;      // truncated rows: at most so many ids
+  std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) + 2 * slice_bytes<std::uint32_t>(capacity) +
@@ -172,7 +172,7 @@ template <class Policy, class Scalar>
 
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform, const digest_request& request, workspace& space,
-                                         row_digest& out) noexcept {
+                                  row_digest& out) noexcept {
   const status checked = check_arguments(row, transform);
   if (!checked.ok()) return checked;
   if (!request.temperature_nodes.empty()) return row_error(errc::unsupported);

@@ -28,7 +28,8 @@ namespace detail {
 }
 
 //! The prefix of the total order that a truncation keeps.
-[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights, std::uint32_t size, std::uint64_t total) noexcept {
+[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights, std::uint32_t size,
+                                                      std::uint64_t total) noexcept {
   kernel::order_cut kept;
   if (cut.min_p > 0.0) {
     const std::uint64_t least = share_of(cut.min_p, kernel::weight_one);
