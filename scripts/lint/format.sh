@@ -17,6 +17,6 @@ output=$(printf '%s\n' "${files[@]}" | xargs "$tool" --dry-run 2>&1 |
   grep -A1 'should be clang-formatted' | perl -ne '
     if (/^(\S+): warning/) { $at = $1 } elsif ($at && !/noexcept ->/) { print "$at\n"; $at = "" } else { $at = "" }')
 [ -z "$output" ] && echo "${#files[@]} checked" && exit 0
-echo "$output" | head -n 40
+echo "$output" | head -n 60
 echo "scripts/lint/format.sh --fix [FILE...] rewrites them"
 exit 1

@@ -188,7 +188,8 @@ TEST_CASE("T31 a stream is independent of itself one position, round or lane lat
     std::vector<std::uint64_t> table(256, 0);
     for (std::uint32_t i = 0; i < 300000; ++i) {
       const double a = decision_uniform(source({i, 3, 5, purpose::acceptance, 0}));
-      const double b = decision_uniform(source({i + step.position, 3 + step.round, 5 + step.lane, purpose::acceptance, step.branch}), static_cast<int>(step.use));
+      const double b =
+          decision_uniform(source({i + step.position, 3 + step.round, 5 + step.lane, purpose::acceptance, step.branch}), static_cast<int>(step.use));
       ++table[static_cast<std::size_t>(a * 16) * 16 + static_cast<std::size_t>(b * 16)];
     }
     specverify::chi_square_result result;

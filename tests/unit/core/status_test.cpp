@@ -40,12 +40,12 @@ TEST_CASE("every error has a number, a name and a message of its own") {
   std::set<int> numbers;
   std::set<std::string> names, messages;
   int entries = 0;
-#define SPECVERIFY_ERRC(identifier, number, text)                  \
-  ++entries;                                                       \
-  numbers.insert(number);                                          \
-  names.insert(name(errc::identifier));                            \
-  messages.insert(message(errc::identifier));                      \
-  CHECK(std::string(name(errc::identifier)) == #identifier);       \
+#define SPECVERIFY_ERRC(identifier, number, text)            \
+  ++entries;                                                 \
+  numbers.insert(number);                                    \
+  names.insert(name(errc::identifier));                      \
+  messages.insert(message(errc::identifier));                \
+  CHECK(std::string(name(errc::identifier)) == #identifier); \
   CHECK(std::string(message(errc::identifier)) == text);
 #include <specverify/core/errc.def>
 #undef SPECVERIFY_ERRC

@@ -65,12 +65,24 @@ std::vector<std::uint32_t> random_row(std::mt19937_64& random, std::size_t size,
   std::vector<std::uint32_t> row(size);
   for (std::size_t i = 0; i < size; ++i) {
     switch (shape % 6) {
-      case 0: row[i] = static_cast<std::uint32_t>(random() >> 33); break;                                // flat
-      case 1: row[i] = static_cast<std::uint32_t>(random() >> 33) >> (random() % 32); break;             // log-uniform
-      case 2: row[i] = static_cast<std::uint32_t>((std::uint64_t{1} << 31) / (i + 1)); break;            // Zipf
-      case 3: row[i] = static_cast<std::uint32_t>(1 + random() % 3); break;                              // many ties
-      case 4: row[i] = 1u << 31; break;                                                                  // all tied
-      default: row[i] = i % 7 == 3 ? 1u << 30 : 0; break;                                                // mostly forbidden
+      case 0:
+        row[i] = static_cast<std::uint32_t>(random() >> 33);
+        break;  // flat
+      case 1:
+        row[i] = static_cast<std::uint32_t>(random() >> 33) >> (random() % 32);
+        break;  // log-uniform
+      case 2:
+        row[i] = static_cast<std::uint32_t>((std::uint64_t{1} << 31) / (i + 1));
+        break;  // Zipf
+      case 3:
+        row[i] = static_cast<std::uint32_t>(1 + random() % 3);
+        break;  // many ties
+      case 4:
+        row[i] = 1u << 31;
+        break;  // all tied
+      default:
+        row[i] = i % 7 == 3 ? 1u << 30 : 0;
+        break;  // mostly forbidden
     }
   }
   if (row[size / 2] == 0) row[size / 2] = 1;

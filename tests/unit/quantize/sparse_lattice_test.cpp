@@ -49,11 +49,21 @@ std::vector<std::uint32_t> random_weights(std::mt19937_64& random, std::size_t s
   for (std::size_t i = 0; i < size; ++i) {
     const std::uint32_t draw = static_cast<std::uint32_t>(random() >> 33) + 1;  // 1 .. 2^31
     switch (shape % 5) {
-      case 0: weights[i] = draw; break;                                      // uniform
-      case 1: weights[i] = draw >> (random() % 31); break;                   // log-uniform, zeros possible
-      case 2: weights[i] = 1u << 31; break;                                  // all equal
-      case 3: weights[i] = i == 0 ? 1u << 31 : static_cast<std::uint32_t>(random() % 3); break;  // one-hot with specks
-      default: weights[i] = 1000 + static_cast<std::uint32_t>(random() % 3); break;              // near ties
+      case 0:
+        weights[i] = draw;
+        break;  // uniform
+      case 1:
+        weights[i] = draw >> (random() % 31);
+        break;  // log-uniform, zeros possible
+      case 2:
+        weights[i] = 1u << 31;
+        break;  // all equal
+      case 3:
+        weights[i] = i == 0 ? 1u << 31 : static_cast<std::uint32_t>(random() % 3);
+        break;  // one-hot with specks
+      default:
+        weights[i] = 1000 + static_cast<std::uint32_t>(random() % 3);
+        break;  // near ties
     }
   }
   if (weights[0] == 0) weights[0] = 1;
@@ -71,8 +81,8 @@ TEST_CASE("T11 sparse_lattice worked examples") {
 }
 
 TEST_CASE("T11 sparse_lattice ties go to the smaller id") {
-  CHECK(counts_of({4, 4, 2}, 4) == counts{2, 1, 1});           // one too many: b' = (2,2,1), index 1 loses
-  CHECK(counts_of({1, 1, 1, 1}, 2) == counts{1, 1, 0, 0});     // b' = (1,1,1,1): the last two lose
+  CHECK(counts_of({4, 4, 2}, 4) == counts{2, 1, 1});              // one too many: b' = (2,2,1), index 1 loses
+  CHECK(counts_of({1, 1, 1, 1}, 2) == counts{1, 1, 0, 0});        // b' = (1,1,1,1): the last two lose
   CHECK(counts_of({1, 1, 1, 1, 1}, 2) == counts{1, 1, 0, 0, 0});  // b' = 0: the first two gain
   CHECK(counts_of({3, 3, 3, 1}, 3) == counts{1, 1, 1, 0});
 }
