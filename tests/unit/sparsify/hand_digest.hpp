@@ -22,9 +22,8 @@ inline ids ranked(const weights& row) {
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i] > 0) order.push_back(static_cast<specverify::token_id>(i));
   }
-  std::stable_sort(order.begin(), order.end(), [&](specverify::token_id a, specverify::token_id b) {
-    return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](specverify::token_id a, specverify::token_id b) { return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)]; });
   return order;
 }
 
@@ -85,11 +84,21 @@ inline weights random_row(std::mt19937_64& random, std::size_t size, std::uint32
   weights row(size);
   for (std::size_t i = 0; i < size; ++i) {
     switch (shape % 5) {
-      case 0: row[i] = static_cast<std::uint32_t>(random() >> 33); break;
-      case 1: row[i] = static_cast<std::uint32_t>(random() >> 33) >> (random() % 32); break;
-      case 2: row[i] = static_cast<std::uint32_t>((std::uint64_t{1} << 31) / (i + 1)); break;
-      case 3: row[i] = static_cast<std::uint32_t>(1 + random() % 3); break;
-      default: row[i] = random() % 4 == 0 ? 1u << 31 : 0; break;
+      case 0:
+        row[i] = static_cast<std::uint32_t>(random() >> 33);
+        break;
+      case 1:
+        row[i] = static_cast<std::uint32_t>(random() >> 33) >> (random() % 32);
+        break;
+      case 2:
+        row[i] = static_cast<std::uint32_t>((std::uint64_t{1} << 31) / (i + 1));
+        break;
+      case 3:
+        row[i] = static_cast<std::uint32_t>(1 + random() % 3);
+        break;
+      default:
+        row[i] = random() % 4 == 0 ? 1u << 31 : 0;
+        break;
     }
   }
   if (row[size / 2] == 0) row[size / 2] = 1;
