@@ -128,38 +128,22 @@ void check_half_rows() {
   });
 }
 
-}  // namespace
-
-TEST_CASE("T2 quantize-sample returns p for every resolution: dense lattice") {
-  check_dense_lattice<double>();
-  check_dense_lattice<float>();
-}
-
-TEST_CASE("T4 sparse quantized sampling returns p for any support") {
-  check_sparse_lattice<double>();
-  check_sparse_lattice<float>();
-}
-
-TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
-  check_half_rows<double>();
-  check_half_rows<float>();
-}
-
-TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
+template <class Scalar, class Policy>
+void check_sample_quantize(Policy policy) {
   generator draw(3);
-  const std::vector<double> p_logits = random_logits<double>(draw, 5, 2);
+  const std::vector<Scalar> p_logits = random_logits<Scalar>(draw, 5, 2);
   const std::vector<std::uint32_t> flat{200, 201, 199, 203, 197};  // q, resolution 1000
   const owned_law raw = law_of_counts(flat, false);
   for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
-    std::vector<double> q_logits;
-    for (const std::uint32_t count : flat) q_logits.push_back(std::log(static_cast<double>(count)));
-    const owned_law coarse = quantized(sv::exec::seq, q_logits, sv::top_k{5}, sv::sparse_lattice{}, resolution);
-    const world<double> in = one_position(p_logits, raw);
+    std::vector<Scalar> q_logits;
+    for (const std::uint32_t count : flat) q_logits.push_back(static_cast<Scalar>(std::log(static_cast<double>(count))));
+    const owned_law coarse = quantized(policy, q_logits, sv::top_k{5}, sv::sparse_lattice{}, resolution);
+    const world<Scalar> in = one_position(p_logits, raw);
     sv::verify_request request;
     request.remaining_budget = 1;
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       // The lossy order: the token comes from the raw law, the verifier is told the quantized one.
-      return run_round(sv::exec::seq, in, source, {2}, 0, 1, request, [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
+      return run_round(policy, in, source, {2}, 0, 1, request, [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
           .committed.front();
     });
     REQUIRE(law.complete);
@@ -174,18 +158,19 @@ TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
     }
     for (std::size_t v = 0; v < 5; ++v) expected[v] += rejected * std::max(0.0, p[v] - hat[v]) / residual_mass;
     INFO("resolution ", resolution);
-    CHECK(sv::total_variation(law, expected) <= 1e-12);
+    CHECK(sv::total_variation(law, expected) <= tolerance<Scalar>);
     if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
-    CHECK(first_token_distance(sv::exec::seq, one_position(p_logits, coarse), 2) <= 1e-12);  // the other order, same laws
+    CHECK(first_token_distance(policy, one_position(p_logits, coarse), 2) <= tolerance<Scalar>);  // the other order, same laws
   }
 }
 
-TEST_CASE("T8 rejection bound: TV(q^, p) <= TV(q, p) + dropped mass + K / (4 l)") {
+template <class Scalar, class Policy>
+void check_rejection_bound(Policy policy) {
   generator draw(8);
   for (int i = 0; i < 200; ++i) {
     const std::uint32_t size = 3 + draw.below(20), kept = 1 + draw.below(size), resolution = 1 + draw.below(100);
-    const auto q_logits = random_logits<double>(draw, size, 4), p_logits = random_logits<double>(draw, size, 4);
-    const auto hat = quantized(sv::exec::simd, q_logits, sv::top_k{kept}, sv::sparse_lattice{}, resolution).dense(size);
+    const auto q_logits = random_logits<Scalar>(draw, size, 4), p_logits = random_logits<Scalar>(draw, size, 4);
+    const auto hat = quantized(policy, q_logits, sv::top_k{kept}, sv::sparse_lattice{}, resolution).dense(size);
     const auto q = plain_law(q_logits, sv::row_kind::logits, {}, size), p = plain_law(p_logits, sv::row_kind::logits, {}, size);
     double rejected = 0, apart = 0, dropped = 0;
     probabilities sorted = q;
@@ -199,7 +184,8 @@ TEST_CASE("T8 rejection bound: TV(q^, p) <= TV(q, p) + dropped mass + K / (4 l)"
   }
 }
 
-TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
+template <class Scalar>
+void check_filters() {
   std::vector<sv::row_transform> grid;
   for (const double temperature : {0.0, 0.5, 1.0, 1.7}) {
     for (const std::uint32_t top_k : {0u, 1u, 3u}) {
@@ -230,12 +216,50 @@ TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
   for_each_policy([&](auto policy, const std::string& policy_name) {
     for (std::size_t i = 0; i < grid.size(); ++i) {
       generator draw(60 + i);
-      world<double> in = one_position(random_logits<double>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
+      world<Scalar> in = one_position(random_logits<Scalar>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
       in.transform = grid[i];
       INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ",
            grid[i].truncation.min_p);
       const double filtered_distance = first_token_distance(policy, in, 1);
-      CHECK(filtered_distance <= 1e-12);
+      CHECK(filtered_distance <= tolerance<Scalar>);
     }
   });
+}
+
+}  // namespace
+
+TEST_CASE("T2 quantize-sample returns p for every resolution: dense lattice") {
+  check_dense_lattice<double>();
+  check_dense_lattice<float>();
+}
+
+TEST_CASE("T4 sparse quantized sampling returns p for any support") {
+  check_sparse_lattice<double>();
+  check_sparse_lattice<float>();
+}
+
+TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
+  check_half_rows<double>();
+  check_half_rows<float>();
+}
+
+TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_sample_quantize<double>(policy);
+    check_sample_quantize<float>(policy);
+  });
+}
+
+TEST_CASE("T8 rejection bound: TV(q^, p) <= TV(q, p) + dropped mass + K / (4 l)") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_rejection_bound<double>(policy);
+    check_rejection_bound<float>(policy);
+  });
+}
+
+TEST_CASE("SMP-3 filters on p: the committed law is the plain sampler's law") {
+  check_filters<double>();
+  check_filters<float>();
 }

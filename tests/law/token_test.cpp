@@ -44,6 +44,141 @@ void check_all_shapes() {
   });
 }
 
+template <class Scalar>
+void check_zero_counts_listed() {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      world<Scalar> sparse = make_world<Scalar>(shape::random, 4, 1, seed, 5);
+      world<Scalar> dense = sparse;
+      for (std::size_t node = 0; node < sparse.drafter.size(); ++node) {
+        std::vector<std::uint32_t> counts(4, 0);
+        for (std::uint32_t v = 0; v < 4; ++v) counts[v] = sparse.drafter[node].view().count(static_cast<sv::token_id>(v));
+        sparse.drafter[node] = law_of_counts(counts, true);
+        dense.drafter[node] = law_of_counts(counts, false);
+      }
+      INFO(policy_name, ", seed ", seed);
+      const auto a = committed_law(policy, sparse, 2), b = committed_law(policy, dense, 2);
+      REQUIRE(a.outcomes.size() == b.outcomes.size());
+      for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
+        CHECK(a.outcomes[i].outcome == b.outcomes[i].outcome);
+        CHECK(std::fabs(a.outcomes[i].probability - b.outcomes[i].probability) <= 1e-14);
+      }
+    }
+  });
+}
+
+template <class Scalar, class Policy>
+void check_rejection_count(Policy policy) {
+  // Outcome: rejections, then the nodes at which a draft was tested, each with what was drafted there.
+  world<Scalar> in = make_world<Scalar>(shape::random, 3, 4, 11, 6);
+  in.draft_length = 1;
+  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+    std::vector<std::size_t> outcome{0};
+    std::size_t node = 0;
+    sv::verify_request request;
+    for (std::uint32_t round = 0; round < 2; ++round) {
+      request.round = round;
+      const round_record record = run_round(policy, in, source, {1}, node, 1, request, [](const sv::draft& drawn, std::size_t) { return drawn; });
+      outcome[0] += record.outcome.counters.evaluated - record.outcome.counters.accepted;
+      for (std::uint32_t i = 0; i < record.outcome.counters.evaluated; ++i) {
+        outcome.push_back(node);
+        outcome.push_back(static_cast<std::size_t>(record.drafted[i]));
+      }
+      for (const sv::token_id token : record.committed) node = in.child(node, token);
+      request.base_position += record.outcome.commit_length;
+    }
+    return outcome;
+  });
+  REQUIRE(law.complete);
+  const double rejections = law.expectation([](const auto& outcome) { return outcome[0]; });
+  const double identity = law.expectation([&](const auto& outcome) {
+    double sum = 0;
+    for (std::size_t i = 1; i < outcome.size(); i += 2) {
+      const probabilities p = in.target_law(outcome[i]), q = in.drafter[outcome[i]].dense(3);
+      for (std::size_t v = 0; v < 3; ++v) sum += std::fabs(p[v] - q[v]) / 2;
+    }
+    return sum;
+  });
+  CHECK(rejections > 0.1);
+  CHECK(std::fabs(rejections - identity) <= tolerance<Scalar>);
+}
+
+template <class Scalar, class Policy>
+void check_expected_tokens(Policy policy) {
+  world<Scalar> in = make_world<Scalar>(shape::random, 3, 3, 21, 7);
+  // Laws by position only, so that acceptances are independent.
+  std::vector<double> acceptance;
+  for (std::size_t node = 0, depth = 0, end = 1, width = 1; node < in.rows.size(); ++node) {
+    if (node == end) {
+      ++depth;
+      width *= 3;
+      end += width;
+    }
+    const std::size_t representative = node_count(3, static_cast<std::uint32_t>(depth)) - 1;
+    in.rows[node] = in.rows[representative];
+    in.drafter[node] = in.drafter[representative];
+  }
+  for (std::uint32_t depth = 0; depth < 3; ++depth) {
+    const std::size_t node = node_count(3, depth) - 1;
+    const probabilities p = in.target_law(node), q = in.drafter[node].dense(3);
+    acceptance.push_back(std::min(p[0], q[0]) + std::min(p[1], q[1]) + std::min(p[2], q[2]));
+  }
+  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+                     const round_record record = run_round(policy, in, source, {1});
+                     return std::pair{record.drafted, record.outcome.commit_length};
+                   }).marginal([](const auto& outcome) { return outcome.second; });
+  REQUIRE(law.complete);
+  CHECK(std::fabs(law.expectation([](std::uint32_t length) { return length; }) - sv::expected_tokens(acceptance)) <= tolerance<Scalar>);
+  for (std::uint32_t k = 1; k <= 3; ++k) {
+    double reached = 1;
+    for (std::uint32_t j = 0; j < k; ++j) reached *= acceptance[j];
+    double longer = 0;
+    for (const auto& entry : law.outcomes) longer += entry.outcome > k ? entry.probability : 0;
+    CHECK(std::fabs(longer - reached) <= tolerance<Scalar>);
+  }
+}
+
+template <class Scalar>
+void check_edge_sizes() {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    const world<Scalar> none = make_world<Scalar>(shape::random, 6, 0, 31);
+    INFO(policy_name);
+    const auto plain = committed_law(policy, none, 2);
+    CHECK(text_distance(plain, none) <= tolerance<Scalar>);
+    for (const std::uint32_t resolution : {1u, 2u, 3u}) {  // l < K
+      const world<Scalar> in = make_world<Scalar>(shape::random, 5, 1, 32 + resolution, resolution);
+      CHECK(text_distance(committed_law(policy, in, 2), in) <= tolerance<Scalar>);
+    }
+    world<Scalar> full = make_world<Scalar>(shape::random, 5, 1, 36, 60);
+    for (owned_law& law : full.drafter) law = law_of_counts({1, 2, 3, 4, 5}, false);  // K = V
+    CHECK(text_distance(committed_law(policy, full, 2), full) <= tolerance<Scalar>);
+  });
+}
+
+template <class Scalar>
+void check_stop_and_budget() {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    const std::array<sv::token_id, 1> stops{1};
+    for (const std::uint32_t budget : {1u, 2u, 9u}) {
+      const world<Scalar> in = make_world<Scalar>(shape::random, 3, 2, 41);
+      INFO(policy_name, ", budget ", budget);
+      sv::verify_request request;
+      request.stop_tokens = stops;
+      request.remaining_budget = budget;
+      const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+        return run_round(policy, in, source, {1}, 0, 2, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
+      });
+      REQUIRE(law.complete);
+      for (const auto& entry : law.outcomes) {
+        CHECK(entry.outcome.size() <= budget);
+        CHECK(std::count(entry.outcome.begin(), entry.outcome.end(), 1) <= 1);
+        if (std::count(entry.outcome.begin(), entry.outcome.end(), 1) == 1) CHECK(entry.outcome.back() == 1);
+      }
+      CHECK(text_distance(law, in, stops) <= tolerance<Scalar>);
+    }
+  });
+}
+
 }  // namespace
 
 TEST_CASE("T1 token verification returns p: double rows") { check_all_shapes<double>(); }
@@ -122,133 +257,34 @@ TEST_CASE("T27 rows of probabilities off by 1e-3, p = q bit for bit, one-hot aga
 }
 
 TEST_CASE("T9 a law with zero counts listed and the same law without them give the same verdicts") {
-  for_each_policy([](auto policy, const std::string& policy_name) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-      world<double> sparse = make_world<double>(shape::random, 4, 1, seed, 5);
-      world<double> dense = sparse;
-      for (std::size_t node = 0; node < sparse.drafter.size(); ++node) {
-        std::vector<std::uint32_t> counts(4, 0);
-        for (std::uint32_t v = 0; v < 4; ++v) counts[v] = sparse.drafter[node].view().count(static_cast<sv::token_id>(v));
-        sparse.drafter[node] = law_of_counts(counts, true);
-        dense.drafter[node] = law_of_counts(counts, false);
-      }
-      INFO(policy_name, ", seed ", seed);
-      const auto a = committed_law(policy, sparse, 2), b = committed_law(policy, dense, 2);
-      REQUIRE(a.outcomes.size() == b.outcomes.size());
-      for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
-        CHECK(a.outcomes[i].outcome == b.outcomes[i].outcome);
-        CHECK(std::fabs(a.outcomes[i].probability - b.outcomes[i].probability) <= 1e-14);
-      }
-    }
-  });
+  check_zero_counts_listed<double>();
+  check_zero_counts_listed<float>();
 }
 
 TEST_CASE("T8 rejection count: E[N_rej] = sum of E[D_n TV(q_n, p_n)], over two rounds") {
-  // Outcome: rejections, then the nodes at which a draft was tested, each with what was drafted there.
-  world<double> in = make_world<double>(shape::random, 3, 4, 11, 6);
-  in.draft_length = 1;
-  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-    std::vector<std::size_t> outcome{0};
-    std::size_t node = 0;
-    sv::verify_request request;
-    for (std::uint32_t round = 0; round < 2; ++round) {
-      request.round = round;
-      const round_record record = run_round(sv::exec::seq, in, source, {1}, node, 1, request, [](const sv::draft& drawn, std::size_t) { return drawn; });
-      outcome[0] += record.outcome.counters.evaluated - record.outcome.counters.accepted;
-      for (std::uint32_t i = 0; i < record.outcome.counters.evaluated; ++i) {
-        outcome.push_back(node);
-        outcome.push_back(static_cast<std::size_t>(record.drafted[i]));
-      }
-      for (const sv::token_id token : record.committed) node = in.child(node, token);
-      request.base_position += record.outcome.commit_length;
-    }
-    return outcome;
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_rejection_count<double>(policy);
+    check_rejection_count<float>(policy);
   });
-  REQUIRE(law.complete);
-  const double rejections = law.expectation([](const auto& outcome) { return outcome[0]; });
-  const double identity = law.expectation([&](const auto& outcome) {
-    double sum = 0;
-    for (std::size_t i = 1; i < outcome.size(); i += 2) {
-      const probabilities p = in.target_law(outcome[i]), q = in.drafter[outcome[i]].dense(3);
-      for (std::size_t v = 0; v < 3; ++v) sum += std::fabs(p[v] - q[v]) / 2;
-    }
-    return sum;
-  });
-  CHECK(rejections > 0.1);
-  CHECK(std::fabs(rejections - identity) <= 1e-12);
 }
 
 TEST_CASE("T18 expected tokens of a round = 1 + sum of products of acceptance probabilities") {
-  world<double> in = make_world<double>(shape::random, 3, 3, 21, 7);
-  // Laws by position only, so that acceptances are independent.
-  std::vector<double> acceptance;
-  for (std::size_t node = 0, depth = 0, end = 1, width = 1; node < in.rows.size(); ++node) {
-    if (node == end) {
-      ++depth;
-      width *= 3;
-      end += width;
-    }
-    const std::size_t representative = node_count(3, static_cast<std::uint32_t>(depth)) - 1;
-    in.rows[node] = in.rows[representative];
-    in.drafter[node] = in.drafter[representative];
-  }
-  for (std::uint32_t depth = 0; depth < 3; ++depth) {
-    const std::size_t node = node_count(3, depth) - 1;
-    const probabilities p = in.target_law(node), q = in.drafter[node].dense(3);
-    acceptance.push_back(std::min(p[0], q[0]) + std::min(p[1], q[1]) + std::min(p[2], q[2]));
-  }
-  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-                     const round_record record = run_round(sv::exec::simd, in, source, {1});
-                     return std::pair{record.drafted, record.outcome.commit_length};
-                   }).marginal([](const auto& outcome) { return outcome.second; });
-  REQUIRE(law.complete);
-  CHECK(std::fabs(law.expectation([](std::uint32_t length) { return length; }) - sv::expected_tokens(acceptance)) <= 1e-12);
-  for (std::uint32_t k = 1; k <= 3; ++k) {
-    double reached = 1;
-    for (std::uint32_t j = 0; j < k; ++j) reached *= acceptance[j];
-    double longer = 0;
-    for (const auto& entry : law.outcomes) longer += entry.outcome > k ? entry.probability : 0;
-    CHECK(std::fabs(longer - reached) <= 1e-12);
-  }
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_expected_tokens<double>(policy);
+    check_expected_tokens<float>(policy);
+  });
 }
 
 TEST_CASE("T30 L=0, L=1, l=1, K=1, K=V, l<K: p in every case") {
-  for_each_policy([](auto policy, const std::string& policy_name) {
-    const world<double> none = make_world<double>(shape::random, 6, 0, 31);
-    INFO(policy_name);
-    const auto plain = committed_law(policy, none, 2);
-    CHECK(text_distance(plain, none) <= 1e-12);
-    for (const std::uint32_t resolution : {1u, 2u, 3u}) {  // l < K
-      const world<double> in = make_world<double>(shape::random, 5, 1, 32 + resolution, resolution);
-      CHECK(text_distance(committed_law(policy, in, 2), in) <= 1e-12);
-    }
-    world<double> full = make_world<double>(shape::random, 5, 1, 36, 60);
-    for (owned_law& law : full.drafter) law = law_of_counts({1, 2, 3, 4, 5}, false);  // K = V
-    CHECK(text_distance(committed_law(policy, full, 2), full) <= 1e-12);
-  });
+  check_edge_sizes<double>();
+  check_edge_sizes<float>();
 }
 
 TEST_CASE("T30 COR-13 a stop token inside the window, and the length budget: the law of the text up to its end") {
-  for_each_policy([](auto policy, const std::string& policy_name) {
-    const std::array<sv::token_id, 1> stops{1};
-    for (const std::uint32_t budget : {1u, 2u, 9u}) {
-      const world<double> in = make_world<double>(shape::random, 3, 2, 41);
-      INFO(policy_name, ", budget ", budget);
-      sv::verify_request request;
-      request.stop_tokens = stops;
-      request.remaining_budget = budget;
-      const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
-      });
-      REQUIRE(law.complete);
-      for (const auto& entry : law.outcomes) {
-        CHECK(entry.outcome.size() <= budget);
-        CHECK(std::count(entry.outcome.begin(), entry.outcome.end(), 1) <= 1);
-        if (std::count(entry.outcome.begin(), entry.outcome.end(), 1) == 1) CHECK(entry.outcome.back() == 1);
-      }
-      CHECK(text_distance(law, in, stops) <= 1e-12);
-    }
-  });
+  check_stop_and_budget<double>();
+  check_stop_and_budget<float>();
 }
 
 TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts before it keep their law") {
