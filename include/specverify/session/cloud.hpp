@@ -155,6 +155,7 @@ class cloud_session {
   detail::transmission_window heard_{};
   std::uint32_t cached_ = 0;
   std::uint32_t drafted_ = 0;
+  std::uint32_t journaled_ = 0;  // tokens that the journal has
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
   bool rows_wanted_ = false;

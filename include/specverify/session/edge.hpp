@@ -175,7 +175,8 @@ class basic_edge_session {
   std::uint32_t round_ = 0;
   std::uint32_t prompt_length_ = 0;
   std::uint32_t length_ = 0;
-  std::uint32_t cached_ = 0;  // positions in the engine's cache
+  std::uint32_t cached_ = 0;     // positions in the engine's cache
+  std::uint32_t journaled_ = 0;  // tokens that the journal has
   std::uint32_t drafted_ = 0;
   std::uint32_t planned_ = 0;
   std::uint32_t peer_length_ = 0;

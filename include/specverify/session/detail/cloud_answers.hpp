@@ -171,12 +171,14 @@ inline status cloud_session::on_text(std::span<const std::byte> message, const m
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
   if (value.position != now_.length || count == 0 || count > now_.target_length - now_.length)
     return fail({errc::base_length_mismatch, part::session, value.position});
+  if (now_.length + count == now_.target_length && prefix_hash(value.tokens, now_.prefix_hash) != now_.target_hash) {
+    return fail({errc::prefix_mismatch, part::session, now_.target_length});
+  }
   memory_.remember(expected);
   const std::uint32_t from = now_.length;
   for (std::uint32_t i = 0; i < count; ++i) text_[from + i] = value.tokens[i];
   append_text(count);
   if (now_.length == now_.target_length) {
-    if (now_.prefix_hash != now_.target_hash) return fail({errc::prefix_mismatch, part::session, now_.length});
     now_.round = now_.target_round;
     settle();
   }

@@ -16,12 +16,14 @@ inline void cloud_session::write_journal(std::uint32_t first_position) noexcept 
   if (state_ == cloud_state::blank) return;
   now_.heard_number = heard_.last;
   now_.heard_any = heard_.any;
+  if (first_position > journaled_) first_position = journaled_;  // nothing is left out
   std::size_t written = 0;
   const std::span<std::byte> space = std::span<std::byte>(record_).subspan(record_used_);
   const status done = write_journal_record(space, written, first_position, text().subspan(first_position), now_);
   SPECVERIFY_ASSERT(done.ok(), "the journal's buffer is sized for every record");
   if (!done.ok()) return;
   record_used_ += written;
+  journaled_ = now_.length;
   session_output out;
   out.action = session_action::journal;
   out.bytes = space.first(written);

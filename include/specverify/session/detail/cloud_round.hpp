@@ -47,6 +47,7 @@ inline status cloud_session::restore(std::span<const std::byte> journal, journal
     return {errc::journal_corrupt, part::session, 0};
   }
   now_ = last;
+  journaled_ = now_.length;
   heard_.last = last.heard_number;
   heard_.any = last.heard_any;
   source_.key = derive_session_keys(options_.secret, now_.session_id).verdict;

@@ -107,10 +107,10 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
   if (peer.base_length > peer_length_) greetings_ = 0;
   peer_length_ = peer.base_length;
   peer_round_ = peer.round;
+  if (length_ < prompt_length_ && peer_length_ < prompt_length_) return fail({errc::unknown_session, part::session, peer_length_});  // nobody has the prompt
   if (peer_length_ <= length_) {
     if (peer.prefix_hash != (peer_length_ == length_ ? hash_ : prefix_hash(text().first(peer_length_))))
       return fail({errc::prefix_mismatch, part::session, peer_length_});
-    if (length_ == 0) return fail({errc::unknown_session, part::session, 0});
     if (peer_length_ == length_) {
       if (peer_round_ > round_) round_ = peer_round_;
       return in_step(now);
@@ -156,6 +156,8 @@ status basic_edge_session<Sparsifier, Window>::on_text(std::span<const std::byte
   text_message value;
   if (const status why = decode_text(context, options_.format, message, received_, value); !why.ok()) return fail(why);
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
+  const bool fetches = state_ == edge_state::fetching_text;
+  if (epoch_ == 0 || (!fetches && length_ < prompt_length_)) return drop(errc::unexpected_message);
   if (value.position != length_ || count == 0) return drop(errc::base_length_mismatch);
   if (count > text_limit() - length_) return fail({errc::base_length_mismatch, part::session, length_ + count});
   if (state_ != edge_state::fetching_text) fetch_start_ = length_;

@@ -73,7 +73,7 @@ status basic_edge_session<Sparsifier, Window>::restore(std::span<const std::byte
       last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.length)) || !(last.draft_key == source_.key)) {
     return {errc::journal_corrupt, part::session, 0};
   }
-  length_ = last.length;
+  length_ = journaled_ = last.length;
   prompt_length_ = last.prompt_length;
   hash_ = last.prefix_hash;
   memory_.remember({options_.session_id, last.epoch, last.round, length_, hash_, 0});
@@ -119,12 +119,14 @@ void basic_edge_session<Sparsifier, Window>::write_journal(std::uint32_t first_p
   now.stop = stop_;
   now.finished = stop_ != stop_reason::none;
   now.sparsifier = sparsifier_state_;
+  if (first_position > journaled_) first_position = journaled_;  // nothing is left out
   std::size_t written = 0;
   const std::span<std::byte> space = std::span<std::byte>(record_).subspan(record_used_);
   const status done = write_journal_record(space, written, first_position, text().subspan(first_position), now);
   SPECVERIFY_ASSERT(done.ok(), "the journal's buffer is sized for every record");
   if (!done.ok()) return;
   record_used_ += written;
+  journaled_ = length_;
   session_output out;
   out.action = session_action::journal;
   out.bytes = space.first(written);
