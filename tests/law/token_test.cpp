@@ -2,7 +2,10 @@
 //! The law of what token verification commits, measured on the shipped rule by enumeration of every uniform it reads.
 #include "law/harness.hpp"
 
+#include <specverify/policy/concepts.hpp>
 #include <specverify/verify/expected_length.hpp>
+
+#include <set>
 
 using namespace law_test;
 
@@ -179,6 +182,51 @@ void check_stop_and_budget() {
   });
 }
 
+//! Drafts a position only while its law has a clear favourite. The law belongs to the drafted prefix, so the length does too.
+struct confident_window {
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {}; }
+  [[nodiscard]] bool proceed(std::uint32_t, const sv::law& next, std::uint64_t) const noexcept {
+    return 2 * *std::max_element(next.counts, next.counts + next.size) > next.resolution;
+  }
+};
+static_assert(sv::window_policy<confident_window>);
+
+//! How many drafts the round has: the window is asked for every law; with `peek` a position is also dropped for the token drawn there.
+template <class Scalar>
+std::uint32_t window_length(const world<Scalar>& in, const sv::scripted_source& source, bool peek) {
+  std::size_t node = 0;
+  for (std::uint32_t i = 0; i < in.draft_length; ++i) {
+    const sv::law next = in.drafter[node].view();
+    if (!confident_window{}.proceed(i, next, 0)) return i;
+    const sv::token_id token = sv::draw(next, source, {i, 0, 0, sv::purpose::draft_draw, 0}).token();
+    if (peek && token == 1) return i;
+    node = in.child(node, token);
+  }
+  return in.draft_length;
+}
+
+template <class Scalar, class Policy>
+void check_windows(Policy policy) {
+  world<Scalar> in = make_world<Scalar>(shape::random, 3, 2, 61);
+  std::set<std::uint32_t> lengths;
+  const auto distance = [&](bool peek) {
+    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+      const std::uint32_t length = window_length(in, source, peek);
+      lengths.insert(length);
+      return run_round(policy, in, source, {1}, 0, length, {}, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
+    });
+    REQUIRE(law.complete);
+    return text_distance(law, in);
+  };
+  in.drafter[0] = law_of_counts({3, 8, 1}, true);
+  in.drafter[1] = law_of_counts({2, 2, 2}, true);
+  in.drafter[2] = law_of_counts({1, 1, 7}, true);
+  in.drafter[3] = law_of_counts({1, 3, 2}, true);
+  CHECK(distance(false) <= tolerance<Scalar>);
+  CHECK(lengths == std::set<std::uint32_t>{1, 2});
+  CHECK(distance(true) > 0.01);
+}
+
 }  // namespace
 
 TEST_CASE("T1 token verification returns p: double rows") { check_all_shapes<double>(); }
@@ -285,6 +333,14 @@ TEST_CASE("T30 L=0, L=1, l=1, K=1, K=V, l<K: p in every case") {
 TEST_CASE("T30 COR-13 a stop token inside the window, and the length budget: the law of the text up to its end") {
   check_stop_and_budget<double>();
   check_stop_and_budget<float>();
+}
+
+TEST_CASE("T34 a window whose length depends on the drafted prefix keeps p; one that looks at the drawn token does not") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_windows<double>(policy);
+    check_windows<float>(policy);
+  });
 }
 
 TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts before it keep their law") {

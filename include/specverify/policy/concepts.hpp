@@ -2,7 +2,7 @@
 //! The concept of a window policy: how long, how fine and how wide a round's draft is.
 //!
 //! Neither question ever shows the policy a token that was drawn from the law it is asked about: whether a position is sent is decided
-//! from laws alone, else the text would not follow the target's law (algorithms.md 3.3, T34).
+//! from laws alone, else the text would not follow the target's law (T34).
 //! See: docs/algorithms/window.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
 #define SPECVERIFY_POLICY_CONCEPTS_HPP
