@@ -87,7 +87,7 @@ void write_seeds() {
 
 }  // namespace
 
-TEST_CASE("NET-7 the committed corpus of every fuzz target") {
+TEST_CASE("T29 NET-7 the committed corpus of every fuzz target") {
   if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
   for (const auto& target : specverify_fuzz::targets) {
     for (const bool raw : {true, false}) {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-TEST_CASE("NET-7 fuzz replay: scripts of the session") {
+TEST_CASE("T29 NET-7 fuzz replay: scripts of the session") {
   std::size_t scripts = 0;
   const std::filesystem::path folder = "tests/fuzz/corpus/session";
   if (std::filesystem::exists(folder)) {

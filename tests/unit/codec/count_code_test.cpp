@@ -136,7 +136,7 @@ TEST_CASE("counts over a whole vocabulary: within 8 bits of log2 C(l+V-1, V-1), 
   }
 }
 
-TEST_CASE("hostile bytes give counts that sum to the resolution") {
+TEST_CASE("T29 hostile bytes give counts that sum to the resolution") {
   std::mt19937_64 random(6);
   for (int run = 0; run < 5000; ++run) {
     std::array<std::byte, 20> bytes{};

@@ -452,7 +452,7 @@ TEST_CASE("claims: ids and counts without laws") {
   CHECK(accepted == 1000);
 }
 
-TEST_CASE("drafts: what the encoder refuses, and the decoder with the checksum right") {
+TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checksum right") {
   const draft_format format{law_format::sparse_drop_zero, 50, 10, 3, 2, 1};
   const auto attempt = [](const draft_format& with, const owned_law& from, std::size_t drafts = 1) {
     std::vector<draft> list(drafts, draw(from.view(), philox{}, {}));

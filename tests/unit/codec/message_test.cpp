@@ -117,7 +117,7 @@ TEST_CASE("zero counts in memory are dropped by the drop-zero and the dense code
   }
 }
 
-TEST_CASE("one law alone: at most 8 bits over the ideal on average and 16 at worst, uniform and Zipf supports") {
+TEST_CASE("NET-1 one law alone: at most 8 bits over the ideal on average and 16 at worst, uniform and Zipf supports") {
   std::mt19937_64 random(42);
   for (const std::uint32_t positive : {8u, 64u}) {
     const double ideal = drop_zero_law_bits(128256, positive, 100);
@@ -205,7 +205,7 @@ TEST_CASE("random laws: round trip") {
   }
 }
 
-TEST_CASE("of all bodies of up to two bytes, exactly one per value is accepted") {
+TEST_CASE("T29 NET-7 of all bodies of up to two bytes, exactly one per value is accepted") {
   // V = 3, l = 2: laws are {a} with 2, or {a, b} with 1 + 1. With the token: 3 + 3 * 2 = 9 drafts; 0 or 1 of them: 10 messages.
   // The papers' sparse code with K = 2: 3 supports, counts (2,0) (1,1) (0,2), tokens 1 + 2 + 1: 12 drafts. Dense: as drop-zero, 9.
   struct line {
@@ -264,6 +264,38 @@ TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
   }
   CHECK(max_draft_bytes({law_format::half_row, 32000, 0, 0, 8, 1}, 1) == 8 + 2 + 64000 + 2);
   CHECK(max_draft_bytes({law_format::token_only, 32000, 0, 0, 8, 64}, 8) == 64);
+}
+
+TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, where the codes lose most") {
+  std::size_t messages = 0;
+  for (const std::uint32_t vocab_size : {50257u, 128256u}) {
+    for (const std::uint32_t size : {1u, 16u, 4000u, 20000u}) {
+      for (const std::uint32_t resolution : {100u, 65536u}) {
+        for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
+          const bool zeros = kind == law_format::sparse_paper;
+          if (!zeros && size > resolution) continue;
+          const draft_format format{kind, vocab_size, resolution, kind == law_format::dense_lattice ? 0 : size, 8, 1};
+          for (const bool at_end : {false, true}) {
+            draft_list list;
+            for (std::uint32_t i = 0; i < 8; ++i) {
+              owned_law packed{{}, std::vector<std::uint32_t>(size, zeros ? 0u : 1u), vocab_size};
+              for (std::uint32_t j = 0; j < size; ++j) packed.ids.push_back(static_cast<token_id>(at_end ? vocab_size - size + j : j));
+              packed.counts[at_end ? size - 1 : 0] += zeros ? resolution : resolution - size;
+              list.add(std::move(packed), i);
+            }
+            std::size_t bytes = 0;
+            REQUIRE(draft_bytes(format, list.view(), bytes).ok());
+            CAPTURE(vocab_size);
+            CAPTURE(size);
+            CAPTURE(resolution);
+            CHECK(bytes <= max_draft_bytes(format, 8));
+            ++messages;
+          }
+        }
+      }
+    }
+  }
+  CHECK(messages > 60);
 }
 
 TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {

@@ -199,7 +199,7 @@ TEST_CASE("random subsets of random sets come back") {
   }
 }
 
-TEST_CASE("hostile bytes give ascending members inside the set, and are accepted only as the code of these") {
+TEST_CASE("T29 hostile bytes give ascending members inside the set, and are accepted only as the code of these") {
   std::mt19937_64 random(17);
   int accepted = 0;
   for (int run = 0; run < 20000; ++run) {
