@@ -58,14 +58,30 @@
 #define SPECVERIFY_ISA_LEVEL avx512vbmi2
 #elif defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define SPECVERIFY_ISA_LEVEL avx512
+#elif defined(__AVX512F__) && defined(__AVX512BW__)
+#define SPECVERIFY_ISA_LEVEL avx512fbw
+#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+#define SPECVERIFY_ISA_LEVEL avx512fdq
+#elif defined(__AVX512F__) && defined(__AVX512ER__)
+#define SPECVERIFY_ISA_LEVEL avx512fer
+#elif defined(__AVX512F__)
+#define SPECVERIFY_ISA_LEVEL avx512f
 #elif defined(__AVX2__) && defined(__FMA__)
 #define SPECVERIFY_ISA_LEVEL avx2fma
 #elif defined(__AVX2__)
 #define SPECVERIFY_ISA_LEVEL avx2
+#elif defined(__AVX__) && defined(__FMA__)
+#define SPECVERIFY_ISA_LEVEL avxfma
 #elif defined(__AVX__)
 #define SPECVERIFY_ISA_LEVEL avx
 #elif defined(__SSE4_2__)
 #define SPECVERIFY_ISA_LEVEL sse42
+#elif defined(__SSE4_1__)
+#define SPECVERIFY_ISA_LEVEL sse41
+#elif defined(__SSSE3__)
+#define SPECVERIFY_ISA_LEVEL ssse3
+#elif defined(__SSE3__)
+#define SPECVERIFY_ISA_LEVEL sse3
 #elif defined(__x86_64__) || defined(_M_X64)
 #define SPECVERIFY_ISA_LEVEL x86
 #elif defined(__ARM_FEATURE_SVE)
@@ -84,6 +100,8 @@
 
 #if defined(__FAST_MATH__)
 #define SPECVERIFY_ISA_MATH fast
+#elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0
+#define SPECVERIFY_ISA_MATH finite
 #else
 #define SPECVERIFY_ISA_MATH ieee
 #endif

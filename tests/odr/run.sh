@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two objects of one program, one for x86-64-v3 and one for the baseline, in both link orders, on a processor without AVX.
-# usage: tests/odr/run.sh baseline_first|v3_first|shared_symbols|planted
+# usage: tests/odr/run.sh baseline_first|v3_first|shared_symbols|names|planted
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 kind=$1
@@ -20,7 +20,7 @@ old_processor() { qemu-x86_64 -cpu Nehalem "$@"; }
 
 case $kind in
   baseline_first | v3_first)
-    for level in -O1 -O2 -O3; do
+    for level in -O1 -O3; do
       build "$level"
       order=("$work/baseline.o" "$work/v3.o")
       [ "$kind" = v3_first ] && order=("$work/v3.o" "$work/baseline.o")
@@ -39,6 +39,19 @@ case $kind in
       echo "$level: $(wc -l <"$work/baseline.symbols") functions of the library in the object"
       [ -z "$shared" ] || { echo "shared by both objects:"; echo "$shared"; exit 1; }
     done
+    ;;
+  names)
+    # Every set of flags that changes the generated instructions or the arithmetic has a namespace of its own.
+    sets=("-march=x86-64 -DSPECVERIFY_WITH_XSIMD=1" -msse3 -mssse3 -msse4.1 -msse4.2 -mavx "-mavx -mfma" -mavx2 "-mavx2 -mfma" -mavx512f "-mavx512f -mavx512dq" "-mavx512f -mavx512bw"
+      -march=skylake-avx512 -march=icelake-server -ffinite-math-only -ffast-math -DSPECVERIFY_WITH_XSIMD=0)
+    for flags in "${sets[@]}"; do
+      # shellcheck disable=SC2086
+      printf '#include <specverify/config.hpp>\nSPECVERIFY_NAMESPACE_BEGIN\n' | "${CXX:-g++}" -std=c++20 -Iinclude $flags -E -x c++ - | grep -o 'isa_[a-z0-9_]*' || exit 1
+    done | sort >"$work/names"
+    twice=$(uniq -d "$work/names")
+    [ "$(wc -l <"$work/names")" -eq "${#sets[@]}" ] || { echo "some flags gave no name"; exit 1; }
+    [ -z "$twice" ] || { echo "shared by different flags: $twice"; exit 1; }
+    echo "${#sets[@]} sets of flags, as many names"
     ;;
   planted)
     # An inline function outside the library's namespace must kill the program when the v3 object comes first: the test can see.
