@@ -8,10 +8,6 @@
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
 
-#if __has_include(<specverify/codec/message.hpp>) && __has_include(<specverify/specverify.hpp>)
-#include <specverify/specverify.hpp>
-#endif
-
 namespace {
 
 constexpr std::uint32_t vocab_size = 3000;
