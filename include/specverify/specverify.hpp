@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The whole library, in the order in which a token's distribution travels. The law test kit (testing/) is included by itself.
+//! What an engine needs to draft and to verify, in the order in which a token's distribution travels. Nothing in it allocates.
 //!
+//! Bytes, sessions and what owns memory: `specverify/edge_cloud.hpp`. The law test kit (testing/) is included by itself.
 //! An engine that needs one room includes that room's headers: `verify/token.hpp` alone is enough to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
@@ -32,7 +33,6 @@
 
 // supports, laws, drafted tokens
 #include <specverify/distribution/draft.hpp>
-#include <specverify/distribution/draft_block.hpp>
 #include <specverify/distribution/half_row_law.hpp>
 #include <specverify/distribution/law.hpp>
 #include <specverify/distribution/make_law.hpp>
@@ -50,30 +50,11 @@
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 
-// bytes
-#include <specverify/codec/bit_cost.hpp>
-#include <specverify/codec/count_code.hpp>
-#include <specverify/codec/message.hpp>
-#include <specverify/codec/range_coder.hpp>
-#include <specverify/codec/support_code.hpp>
-
 // verdicts
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/expected_length.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
 #include <specverify/verify/verdict.hpp>
-
-#include <specverify/policy/concepts.hpp>
-#include <specverify/policy/observation.hpp>
-#include <specverify/policy/window.hpp>
-
-#include <specverify/vocabulary/fingerprint.hpp>
-
-// the two state machines
-#include <specverify/session/cloud.hpp>
-#include <specverify/session/edge.hpp>
-#include <specverify/session/journal.hpp>
-#include <specverify/session/statistics.hpp>
 
 #endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes, and the two state machines.
+#ifndef SPECVERIFY_EDGE_CLOUD_HPP
+#define SPECVERIFY_EDGE_CLOUD_HPP
+
+#include <specverify/specverify.hpp>
+
+// the drafts of a round, in an arena
+#include <specverify/distribution/draft_block.hpp>
+
+// bytes
+#include <specverify/codec/bit_cost.hpp>
+#include <specverify/codec/count_code.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/codec/range_coder.hpp>
+#include <specverify/codec/support_code.hpp>
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/policy/observation.hpp>
+#include <specverify/policy/window.hpp>
+
+#include <specverify/vocabulary/fingerprint.hpp>
+
+// the two state machines
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/session/journal.hpp>
+#include <specverify/session/statistics.hpp>
+
+#endif
