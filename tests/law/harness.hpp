@@ -174,6 +174,7 @@ struct world {
   std::vector<std::vector<Scalar>> rows{};
   std::vector<owned_law> drafter{};
   sv::row_transform transform{};
+  std::vector<sv::row_transform> by_position{};  //!< instead of `transform`, when it is not empty: one for every length of the prefix
   std::uint32_t valid_size = std::numeric_limits<std::uint32_t>::max();
 
   [[nodiscard]] std::size_t child(std::size_t node, sv::token_id token) const {
@@ -183,7 +184,13 @@ struct world {
   [[nodiscard]] sv::row_view<Scalar> row(std::size_t node) const {
     return {kind, rows[node].data(), static_cast<std::uint32_t>(rows[node].size()), valid_size};
   }
-  [[nodiscard]] probabilities target_law(std::size_t node) const { return plain_law(rows[node], kind, transform, valid_size); }
+  [[nodiscard]] const sv::row_transform& transform_at(std::size_t node) const {
+    if (by_position.empty()) return transform;
+    std::size_t depth = 0;
+    for (; node > 0; node = (node - 1) / vocab_size) ++depth;
+    return by_position[depth];
+  }
+  [[nodiscard]] probabilities target_law(std::size_t node) const { return plain_law(rows[node], kind, transform_at(node), valid_size); }
 };
 
 inline std::size_t node_count(std::uint32_t vocab_size, std::uint32_t depth) {
@@ -256,7 +263,7 @@ struct path_rows {
   const world<Scalar>& in;
   std::span<const std::size_t> nodes;
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const { return in.row(nodes[index]); }
-  [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const { return in.transform; }
+  [[nodiscard]] const sv::row_transform& transform(std::uint32_t index) const { return in.transform_at(nodes[index]); }
 };
 
 inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transform& transform, std::uint32_t length) {

@@ -358,3 +358,26 @@ TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts befor
     }
   });
 }
+
+TEST_CASE("SMP-5 a mask, a bias and a temperature for each position: every token has the law of its own row") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    world<double> in = make_world<double>(shape::random, 4, 2, 71, 6);
+    const std::array<std::uint64_t, 2> masks{0b1011, 0b0110};
+    const std::array<sv::token_id, 1> biased{2};
+    const std::array<float, 1> bias{1.0f};
+    in.by_position.resize(3);
+    in.by_position[0].mask_words = std::span(masks).first(1);
+    in.by_position[1].mask_words = std::span(masks).last(1);
+    in.by_position[1].temperature = 0.6;
+    in.by_position[2].bias_ids = biased;
+    in.by_position[2].bias_values = bias;
+    const auto law = committed_law(policy, in, 1);
+    REQUIRE(law.complete);
+    for (const auto& entry : law.outcomes) {
+      CHECK(entry.outcome[0] != 2);
+      if (entry.outcome.size() > 1) CHECK((entry.outcome[1] == 1 || entry.outcome[1] == 2));
+    }
+    CHECK(text_distance(law, in) <= 1e-12);
+  });
+}
