@@ -31,7 +31,7 @@ struct cloud_options {
   draft_format largest{};    //!< sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
   vocabulary_fingerprint fingerprint{};
   guarantee required = guarantee::lossy;    //!< refuses drafts with less: guarantee_too_weak
-  row_transform transform{};                //!< sizes the workspace (truncation); the rows bring their own
+  row_transform transform{};                //!< sizes the workspace (truncation); the rows bring their own (see cloud_session::asked)
   std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
@@ -48,6 +48,8 @@ struct cloud_snapshot {
   std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
   std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
   draft_format format{};
+  double temperature = 1.0;  //!< what the edge's hello asks for
+  row_truncation truncation{};
   feedback_message kept{};       //!< the last verdict
   std::uint32_t kept_round = 0;  //!< 0: none
   std::uint32_t kept_base = 0;
@@ -102,6 +104,14 @@ class cloud_session {
   [[nodiscard]] std::uint32_t round() const noexcept { return now_.round; }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return now_.epoch; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law of the rows with *their*
+  //! transform. A host passes this one with its rows, or ends the session by `engine_failed` with invalid_temperature or invalid_truncation.
+  [[nodiscard]] row_transform asked() const noexcept {
+    row_transform made;
+    made.temperature = now_.temperature;
+    made.truncation = now_.truncation;
+    return made;
+  }
 
  private:
   inline cloud_session(const cloud_options& options, received_draft_block&& block);
@@ -116,6 +126,8 @@ class cloud_session {
   [[nodiscard]] inline status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
   [[nodiscard]] inline status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] inline status judge_length(const wire_context& peer) noexcept;
+  [[nodiscard]] inline status judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept;
   [[nodiscard]] inline bool accept_number(std::uint8_t number, errc& why) noexcept;
   [[nodiscard]] inline bool accept_epoch(const wire_context& peer, errc& why) noexcept;
   inline void aim_at(const wire_context& peer) noexcept;

@@ -144,6 +144,7 @@ class basic_edge_session {
   void append_text(std::uint32_t count) noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept;
   void note_end() noexcept;
+  void note_link() noexcept;
 
   edge_options options_;
   Window window_;
@@ -162,6 +163,7 @@ class basic_edge_session {
   round_record last_round_{};
   round_record open_round_{};
   observation seen_{};
+  observation measured_{};  // of the link, since the round began: a round drafted again after a restart must see what it saw
   state_type sparsifier_state_{};
   detail::output_queue outputs_{};
   detail::context_memory memory_{};

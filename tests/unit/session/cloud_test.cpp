@@ -208,3 +208,104 @@ TEST_CASE("cloud: journals that do not fit are refused") {
   CHECK(q.cloud->session_id() == 7);
   CHECK(q.cloud->length() == 3);
 }
+
+TEST_CASE("SEC-1 cloud: an edge that claims more text than there may be is refused, and nothing is written behind the text") {
+  pair p;  // prompt 3, budget 20
+  (void)to_first_draft(p);
+  for (const std::uint32_t claimed : {24u, 101u, 5000u, 0xFFFFFFFFu}) {
+    CAPTURE(claimed);
+    bytes message(100);
+    std::size_t written = 0;
+    const wire_context peer{7, p.cloud->epoch() + 1, p.cloud->round(), claimed, 123, 0};
+    REQUIRE(encode_resume({peer}, message, written).ok());
+    message.resize(written);
+    CHECK(refusal_of(p, message) == errc::base_length_mismatch);
+    CHECK(p.cloud->state() == cloud_state::ready);
+    CHECK(p.cloud->length() == 3);
+  }
+  bytes message(200);
+  std::size_t written = 0;
+  hello_message hello;
+  pair q;
+  REQUIRE(decode_hello(q.start(), hello).ok());
+  hello.context.base_length = 24;
+  REQUIRE(encode_hello(hello, message, written).ok());
+  message.resize(written);
+  CHECK(refusal_of(q, message) == errc::unsupported);
+}
+
+TEST_CASE("NET-7 cloud: padding beyond its buffers is refused by the hello; a strength that the format does not bear out does not count") {
+  pair_options o;
+  pair p(o);
+  hello_message hello;
+  REQUIRE(decode_hello(p.start(), hello).ok());
+  bytes message(200);
+  std::size_t written = 0;
+  hello.format.pad_to = 4096;
+  REQUIRE(encode_hello(hello, message, written).ok());
+  CHECK(refusal_of(p, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) == errc::unsupported);
+  o.required = guarantee::unconditional;
+  pair trusting(o);
+  hello.format.pad_to = 1;
+  hello.strength = guarantee::unconditional;  // with laws: not so
+  REQUIRE(encode_hello(hello, message, written).ok());
+  CHECK(refusal_of(trusting, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) == errc::guarantee_too_weak);
+}
+
+TEST_CASE("NET-7 cloud: a blank cloud that heard of one session takes the hello of another") {
+  pair p;
+  bytes message(100);
+  std::size_t written = 0;
+  REQUIRE(encode_resume({wire_context{999, 50, 3, 10, 1, 0}}, message, written).ok());
+  message.resize(written);
+  CHECK(refusal_of(p, message) == errc::unknown_session);
+  p.finish(p.start());
+  CHECK(p.text().size() == 23);
+}
+
+TEST_CASE("SMP-1 cloud: what the edge asks for can be read, is echoed, and survives a restart") {
+  pair p;
+  hello_message hello;
+  REQUIRE(decode_hello(p.start(), hello).ok());
+  hello.temperature = 0.7;
+  hello.truncation.top_k = 5;
+  bytes message(200);
+  std::size_t written = 0;
+  REQUIRE(encode_hello(hello, message, written).ok());
+  message.resize(written);
+  hello_message echo;
+  REQUIRE(decode_hello(p.answer(message), echo).ok());
+  CHECK(echo.temperature == 0.7);
+  CHECK(echo.truncation.top_k == 5);
+  CHECK(p.cloud->asked().temperature == 0.7);
+  p.new_cloud();
+  REQUIRE(p.cloud->restore(p.cloud_journal).ok());
+  CHECK(p.cloud->asked().temperature == 0.7);
+  CHECK(p.cloud->asked().truncation.top_k == 5);
+}
+
+TEST_CASE("COR-2 cloud: a kept verdict is not given to other drafts than its own") {
+  for (const bool shorter : {true, false}) {
+    pair_options o;
+    o.format = law_format::token_only;
+    pair p(o);
+    const bytes draft = to_first_draft(p);
+    std::array<claimed_draft, 3> claims{};
+    std::uint32_t count = 0;
+    wire_context context{7, p.cloud->epoch(), p.cloud->round(), 3, prefix_hash(p.cloud->text()), 0};
+    REQUIRE(decode_claims(context, p.format(), draft, claims, count).ok());
+    REQUIRE(count == 3);
+    feedback_message verdict;
+    REQUIRE(decode_feedback(context, p.format(), 3, p.answer(draft), verdict).ok());
+    REQUIRE(verdict.accepted > 0);
+    if (!shorter) claims[0].token = (claims[0].token + 1) % 30;
+    message_header header;
+    REQUIRE(peek_header(draft, header).ok());
+    context.transmission = static_cast<std::uint8_t>((header.flags + 1) & 15);
+    bytes other(100);
+    std::size_t written = 0;
+    REQUIRE(encode_claims(context, p.format(), std::span<const claimed_draft>(claims).first(shorter ? 2 : 3), other, written).ok());
+    other.resize(written);
+    CHECK(refusal_of(p, other) == errc::prefix_mismatch);
+  }
+}

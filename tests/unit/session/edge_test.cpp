@@ -261,3 +261,62 @@ TEST_CASE("DET-4 edge: a simd policy and a scalar one write the same text") {
   }
   CHECK(q.text() == p.text());
 }
+
+namespace {
+struct link_window {
+  static constexpr bool unconditional = true;
+  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept { return {seen.uplink_rate > 0 ? 1u : 3u, 40, 8}; }
+  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+}  // namespace
+
+TEST_CASE("NET-6 edge: a link measured while a round is open changes the next round, not the same one drafted again") {
+  pair p;
+  using adaptive = basic_edge_session<top_k, link_window>;
+  bytes journal, sent;
+  std::uint32_t drafted = 0;
+  hash_engine engine(pair::model(true));
+  const auto run = [&](adaptive& edge) {
+    drafted = 0;
+    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+      if (out.action == session_action::send) sent.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::tentative) drafted += static_cast<std::uint32_t>(out.tokens.size());
+      if (out.action == session_action::rollback) CHECK(engine.cut(out.position));
+      if (out.action != session_action::evaluate) continue;
+      CHECK(engine.feed(out.position, out.tokens, out.rows));
+      CHECK(edge.supply_row(exec::seq, engine.rows()[0], {}, 1).ok());
+    }
+  };
+  const auto ask = [&](adaptive& edge) {
+    CHECK(edge.receive(p.answer(sent), 1).ok());
+    run(edge);
+  };
+  auto first = adaptive::make(p.edge_options(), top_k{8});
+  REQUIRE(first.ok());
+  adaptive& edge = first.value();
+  CHECK(edge.start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
+  run(edge);
+  ask(edge);
+  ask(edge);
+  CHECK(drafted == 3);
+  edge.record_link(1e6F, 1e6F, 0.05F, 0.01F);
+  for (session_time now = 1000; now < 9000; now += 1000) {  // the eighth time in a new epoch, which is journaled
+    CHECK(edge.tick(now).ok());
+    run(edge);
+  }
+  CHECK(edge.epoch() == 2);
+  auto second = adaptive::make(p.edge_options(), top_k{8});
+  REQUIRE(second.ok());
+  engine.clear();
+  CHECK(second.value().restore(journal, 10000).ok());
+  run(second.value());
+  ask(second.value());
+  CHECK(drafted == 3);
+
+  ask(edge = std::move(second.value()));
+  edge.record_link(1e6F, 1e6F, 0.05F, 0.01F);
+  CHECK(drafted == 3);
+  ask(edge);
+  CHECK(drafted == 1);
+}

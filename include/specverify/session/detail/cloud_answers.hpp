@@ -13,15 +13,44 @@ inline errc cloud_session::judge_hello(const hello_message& hello) const noexcep
   const draft_format& format = hello.format;
   if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high) return errc::fingerprint_mismatch;
-  if (hello.strength < options_.required) return errc::guarantee_too_weak;
+  // What the edge says counts only as far as the format bears it out: drafts with laws need an honest drafter.
+  const guarantee strongest = format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+  if (std::min(hello.strength, strongest) < options_.required) return errc::guarantee_too_weak;
   if (format.format == law_format::token_and_count) return errc::unsupported;
   if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size()) return errc::unsupported;
   const bool claims = format.format == law_format::token_only;
   if (!claims && max_draft_entries(format, format.max_draft_length) > max_draft_entries(options_.largest, options_.largest.max_draft_length))
     return errc::unsupported;
-  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length || hello.context.base_length > options_.max_length) return errc::unsupported;
+  if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size()) return errc::unsupported;  // padding
+  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length) return errc::unsupported;
   if (hello.token_budget > options_.max_length - hello.prompt_length) return errc::unsupported;
-  return errc::ok;
+  const std::uint32_t limit = hello.token_budget == 0 ? options_.max_length : hello.prompt_length + hello.token_budget;
+  return hello.context.base_length > limit ? errc::unsupported : errc::ok;
+}
+
+//! An edge that says to have more text than there may be is refused: its text would not fit.
+inline status cloud_session::judge_length(const wire_context& peer) noexcept {
+  if (peer.base_length <= now_.length || peer.base_length - now_.length <= remaining()) return {};
+  const status reason{errc::base_length_mismatch, part::session, peer.base_length};
+  detail::count_fault(statistics_, reason.code);
+  wire_context session{};
+  session.session_id = now_.session_id;
+  refuse(session, reason);
+  return reason;
+}
+
+//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not commit them.
+inline status cloud_session::judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept {
+  if (state_ == cloud_state::evaluating) return {};  // another round's drafts are in use, and the edge has gone on
+  const bool claims = now_.format.format == law_format::token_only;
+  std::uint32_t drafts = 0;
+  workspace space{std::span<std::byte>(decode_space_)};
+  const status read = claims ? decode_claims(kept, now_.format, message, claims_, drafts) : decode_draft(kept, now_.format, message, space, block_);
+  if (!read.ok()) return read;
+  if (!claims) drafts = block_.size();
+  bool same = drafts == now_.kept_drafted;
+  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i) same = text_[now_.kept_base + i] == (claims ? claims_[i].token : block_[i].token());
+  return same ? status{} : status{errc::prefix_mismatch, part::session, now_.kept_base};
 }
 
 inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
@@ -34,7 +63,7 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   const wire_context& peer = hello.context;
   errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
-    if (peer.epoch < now_.epoch) return drop(errc::stale_epoch);
+    if (peer.session_id == now_.session_id && peer.epoch < now_.epoch) return drop(errc::stale_epoch);
     wire_context session{};
     session.session_id = peer.session_id;
     if (const errc code = judge_hello(hello); code != errc::ok) {
@@ -45,6 +74,8 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
     now_.session_id = peer.session_id;
     now_.prefix_hash = prefix_hash_seed;
     now_.format = hello.format;
+    now_.temperature = hello.temperature;
+    now_.truncation = hello.truncation;
     now_.epoch = peer.epoch;
     now_.round = peer.round;
     now_.prompt_length = hello.prompt_length;
@@ -64,6 +95,7 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
     owed_ = message_kind::hello;
     return {};
   }
+  if (const status why = judge_length(peer); !why.ok()) return why;
   aim_at(peer);
   return greet(message_kind::hello);
 }
@@ -73,7 +105,8 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
   if (const status why = decode_resume(message, resume); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
   const wire_context& peer = resume.context;
   if (state_ == cloud_state::blank) {
-    if (peer.epoch > now_.epoch) {  // an edge process that was not heard of before
+    if (peer.session_id != now_.session_id || peer.epoch > now_.epoch) {  // an edge process that was not heard of before
+      now_.session_id = peer.session_id;
       now_.epoch = peer.epoch;
       heard_ = {};
     }
@@ -99,7 +132,10 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
     owed_ = message_kind::resume;
     return {};
   }
-  if (peer.epoch != 0) aim_at(peer);
+  if (peer.epoch != 0) {
+    if (const status why = judge_length(peer); !why.ok()) return why;
+    aim_at(peer);
+  }
   const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length && (peer.round == now_.round || now_.mode == session_mode::stream);
   if (!wants_text) return greet(message_kind::resume);
   if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash) return fail({errc::prefix_mismatch, part::session, peer.base_length});
@@ -121,6 +157,8 @@ inline status cloud_session::greet(message_kind kind) noexcept {
     hello.prompt_length = now_.prompt_length;
     hello.token_budget = now_.token_budget;
     hello.format = now_.format;
+    hello.temperature = now_.temperature;
+    hello.truncation = now_.truncation;
     encoded = encode_hello(hello, message_, written);
   } else {
     encoded = encode_resume({context()}, message_, written);
@@ -223,6 +261,7 @@ inline status cloud_session::on_draft(std::span<const std::byte> message, const 
   const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
   if (now_.kept_round != 0 && state_ != cloud_state::failed && detail::belongs_to(kept, message, header)) {
     if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (const status why = judge_repeat(kept, message); !why.ok()) return fail(why);
     statistics_.repeated_answers += 1;
     return send_feedback();
   }

@@ -79,7 +79,7 @@ status basic_edge_session<Sparsifier, Window>::restore(std::span<const std::byte
   memory_.remember({options_.session_id, last.epoch, last.round, length_, hash_, 0});
   epoch_ = last.epoch + 1;
   round_ = last.round;
-  seen_ = last.seen;
+  seen_ = measured_ = last.seen;
   sparsifier_state_ = last.sparsifier;
   stop_ = last.stop;
   statistics_.restarts += 1;

@@ -28,10 +28,20 @@ void basic_edge_session<Sparsifier, Window>::note_end() noexcept {
 
 template <sparsifier Sparsifier, window_policy Window>
 void basic_edge_session<Sparsifier, Window>::record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept {
-  seen_.uplink_rate = uplink_rate;
-  seen_.downlink_rate = downlink_rate;
-  seen_.round_trip = round_trip;
-  seen_.draft_time = draft_time;
+  measured_.uplink_rate = uplink_rate;
+  measured_.downlink_rate = downlink_rate;
+  measured_.round_trip = round_trip;
+  measured_.draft_time = draft_time;
+  if (state_ == edge_state::idle) note_link();
+}
+
+//! Between two rounds: what was measured of the link becomes part of what the policy sees, and of the journal.
+template <sparsifier Sparsifier, window_policy Window>
+void basic_edge_session<Sparsifier, Window>::note_link() noexcept {
+  seen_.uplink_rate = measured_.uplink_rate;
+  seen_.downlink_rate = measured_.downlink_rate;
+  seen_.round_trip = measured_.round_trip;
+  seen_.draft_time = measured_.draft_time;
 }
 
 template <sparsifier Sparsifier, window_policy Window>
@@ -173,6 +183,7 @@ status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::
   sparsifier_state_ = states_[std::min(verdict.accepted + 1, drafted_)];
   round_ += 1;
   record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);
+  note_link();
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;
   count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);
   statistics_.emitted += emitted;
