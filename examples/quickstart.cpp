@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lossless edge-cloud session without a network: a small model drafts, bytes travel, a larger model verifies, both commit.
-#include <specverify/edge_cloud.hpp>
+#include <specverify/all.hpp>
 
 #include <cmath>
 #include <cstdio>

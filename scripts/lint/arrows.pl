@@ -3,7 +3,7 @@
 use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
 my @line = qw(core kernel row distribution sparsify quantize uncertainty codec link verify decision_head policy vocabulary session);
 my %rank; @rank{@line} = 0 .. $#line;
-my %umbrella = map { $_ => 1 } qw(specverify.hpp edge_cloud.hpp fwd.hpp);
+my %umbrella = map { $_ => 1 } qw(specverify.hpp all.hpp fwd.hpp);
 my %outside = map { $_ => 1 } qw(version.hpp config.hpp);    # every room may include these
 my @files = files(qr/\.(hpp|cuh|def)$/, 'include/specverify');
 for my $file (@files) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes, and the two state machines.
-#ifndef SPECVERIFY_EDGE_CLOUD_HPP
-#define SPECVERIFY_EDGE_CLOUD_HPP
+//! Everything but the test kit, for both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes, and the two state machines.
+#ifndef SPECVERIFY_ALL_HPP
+#define SPECVERIFY_ALL_HPP
 
 #include <specverify/specverify.hpp>
 
