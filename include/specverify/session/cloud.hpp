@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every answer.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), algorithms.md 1.1, 1.2, 1.3.
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
 //! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms are a function of
 //!             (secret, session id, position, round). After `make` no heap allocation; noexcept. Every message that is not used is counted once.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no clock, no threads.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), algorithms.md 1.1; E13 for the states.
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a rejection as in docs/session.md.
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run without; after `make` no
 //!             heap allocation; noexcept. Every message that is not used is counted once.
-//! Deviates:   the sparsifier resumes from states[min(T + 1, L)], as architecture.md 5 has it.
+//! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp, tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP

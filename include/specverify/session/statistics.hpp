@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counters of a session: raw numbers that add up, and the derived figures with their one formula each.
 //!
-//! Paper:      algorithms.md 1.4; requirements OBS-1..4.
+//! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
 //! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths; accepted <= evaluated <= drafted.
 //! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.

@@ -83,15 +83,17 @@ inline void cloud_session::roll_back(std::uint32_t length) noexcept {
   outputs_.push(out);
 }
 
-//! Feeds what the engine has not seen of the text and the drafts behind it; wants the rows from the last committed token on.
+//! Feeds what the engine has not seen of the text and the drafts behind it; wants the rows from the last committed token on. Drafts beyond the
+//! budget decide nothing and are not fed: the engine's context need hold no more than prompt and budget.
 inline void cloud_session::want_rows(std::uint32_t drafted) noexcept {
-  const std::uint32_t end = now_.length + drafted;
+  const std::uint32_t fed = std::min(drafted, std::max(remaining(), std::uint32_t{1}) - 1);
+  const std::uint32_t end = now_.length + fed;
   roll_back(now_.length - 1);
   session_output out;
   out.action = session_action::evaluate;
   out.position = cached_;
   out.tokens = std::span<const token_id>(text_).subspan(cached_, end - cached_);
-  out.rows = drafted + 1;
+  out.rows = fed + 1;
   statistics_.fed_tokens += out.tokens.size();
   outputs_.push(out);
   cached_ = end;
