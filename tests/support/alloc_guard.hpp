@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts heap allocations of this thread: include it in exactly one file of a test executable (it replaces operator new), then
+// Counts heap counted_allocations of this thread: include it in exactly one file of a test executable (it replaces operator new), then
 // `alloc_guard guard; ...; CHECK(guard.count() == 0);`
 #ifndef SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
 #define SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
@@ -11,14 +11,14 @@
 
 namespace specverify_test {
 
-inline thread_local std::uint64_t allocations = 0;
+inline thread_local std::uint64_t counted_allocations = 0;
 
 class alloc_guard {
  public:
-  [[nodiscard]] std::uint64_t count() const noexcept { return allocations - before_; }
+  [[nodiscard]] std::uint64_t count() const noexcept { return counted_allocations - before_; }
 
  private:
-  std::uint64_t before_ = allocations;
+  std::uint64_t before_ = counted_allocations;
 };
 
 }  // namespace specverify_test
@@ -30,7 +30,7 @@ class alloc_guard {
 #endif
 namespace specverify_test {
 [[nodiscard]] inline void* counted(std::size_t size, std::size_t alignment) noexcept {
-  ++allocations;
+  ++counted_allocations;
   if (size == 0) size = 1;
   return alignment <= alignof(std::max_align_t) ? std::malloc(size) : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
