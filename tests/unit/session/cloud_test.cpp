@@ -309,3 +309,26 @@ TEST_CASE("COR-2 cloud: a kept verdict is not given to other drafts than its own
     CHECK(refusal_of(p, other) == errc::prefix_mismatch);
   }
 }
+
+TEST_CASE("SEC-1 cloud: drafts beyond the budget are not fed to the engine") {
+  pair_options o;
+  o.format = law_format::token_only;
+  o.budget = 2;
+  pair p(o);
+  (void)to_first_draft(p);
+  const std::array<claimed_draft, 3> claims{{{1, 0, 0}, {2, 0, 0}, {3, 0, 0}}};
+  const wire_context context{7, p.cloud->epoch(), p.cloud->round(), 3, prefix_hash(p.cloud->text()), 3};
+  bytes message(100);
+  std::size_t written = 0;
+  REQUIRE(encode_claims(context, p.format(), claims, message, written).ok());
+  message.resize(written);
+  CHECK(p.cloud->receive(message, 1).ok());
+  p.hold_rows = true;
+  (void)p.run_cloud();
+  CHECK(p.cloud->statistics().fed_tokens == 4);  // prompt and one draft; its row and the one before are all that two tokens need
+  CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1).ok());
+  p.hold_rows = false;
+  feedback_message verdict;
+  REQUIRE(decode_feedback(context, p.format(), 3, pair::only(p.run_cloud()), verdict).ok());
+  CHECK(verdict.accepted + (verdict.next_token != no_token ? 1u : 0u) <= 2);
+}
