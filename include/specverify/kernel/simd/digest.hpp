@@ -6,6 +6,7 @@
 #include <specverify/kernel/scalar/digest.hpp>
 #include <specverify/kernel/simd/argmax.hpp>
 
+#if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -109,5 +110,6 @@ template <class Level, class Scalar>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_XSIMD
 
 #endif

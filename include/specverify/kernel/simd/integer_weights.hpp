@@ -6,6 +6,7 @@
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/simd/pack.hpp>
 
+#if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -54,5 +55,6 @@ inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_XSIMD
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -59,5 +60,6 @@ inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_XSIMD
 
 #endif

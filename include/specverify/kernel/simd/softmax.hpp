@@ -6,6 +6,7 @@
 #include <specverify/kernel/scalar/softmax.hpp>
 #include <specverify/kernel/simd/log_sum_exp.hpp>
 
+#if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -53,5 +54,6 @@ inline void write_softmax(exec::simd_on<Level>, const row_source<Scalar>& source
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_XSIMD
 
 #endif
