@@ -40,6 +40,11 @@ class cloud_host {
   [[nodiscard]] bool has_work() const noexcept { return rows_wanted_ > 0; }
   void work() {
     rows_wanted_ = 0;
+    if (session_.asked().temperature != transform_.temperature) {  // two temperatures would be two laws
+      counted_by_session(session_.engine_failed({specverify::errc::invalid_temperature, specverify::part::host, 0}));
+      take();
+      return;
+    }
     counted_by_session(session_.supply_rows(specverify::exec::simd, rows{engine_, transform_}, microseconds_now()));
     take();
   }
