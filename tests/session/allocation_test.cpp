@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // After construction a session allocates nothing: per drafted token, per verdict, per message.
-#define SPECVERIFY_COUNT_ALLOCATIONS
 #include <support/alloc_guard.hpp>
 
 #include <doctest/doctest.h>

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts heap counted_allocations of this thread: include it in exactly one file of a test executable (it replaces operator new), then
-// `alloc_guard guard; ...; CHECK(guard.count() == 0);`
+// Counts the heap allocations of this thread: `alloc_guard guard; ...; CHECK(guard.count() == 0);`
+// The counter is defined beside the operator new that counts (alloc_guard.cpp), so a guard that links does count.
 #ifndef SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
 #define SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
 
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 namespace specverify_test {
 
-inline thread_local std::uint64_t counted_allocations = 0;
+extern thread_local std::uint64_t counted_allocations;
 
 class alloc_guard {
  public:
@@ -22,38 +19,5 @@ class alloc_guard {
 };
 
 }  // namespace specverify_test
-
-#ifdef SPECVERIFY_COUNT_ALLOCATIONS
-// Replacement functions may not be inline; hence one file per executable.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // new and delete are both replaced here, by malloc and free
-#endif
-namespace specverify_test {
-[[nodiscard]] inline void* counted(std::size_t size, std::size_t alignment) noexcept {
-  ++counted_allocations;
-  if (size == 0) size = 1;
-  return alignment <= alignof(std::max_align_t) ? std::malloc(size) : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-[[nodiscard]] inline void* counted_or_abort(std::size_t size, std::size_t alignment) noexcept {
-  void* const memory = counted(size, alignment);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-}  // namespace specverify_test
-void* operator new(std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
-void* operator new[](std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment)); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-#endif
 
 #endif

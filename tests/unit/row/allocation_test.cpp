@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define SPECVERIFY_COUNT_ALLOCATIONS
 #include "support/alloc_guard.hpp"
 
 #include <specverify/core/random.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The counting operator new of this executable. In a file of its own: where a compiler sees both ends of a pair it warns of the mismatch.
-#define SPECVERIFY_COUNT_ALLOCATIONS
+//! The counting operator new of the test executables (tests/support/alloc_guard.cpp).
 #include "support/alloc_guard.hpp"
 
 #include <doctest/doctest.h>
