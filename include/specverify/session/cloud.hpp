@@ -128,7 +128,6 @@ class cloud_session {
   [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] inline status judge_length(const wire_context& peer) noexcept;
   [[nodiscard]] inline status judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept;
-  [[nodiscard]] inline bool accept_number(std::uint8_t number, errc& why) noexcept;
   [[nodiscard]] inline bool accept_epoch(const wire_context& peer, errc& why) noexcept;
   inline void aim_at(const wire_context& peer) noexcept;
   inline void send(std::size_t written) noexcept;

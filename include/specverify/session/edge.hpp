@@ -125,7 +125,6 @@ class basic_edge_session {
   [[nodiscard]] bool waiting() const noexcept { return question_ != question::none; }
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status drop(errc code) noexcept;
-  [[nodiscard]] bool accept_number(std::uint8_t number, errc& why) noexcept;
   [[nodiscard]] status on_greeting(const wire_context& peer, bool is_hello, session_time now) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;

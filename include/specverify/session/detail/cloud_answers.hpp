@@ -89,7 +89,7 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   } else if (peer.session_id != now_.session_id || !(hello.format == now_.format)) {
     return drop(errc::unexpected_message);
   }
-  if (!accept_epoch(peer, why_not) || !accept_number(header.flags, why_not)) return drop(why_not);
+  if (!accept_epoch(peer, why_not) || !heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
   if (state_ == cloud_state::evaluating) {
     owed_ = message_kind::hello;
@@ -126,7 +126,7 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
   } else if (!accept_epoch(peer, why_not)) {
     return drop(why_not);
   }
-  if (!accept_number(header.flags, why_not)) return drop(why_not);
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
   if (state_ == cloud_state::evaluating) {
     owed_ = message_kind::resume;
@@ -198,12 +198,12 @@ inline status cloud_session::on_text(std::span<const std::byte> message, const m
     }
     if (then == nullptr) return on_damage(errc::checksum_mismatch);
     if (then->epoch != now_.epoch) return drop(errc::stale_epoch);
-    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (!heard_.take(header.flags, why_not)) return drop(why_not);
     if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
     statistics_.repeated_answers += 1;  // we took this text already; the answer was lost
     return greet(message_kind::resume);
   }
-  if (!accept_number(header.flags, why_not)) return drop(why_not);
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
   text_message value;
   if (const status why = decode_text(expected, now_.format, message, received_, value); !why.ok()) return fail(why);
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
@@ -241,7 +241,7 @@ inline status cloud_session::on_draft(std::span<const std::byte> message, const 
   const wire_context open = context();
   errc why_not = errc::ok;
   if (detail::belongs_to(open, message, header) && (state_ == cloud_state::ready || state_ == cloud_state::evaluating)) {
-    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (!heard_.take(header.flags, why_not)) return drop(why_not);
     if (state_ == cloud_state::evaluating) return {};  // asked again while the engine works: one answer will do
     workspace space{std::span<std::byte>(decode_space_)};
     status read;
@@ -260,7 +260,7 @@ inline status cloud_session::on_draft(std::span<const std::byte> message, const 
   }
   const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
   if (now_.kept_round != 0 && state_ != cloud_state::failed && detail::belongs_to(kept, message, header)) {
-    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (!heard_.take(header.flags, why_not)) return drop(why_not);
     if (const status why = judge_repeat(kept, message); !why.ok()) return fail(why);
     statistics_.repeated_answers += 1;
     return send_feedback();

@@ -84,23 +84,8 @@ inline status cloud_session::on_unknown(std::span<const std::byte>, const messag
   errc why_not = errc::ok;
   const bool overtaken = now_.epoch != 0 && header.kind != message_kind::resume;  // of an edge process that has died since
   if (!heard_.any) now_.next_number = header.flags;                               // ahead of what an earlier life of this cloud may have sent
-  if (!overtaken && accept_number(header.flags, why_not)) refuse({}, {errc::unknown_session, part::session, header.checksum});
+  if (!overtaken && heard_.take(header.flags, why_not)) refuse({}, {errc::unknown_session, part::session, header.checksum});
   return {errc::unknown_session, part::session, 0};
-}
-
-inline bool cloud_session::accept_number(std::uint8_t number, errc& why) noexcept {
-  switch (heard_.look(number)) {
-    case detail::arrival::duplicate:
-      why = errc::duplicate;
-      return false;
-    case detail::arrival::late:
-      why = errc::stale_round;
-      return false;
-    case detail::arrival::fresh:
-      break;
-  }
-  heard_.accept(number);
-  return true;
 }
 
 inline bool cloud_session::accept_epoch(const wire_context& peer, errc& why) noexcept {
@@ -167,7 +152,7 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
   }
   if (header.kind == message_kind::stop && detail::belongs_to(context(), message, header)) {
     errc why_not = errc::ok;
-    if (!accept_number(header.flags, why_not)) return drop(why_not);
+    if (!heard_.take(header.flags, why_not)) return drop(why_not);
     if (state_ == cloud_state::ready || state_ == cloud_state::streaming || state_ == cloud_state::filling) state_ = cloud_state::finished;
     return {};
   }

@@ -25,22 +25,6 @@ status basic_edge_session<Sparsifier, Window>::on_damage(errc code, session_time
 }
 
 template <sparsifier Sparsifier, window_policy Window>
-bool basic_edge_session<Sparsifier, Window>::accept_number(std::uint8_t number, errc& why) noexcept {
-  switch (heard_.look(number)) {
-    case detail::arrival::duplicate:
-      why = errc::duplicate;
-      return false;
-    case detail::arrival::late:
-      why = errc::stale_round;
-      return false;
-    case detail::arrival::fresh:
-      break;
-  }
-  heard_.accept(number);
-  return true;
-}
-
-template <sparsifier Sparsifier, window_policy Window>
 status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte> message, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   record_used_ = 0;
@@ -64,21 +48,21 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
       if (peer.epoch < epoch_) return drop(errc::stale_epoch);
       const bool awaited = question_ == question::resume || question_ == question::text || (is_hello && question_ == question::hello);
       if (!awaited) return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : errc::unexpected_message);
-      if (!accept_number(header.flags, why_not)) return drop(why_not);
+      if (!heard_.take(header.flags, why_not)) return drop(why_not);
       return on_greeting(peer, is_hello, now);
     }
     case message_kind::refuse:
       return on_refusal(message, header, now);
     case message_kind::feedback:
       if (question_ == question::draft && detail::belongs_to(question_context_, message, header)) {
-        if (!accept_number(header.flags, why_not)) return drop(why_not);
+        if (!heard_.take(header.flags, why_not)) return drop(why_not);
         return on_feedback(message, now);
       }
       break;
     case message_kind::text:
       if ((question_ == question::resume && detail::belongs_to(question_context_, message, header)) ||
           (options_.mode == session_mode::stream && state_ != edge_state::finished && detail::belongs_to(mine, message, header))) {
-        if (!accept_number(header.flags, why_not)) return drop(why_not);
+        if (!heard_.take(header.flags, why_not)) return drop(why_not);
         return on_text(message, header, now);
       }
       break;
@@ -206,7 +190,7 @@ status basic_edge_session<Sparsifier, Window>::on_refusal(std::span<const std::b
     state_ = edge_state::greeting;
     return ask(question::hello, now);
   }
-  if (!accept_number(header.flags, why_not)) return drop(why_not);
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
   if (refusal.reason.code == errc::truncated || refusal.reason.code == errc::checksum_mismatch) {
     if (!waiting()) return drop(errc::unexpected_message);
     return ask_again(now);

@@ -89,6 +89,16 @@ struct transmission_window {
     last = number;
     any = true;
   }
+  //! Accepts a fresh number; says why not of another.
+  [[nodiscard]] bool take(std::uint8_t number, errc& why) noexcept {
+    const arrival seen = look(number);
+    if (seen != arrival::fresh) {
+      why = seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
+      return false;
+    }
+    accept(number);
+    return true;
+  }
 };
 
 [[nodiscard]] inline bool same_context(const wire_context& a, const wire_context& b) noexcept {
