@@ -34,6 +34,7 @@ TEST_CASE("error numbers are frozen") {
   static_assert(static_cast<int>(errc::too_few_rows) == 60 && static_cast<int>(errc::not_read) == 64);
   static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90);
   static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113);
+  static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125);
 }
 
 TEST_CASE("every error has a number, a name and a message of its own") {
