@@ -39,6 +39,7 @@
 #include <specverify/distribution/support.hpp>
 
 #include <specverify/sparsify/concepts.hpp>
+#include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/min_p.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -54,6 +55,7 @@
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/expected_length.hpp>
 #include <specverify/verify/greedy.hpp>
+#include <specverify/verify/semantic.hpp>
 #include <specverify/verify/token.hpp>
 #include <specverify/verify/verdict.hpp>
 

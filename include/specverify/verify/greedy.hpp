@@ -11,10 +11,8 @@
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP
 #define SPECVERIFY_VERIFY_GREEDY_HPP
 
-#include <specverify/row/argmax.hpp>
-#include <specverify/row/digest.hpp>
-#include <specverify/row/log_probability.hpp>
 #include <specverify/verify/concepts.hpp>
+#include <specverify/verify/detail/greedy_step.hpp>
 #include <specverify/verify/detail/round.hpp>
 #include <specverify/verify/verdict.hpp>
 
@@ -49,14 +47,9 @@ struct greedy_rule {
       const auto row = rows(index);
       const row_transform& transform = rows.transform(index);
       argmax_result best;
-      const status why = argmax(policy, row, transform, best);
-      if (!why.ok()) {
-        round.fail_row(why, index);
-        break;
-      }
-      round.row_read(index);
+      if (!detail::read_argmax(policy, row, transform, index, round, best)) break;
       if (best.near_tie) ++round.counters().near_ties;
-      if (!record(policy, row, transform, best.token, index, round, log_probabilities, scratch)) break;
+      if (!detail::keep_log_probability(policy, row, transform, best.token, index, round, log_probabilities, scratch)) break;
       if (index == round.length()) {
         round.finish(best.token, token_source::bonus);
         break;
@@ -68,7 +61,7 @@ struct greedy_rule {
       }
       const token_id token = detail::token_of(drafts[index]);
       ++round.counters().evaluated;
-      if (token < 0 || static_cast<std::uint32_t>(token) >= row.valid_size()) ++round.counters().invalid_tokens;
+      if (!detail::in_vocabulary(token, row.valid_size())) ++round.counters().invalid_tokens;
       if (token != best.token) {
         round.finish(best.token, token_source::residual);
         break;
@@ -78,23 +71,6 @@ struct greedy_rule {
     const verdict result = round.done(log_probabilities);
     scratch.rewind(mark);
     return result;
-  }
-
- private:
-  template <class Policy, class Scalar>
-  [[nodiscard]] static bool record(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token, std::uint32_t index,
-                                   detail::round& round, std::span<double> log_probabilities, workspace& scratch) noexcept {
-    if (!round.wants_log_probabilities()) return true;
-    const std::size_t mark = scratch.mark();
-    row_digest summary;
-    digest_request wanted;
-    wanted.exact_normaliser = true;
-    status why = digest(policy, row, transform, wanted, scratch, summary);
-    if (why.ok()) why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);
-    if (!why.ok()) round.fail_row(why, index);
-    ++round.counters().exact_normalisers;
-    scratch.rewind(mark);
-    return why.ok();
   }
 };
 

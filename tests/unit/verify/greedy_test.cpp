@@ -129,3 +129,17 @@ TEST_CASE("greedy: T28 a bad row is named") {
   CHECK(v.commit_length == 0);
   CHECK(run({0, 0}, bad).state.ok());  // the bad row stands after the mismatch
 }
+
+TEST_CASE("greedy: a round without a bonus token ends with its last draft; one without drafts still gives a token") {
+  sv::verify_request request;
+  request.bonus = false;
+  sv::verdict v = run({1, 0}, path, request);
+  CHECK(v.accepted == 2);
+  CHECK(v.next_token == sv::no_token);
+  CHECK(v.source == sv::token_source::none);
+  CHECK(v.stop == sv::stop_reason::none);
+  CHECK(run({1, 2}, path, request).next_token == 0);
+  v = run({}, path, request);
+  CHECK(v.next_token == 1);
+  CHECK(v.commit_length == 1);
+}

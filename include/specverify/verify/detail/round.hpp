@@ -25,8 +25,8 @@ class round {
     std::uint32_t length = 0;
     while (length < drafts.size() && token_of(drafts[length]) != no_token) ++length;
     length_ = length < request.remaining_budget ? length : request.remaining_budget;
-    // With every draft of the round accepted, one more row gives the bonus token, if the budget has room for it.
-    rows_ = length_ < request.remaining_budget ? length_ + 1 : length_;
+    // With every draft of the round accepted, one more row gives the bonus token, if it is wanted and the budget has room for it.
+    rows_ = length_ < request.remaining_budget && (request.bonus || length_ == 0) ? length_ + 1 : length_;
     result_.counters.drafted = length;
     if (!request.row_states.empty() && request.row_states.size() <= length) {
       fail(errc::output_too_small, length);
@@ -82,6 +82,14 @@ class round {
     return false;
   }
 
+  //! A mismatch with its score. True when it stands.
+  [[nodiscard]] bool judge(double rho, double threshold) noexcept {
+    ++result_.counters.mismatches;
+    const bool stands = rho < threshold;
+    if (stands) ++result_.counters.accepted_mismatches;
+    return stands;
+  }
+
   void finish(token_id token, token_source source) noexcept {
     result_.next_token = token;
     result_.source = source;
@@ -93,6 +101,10 @@ class round {
     }
   }
   void defer() noexcept { result_.outcome = verdict_outcome::deferred; }
+  void need() noexcept {
+    result_.outcome = verdict_outcome::needs;
+    result_.commit_length = 0;
+  }
 
   [[nodiscard]] verdict done(std::span<const double> log_probabilities) const noexcept {
     if (result_.state.ok() && wants_log_probabilities()) {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the rules that compare drafts with an argmax share: one row read, one draft compared, one log-probability kept.
+#ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
+#define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
+
+#include <specverify/row/argmax.hpp>
+#include <specverify/row/digest.hpp>
+#include <specverify/row/log_probability.hpp>
+#include <specverify/verify/detail/round.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Reads the argmax of row `index`; false on an error, which the round then holds.
+template <class Policy, class Scalar>
+[[nodiscard]] bool read_argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t index, round& verdict_of,
+                               argmax_result& best) noexcept {
+  const status why = argmax(policy, row, transform, best);
+  if (!why.ok()) {
+    verdict_of.fail_row(why, index);
+    return false;
+  }
+  verdict_of.row_read(index);
+  return true;
+}
+
+//! Keeps ln p of the token committed at `index`, where that was asked for; false on an error.
+template <class Policy, class Scalar>
+[[nodiscard]] bool keep_log_probability(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token, std::uint32_t index,
+                                        round& verdict_of, std::span<double> log_probabilities, workspace& scratch) noexcept {
+  if (!verdict_of.wants_log_probabilities()) return true;
+  const std::size_t mark = scratch.mark();
+  row_digest summary;
+  digest_request wanted;
+  wanted.exact_normaliser = true;
+  status why = digest(policy, row, transform, wanted, scratch, summary);
+  if (why.ok()) why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);
+  if (!why.ok()) verdict_of.fail_row(why, index);
+  ++verdict_of.counters().exact_normalisers;
+  scratch.rewind(mark);
+  return why.ok();
+}
+
+//! Whether the target has the token at all.
+[[nodiscard]] constexpr bool in_vocabulary(token_id token, std::uint32_t vocab_size) noexcept {
+  return token >= 0 && static_cast<std::uint32_t>(token) < vocab_size;
+}
+
+//! Whether mask and bias leave the token some probability. O(log bias_ids).
+[[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
+  const auto word = static_cast<std::size_t>(token) / 64;
+  if (!transform.mask_words.empty() && (word >= transform.mask_words.size() || (transform.mask_words[word] >> (token % 64) & 1u) == 0)) return false;
+  std::size_t low = 0, high = transform.bias_ids.size();
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (transform.bias_ids[middle] < token) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == transform.bias_ids.size() || transform.bias_ids[low] != token) return true;
+  return low < transform.bias_values.size() && std::bit_cast<std::uint32_t>(transform.bias_values[low]) != 0xFF800000u;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
