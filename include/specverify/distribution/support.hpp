@@ -37,6 +37,11 @@ SPECVERIFY_NAMESPACE_BEGIN
   return kept.total_weight == 0 ? 0.0 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
+//! Mass of the row that the support leaves out, d_n = TV(q, q restricted to X), in [0, 1]. 0 when W was not asked for.
+[[nodiscard]] constexpr double dropped_mass(const support& kept) noexcept {
+  return kept.total_weight == 0 ? 0.0 : static_cast<double>(kept.total_weight - retained_weight(kept)) / static_cast<double>(kept.total_weight);
+}
+
 //! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where` = index of the entry. O(K).
 [[nodiscard]] constexpr status check(const support& kept) noexcept {
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of its digest and of a small state.
 //!
-//! Models: `top_k`, `threshold`, `top_p`, `min_p`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's law exact.
+//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's law exact.
 //! The state carries what a rule learns along the text (an adaptive threshold); a session keeps the states of a window and goes back to
 //! the one after the last token that stood.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
@@ -37,6 +37,24 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
+
+//! The state under which a rule asks for the most: what arrays that serve every state are sized by.
+template <sparsifier Sparsifier>
+[[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& rule) noexcept {
+  if constexpr (requires { rule.widest_state(); }) {
+    return rule.widest_state();
+  } else {
+    return rule.initial_state();
+  }
+}
+
+//! The state that goes on after a window, given states[0] before its first draft and states[i] after its i-th: the one after the last
+//! position that gave a token. A rejection at T + 1 gave its token there, a bonus token came from beyond the window. `beyond_known`: the law
+//! after the last draft was made too (a window that a budget closed), and the rule counts it for the bonus token: states[L + 1].
+[[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted, bool beyond_known = false) noexcept {
+  const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);
+  return accepted + 1 < last ? accepted + 1 : last;
+}
 
 SPECVERIFY_NAMESPACE_END
 

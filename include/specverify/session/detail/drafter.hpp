@@ -32,7 +32,7 @@ class drafter {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; }) sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
-    const state_type state = rule.initial_state();
+    const state_type state = widest_state(rule);
     digest_request wanted;
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;

@@ -180,7 +180,7 @@ status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::
   append_text(emitted);
   stop_ = static_cast<stop_reason>(verdict.stop);
   if (stop_ == stop_reason::none) note_end();
-  sparsifier_state_ = states_[std::min(verdict.accepted + 1, drafted_)];
+  sparsifier_state_ = states_[resumed_state(verdict.accepted, drafted_)];
   round_ += 1;
   record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);
   note_link();

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A threshold that learns: the mean dropped mass of a text stays below its bound, whatever the laws.
+#include <specverify/row/digest.hpp>
+#include <specverify/sparsify/conformal.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<double, 4> sharp{0.9, 0.06, 0.03, 0.01}, flat{0.25, 0.25, 0.25, 0.25};
+  const row_transform as_it_is{};
+  conformal rule;
+  rule.target = 0.05;
+  rule.step = 0.1;
+  rule.first_threshold = 0.3;
+  const digest_request most = rule.request(rule.widest_state(), 4);
+  std::vector<std::byte> memory(digest_workspace_size(4, as_it_is, most)), more(rule.workspace_size(rule.widest_state(), 4));
+  conformal_state state = rule.initial_state();
+  for (int token = 0; token < 200; ++token) {
+    workspace space{memory}, scratch{more};
+    row_digest digested;
+    support kept;
+    const auto row = probability_row<double>(token % 3 == 0 ? flat : sharp);
+    if (!digest(exec::seq, row, as_it_is, rule.request(state, 4), space, digested).ok()) return 1;
+    if (!rule.select(digested, space, scratch, state, kept).ok()) return 2;
+    state = rule.advance(state, kept);
+  }
+  return state.updates == 200 && mean_dropped_mass(state) <= dropped_mass_bound(rule, 200, 4) ? 0 : 3;
+}

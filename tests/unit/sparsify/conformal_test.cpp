@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/sparsify/conformal.hpp>
+
+#include <doctest/doctest.h>
+
+#include "hand_digest.hpp"
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+using specverify::conformal;
+using specverify::conformal_state;
+using specverify::conformal_update;
+using specverify::errc;
+
+namespace {
+
+constexpr std::uint32_t one = 1u << 31;
+
+struct step_result {
+  conformal_state next{};
+  double dropped = 0;  // by a plain sum over the row, in long double
+  std::uint32_t kept = 0;
+};
+
+//! One position: select under the state, advance. The dropped mass is that of the row's own law, computed here.
+step_result step(const conformal& rule, const conformal_state& state, const hand::weights& row) {
+  const hand::digest of(row, row.size());
+  std::vector<std::byte> bytes(row.size() * 8 + 256);
+  specverify::workspace scratch{std::span(bytes)};
+  specverify::support kept;
+  REQUIRE(rule.select(of.value, of.space, scratch, state, kept).ok());
+  long double listed = 0;
+  for (const specverify::token_id id : kept.ids) listed += row[static_cast<std::size_t>(id)];
+  return {rule.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))), kept.size()};
+}
+
+hand::weights flat(std::size_t size) { return hand::weights(size, one); }
+hand::weights peaked(std::size_t size) {
+  hand::weights row(size, 200);  // 1e-7 of the largest
+  row[size / 3] = one;
+  return row;
+}
+//! Equal tokens a little below beta: the largest alone stays, so nearly everything is dropped. The worst that a law can do to a threshold.
+hand::weights just_below(double beta, std::size_t size) {
+  const auto count = static_cast<std::size_t>(1.0 / beta) + 1;
+  return flat(count < 2 ? 2 : (count > size ? size : count));
+}
+
+struct sequence {
+  std::string name;
+  std::function<hand::weights(std::uint32_t n, double beta)> law;
+};
+
+std::vector<sequence> sequences() {
+  auto random = std::make_shared<std::mt19937_64>(21);
+  return {
+      {"flat", [](std::uint32_t, double) { return flat(200); }},
+      {"peaked", [](std::uint32_t, double) { return peaked(300); }},
+      {"flat, then peaked", [](std::uint32_t n, double) { return n < 100 ? flat(300) : peaked(300); }},
+      {"peaked, then flat", [](std::uint32_t n, double) { return n < 200 ? peaked(300) : flat(300); }},
+      {"in turns", [](std::uint32_t n, double) { return n % 2 == 0 ? flat(250) : peaked(250); }},
+      {"one token", [](std::uint32_t, double) { return hand::weights{one}; }},
+      {"just below beta", [](std::uint32_t, double beta) { return just_below(beta > 1e-6 ? beta : 1e-6, 400); }},
+      {"random", [random](std::uint32_t n, double) { return hand::random_row(*random, 1 + (*random)() % 300, n); }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("conformal: the update and its clamp") {
+  static_assert(specverify::sparsifier<conformal> && std::is_trivially_copyable_v<conformal_state>);
+  conformal rule;
+  rule.target = 0.1;
+  rule.step = 0.5;
+  rule.first_threshold = 0.3;
+  const hand::weights row{40, 10, 25, 5, 20};  // 0.3 keeps 40: d = 0.6
+  step_result got = step(rule, rule.initial_state(), row);
+  CHECK(got.kept == 1);
+  CHECK(got.next.beta == doctest::Approx(0.3 - 0.5 * (0.6 - 0.1)).epsilon(1e-15));
+  CHECK(got.next.dropped == doctest::Approx(0.6).epsilon(1e-15));
+  CHECK(got.next.updates == 1);
+  got = step(rule, got.next, row);  // beta = 0.05: all stay
+  CHECK(got.kept == 5);
+  CHECK(got.next.beta == doctest::Approx(0.05 + 0.5 * 0.1).epsilon(1e-15));
+  CHECK(specverify::mean_dropped_mass(got.next) == doctest::Approx(0.3).epsilon(1e-15));
+  rule.first_threshold = 7;
+  CHECK(rule.initial_state().beta == 1);
+  CHECK(specverify::mean_dropped_mass({}) == 0);
+  specverify::support without_total;
+  without_total.vocab_size = 5;
+  CHECK(rule.advance(got.next, without_total) == got.next);
+}
+
+TEST_CASE("E12 beta stays at 1 where the printed rule reaches 100") {
+  conformal rule;
+  rule.target = 0.05;
+  rule.step = 0.1;
+  rule.first_threshold = 0.5;
+  hand::weights row{one, 214748};  // the largest holds 0.9999
+  conformal_state state = rule.initial_state();
+  double unclamped = rule.first_threshold;
+  for (int n = 0; n < 20000; ++n) {
+    const step_result got = step(rule, state, row);
+    unclamped -= rule.step * (got.dropped - rule.target);
+    state = got.next;
+  }
+  CHECK(unclamped > 99);
+  CHECK(state.beta == 1);
+}
+
+TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequences") {
+  for (const double target : {0.0005, 0.05, 0.3}) {
+    for (const double eta : {1e-3, 0.1, 1.0, 5.0}) {
+      for (const double first : {1e-3, 0.01, 0.5, 2.0, -1.0}) {
+        for (const sequence& laws : sequences()) {
+          conformal rule;
+          rule.target = target;
+          rule.step = eta;
+          rule.first_threshold = first;
+          conformal_state state = rule.initial_state();
+          double sum = 0;
+          for (std::uint32_t n = 1; n <= 400; ++n) {
+            const step_result got = step(rule, state, laws.law(n - 1, state.beta));
+            sum += got.dropped;
+            REQUIRE(got.next.beta - state.beta >= -eta * (1 - target) - 1e-12);
+            REQUIRE(got.next.beta - state.beta <= eta * target + 1e-12);
+            REQUIRE(got.next.beta >= std::min(std::min(first, 1.0), -eta * (1 - target)) - 1e-12);
+            state = got.next;
+            INFO(laws.name, ", alpha ", target, ", eta ", eta, ", beta_1 ", first, ", N ", n);
+            const double mean = sum / n;
+            const double tight = target + std::max(0.0, first + eta * (1 - target)) / (eta * n);
+            const double appendix = target + (std::fabs(first) + 1 + eta) / (eta * n);
+            const double paper = target + (std::fabs(first) + 1 + eta * target) / (eta * n);
+            REQUIRE(mean <= tight + 1e-12);
+            REQUIRE(mean <= appendix + 1e-12);
+            if (eta <= 1) REQUIRE(mean <= paper + 1e-12);
+            REQUIRE(mean <= specverify::dropped_mass_bound(rule, n, 300) + 1e-12);
+            REQUIRE(state.updates == n);
+            REQUIRE(state.dropped == doctest::Approx(sum).epsilon(1e-12));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("T21 without the clamp the sum is an identity: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
+  std::mt19937_64 random(7);
+  conformal rule;
+  rule.target = 0.02;
+  rule.step = 0.05;
+  rule.first_threshold = 0.01;
+  conformal_state state = rule.initial_state();
+  double sum = 0;
+  for (std::uint32_t n = 1; n <= 2000; ++n) {
+    const step_result got = step(rule, state, hand::random_row(random, 50 + random() % 50, n % 4));
+    sum += got.dropped;
+    state = got.next;
+    REQUIRE(state.beta < 1);
+    REQUIRE(sum == doctest::Approx(rule.target * n + (rule.first_threshold - state.beta) / rule.step).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("E14 the paper's (9) fails for a large eta, the tight form does not") {
+  conformal rule;
+  rule.target = 0.05;
+  rule.step = 5;
+  rule.first_threshold = 0.01;
+  const step_result got = step(rule, rule.initial_state(), flat(200));
+  CHECK(got.dropped == doctest::Approx(0.995).epsilon(1e-12));
+  const double paper = rule.target + (rule.first_threshold + 1 + rule.step * rule.target) / rule.step;
+  CHECK(paper == doctest::Approx(0.302).epsilon(1e-12));
+  CHECK(got.dropped > paper);
+  CHECK(got.dropped <= specverify::dropped_mass_bound(rule, 1, 200));
+}
+
+TEST_CASE("T21 logarithmic update: the bound holds if V beta_min <= alpha, and is attained on flat laws within tens of tokens") {
+  constexpr std::uint32_t vocab_size = 400;
+  for (const double target : {0.0005, 0.05, 0.3}) {
+    for (const double eta : {0.1, 2.0, 20.0}) {
+      for (const double first : {1e-9, 1e-3, 0.5, 2.0}) {
+        for (const sequence& laws : sequences()) {
+          conformal rule;
+          rule.update = conformal_update::logarithmic;
+          rule.target = target;
+          rule.step = eta;
+          rule.first_threshold = first;
+          conformal_state state = rule.initial_state();
+          double sum = 0;
+          for (std::uint32_t n = 1; n <= 300; ++n) {
+            hand::weights row = laws.law(n - 1, std::max(state.beta, rule.least(vocab_size)));
+            row.resize(vocab_size, 0);
+            const step_result got = step(rule, state, row);
+            sum += got.dropped;
+            state = got.next;
+            INFO(laws.name, ", alpha ", target, ", eta ", eta, ", beta_1 ", first, ", N ", n);
+            const double promised = target + std::max(0.0, std::log(std::min(first, 1.0) * vocab_size / target) + eta * (1 - target)) / (eta * n);
+            REQUIRE(sum / n <= promised + 1e-9);
+            REQUIRE(sum / n <= specverify::dropped_mass_bound(rule, n, vocab_size) + 1e-9);
+            REQUIRE(state.beta <= 1);
+          }
+        }
+      }
+    }
+  }
+  // A least threshold above alpha / V keeps too little of a flat law for ever: nothing is promised.
+  conformal high;
+  high.update = conformal_update::logarithmic;
+  high.least_threshold = 0.01;
+  high.step = 2;
+  high.first_threshold = 0.02;
+  conformal_state state = high.initial_state();
+  for (int n = 0; n < 1000; ++n) state = step(high, state, flat(vocab_size)).next;
+  CHECK(specverify::mean_dropped_mass(state) > 0.99);
+  CHECK(specverify::dropped_mass_bound(high, 1000, vocab_size) == 1);
+}
+
+TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives mean d of order 1 / sqrt(N)") {
+  conformal fixed;
+  fixed.step = 0;
+  CHECK(specverify::dropped_mass_bound(fixed, 1000, 100) == 1);
+  CHECK(specverify::dropped_mass_bound(conformal{}, 0, 100) == 1);
+  const conformal_state before = fixed.initial_state();
+  CHECK(step(fixed, before, flat(2000)).next.beta == before.beta);
+  for (const std::uint64_t horizon : {100u, 10000u}) {
+    const conformal planned = specverify::horizon_schedule(0.5, 2.0, horizon);
+    CHECK(planned.step == doctest::Approx(0.5 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
+    CHECK(planned.target == doctest::Approx(2.0 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
+    CHECK(specverify::dropped_mass_bound(planned, horizon, 100) * std::sqrt(static_cast<double>(horizon)) < 2 + (1e-3 + 0.5) / 0.5 + 1e-9);
+  }
+  CHECK(specverify::horizon_schedule(1, 1, 4, conformal{.max_support_size = 9}).max_support_size == 9);
+}
+
+TEST_CASE("conformal: while the cap binds it is counted and beta does not wind up") {
+  conformal rule;
+  rule.target = 0.01;
+  rule.step = 0.1;
+  rule.first_threshold = 0.002;
+  rule.max_support_size = 8;
+  conformal_state state = rule.initial_state(), logarithmic = state;
+  for (int n = 0; n < 500; ++n) state = step(rule, state, flat(300)).next;
+  CHECK(state.beta == doctest::Approx(-0.1 * 0.99).epsilon(1e-12));
+  CHECK(state.cap_hits == 500);
+  // A peaked text is dropped from again after a number of tokens that does not depend on how long the flat one was.
+  int recovery = 0;
+  for (; state.beta < 1e-4 && recovery < 1000; ++recovery) state = step(rule, state, {one, 3}).next;
+  CHECK(recovery < 102);
+  CHECK(state.cap_hits == 500);
+  rule.update = conformal_update::logarithmic;
+  for (int n = 0; n < 500; ++n) logarithmic = step(rule, logarithmic, flat(300)).next;
+  CHECK(logarithmic.beta == doctest::Approx(0.01 / 300 * std::exp(-0.1 * 0.99)).epsilon(1e-12));
+  CHECK(logarithmic.cap_hits == 500);
+  // As many tokens as the cap allows and nothing dropped: the cap did not bind.
+  rule.update = conformal_update::linear;
+  CHECK(step(rule, rule.initial_state(), flat(8)).next.cap_hits == 0);
+}
+
+TEST_CASE("conformal: which state goes on after a window (E13)") {
+  CHECK(specverify::resumed_state(0, 4) == 1);  // rejected at the first draft: its own update counts
+  CHECK(specverify::resumed_state(2, 4) == 3);
+  CHECK(specverify::resumed_state(3, 4) == 4);
+  CHECK(specverify::resumed_state(4, 4) == 4);  // a bonus token: no update
+  CHECK(specverify::resumed_state(4, 4, true) == 5);
+  CHECK(specverify::resumed_state(2, 4, true) == 3);
+  CHECK(specverify::resumed_state(0, 0) == 0);
+}
+
+TEST_CASE("conformal: what it asks for and how it fails") {
+  conformal rule;
+  rule.first_threshold = 0.25;
+  CHECK(rule.request(rule.initial_state(), 100).minimum_probability == 0.25);
+  CHECK(rule.request(rule.initial_state(), 100).integer_total);
+  CHECK(rule.request(rule.widest_state(), 100).survivors == 100);
+  CHECK(rule.workspace_size(rule.widest_state(), 100) >= rule.workspace_size(rule.initial_state(), 100));
+  rule.max_support_size = 12;
+  CHECK(rule.request(rule.widest_state(), 100).survivors == 12);
+  CHECK(specverify::widest_state(rule) == conformal_state{});
+  CHECK(specverify::widest_state(specverify::threshold{}) == specverify::no_state{});
+  const double not_a_number = std::bit_cast<double>(0x7FF8000000000000u), infinite = std::bit_cast<double>(0x7FF0000000000000u);
+  const auto outcome_of = [](const conformal& wrong) { return select(wrong, hand::digest({1, 2}, 2)).why.code; };
+  CHECK(outcome_of({.target = not_a_number}) == errc::invalid_argument);
+  CHECK(outcome_of({.target = -0.1}) == errc::invalid_argument);
+  CHECK(outcome_of({.target = 1.1}) == errc::invalid_argument);
+  CHECK(outcome_of({.step = -1}) == errc::invalid_argument);
+  CHECK(outcome_of({.step = infinite}) == errc::invalid_argument);
+  CHECK(outcome_of({.first_threshold = not_a_number}) == errc::invalid_argument);
+  CHECK(outcome_of({.first_threshold = -1, .update = conformal_update::logarithmic}) == errc::invalid_argument);
+  CHECK(outcome_of({.least_threshold = -1}) == errc::invalid_argument);
+  CHECK(outcome_of({.first_threshold = -1}) == errc::ok);
+  CHECK(select(conformal{}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);
+}
