@@ -1,28 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concept of a window policy: how long, how fine and how wide a round's draft is.
+//! The concepts of policies: how long, how fine and how wide a round's draft is (window), and whether a drafted token is sent at all (skip).
 //!
-//! Neither question ever shows the policy a token that was drawn from the law it is asked about: whether a position is sent is decided
-//! from laws alone, else the text would not follow the target's law (T34).
-//! See: docs/algorithms/window.md, tests/unit/policy/concepts_test.cpp
+//! A window policy is never shown a token that was drawn from the law it is asked about: whether a position is sent is decided
+//! from laws alone, else the text would not follow the target's law (T34). A skip policy may look at the token; therefore all but one are lossy.
+//! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
 #define SPECVERIFY_POLICY_CONCEPTS_HPP
 
+#include <specverify/distribution/draft.hpp>
 #include <specverify/distribution/law.hpp>
 #include <specverify/policy/observation.hpp>
 
 #include <concepts>
+#include <optional>
+#include <span>
 #include <type_traits>
 
+SPECVERIFY_TYPES_BEGIN
+
+//! What a skip policy may look at when it decides about one drafted token.
+struct skip_observation {
+  std::uint32_t position = 0;  //!< absolute position of the token
+  std::uint32_t round = 0;
+  std::uint32_t disagreements = 0;     //!< draws at random temperatures that gave another token
+  std::uint32_t samples = 0;           //!< of so many
+  std::span<const float> attention{};  //!< attention row of the query that produced the token's logits; empty: not asked for
+  double coin = 0;                     //!< uniform in [0, 1), purpose 10
+};
+
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is drafted too, given the
 //! bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true says `unconditional = true`.
-//! Models: `draft_plan` (the same plan every round), `fixed_window`.
+//! A policy that counts in its own way also has `charge(law)`: then `bits` is the sum of the charges of the laws before it.
+//! Models: `draft_plan` (the same plan every round), `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> &&
     requires(const Policy& policy, const observation& seen, std::uint32_t position, const law& next, std::uint64_t bits) {
   { policy.begin(seen) } noexcept -> std::same_as<draft_plan>;
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
+};
+
+//! A window policy that says what a law costs, in a unit of its own.
+template <class Policy>
+concept charging_window = window_policy<Policy> && requires(const Policy& policy, const law& next) {
+  { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
+};
+
+//! What one round has drafted. `bits` is kept by `draw_within` for a charging window; for others the caller sets it before each call.
+struct window_progress {
+  std::uint32_t drafted = 0;
+  std::uint64_t bits = 0;
+};
+
+//! Drafts one position of a round, or nothing if the window ends before it: the window is asked first, with the law alone, then the token
+//! is drawn. The first position is always drafted (L >= 1).
+template <window_policy Window, uniform_source Source>
+[[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next, const Source& source,
+                                                         random_counter counter) noexcept {
+  if (so_far.drafted > 0 && !window.proceed(counter.position, next, so_far.bits)) return std::nullopt;
+  if constexpr (charging_window<Window>) so_far.bits += window.charge(next);
+  so_far.drafted += 1;
+  return draw(next, source, counter);
+}
+
+//! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what `seen` must hold, and how
+//! strongly the text is tied to the target's law. A policy that needs uncertainty has `perturbation`, one that needs attention `importance`.
+//! Models: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
+template <class Policy>
+concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {
+  { policy.send(seen) } noexcept -> std::same_as<bool>;
+  { Policy::needs_uncertainty } -> std::convertible_to<bool>;
+  { Policy::needs_attention } -> std::convertible_to<bool>;
+  { Policy::needs_coin } -> std::convertible_to<bool>;
+  { Policy::strength } -> std::convertible_to<guarantee>;
 };
 
 SPECVERIFY_NAMESPACE_END

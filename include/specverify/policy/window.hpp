@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Window policies. `fixed_window` plans every round alike.
+//! Window policies. `fixed_window` plans every round alike; `bit_budget_window` ends a round before the draft that would exceed a budget.
 //!
-//! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605) and of K-SQS.
-//! Symbols:    L = max_draft_length, l = resolution, K = support_size.
-//! Guarantees: pure, constexpr, no allocation.
-//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, examples/docs/window.cpp
+//! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of Conformal
+//!             Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
+//! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
+//! Guarantees: pure, O(log K) per question (O(size) for drop_zero), no allocation. Whether a position is sent is decided from its law, before
+//!             its token is drawn.
+//! Deviates:   L >= 1 always. The paper's rule stops for ever where one token costs more than B (583 <= K <= 49770 at V = 50257, l = 100,
+//!             B = 5000): the support is cut to the largest top-K' that fits.
+//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp, examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP
 
+#include <specverify/codec/bit_cost.hpp>
 #include <specverify/policy/concepts.hpp>
 
+#include <cmath>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! Whose bits a position is charged.
+enum class bit_accounting : std::uint8_t {
+  top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued, the drafted token free
+  threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1), the drafted token free
+  dense = 2,      //!< QS: ceil log2 C(l+V-1,V-1) + ceil log2 V
+  drop_zero = 3   //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
+};
+
+//! What a budget makes of a support of K tokens.
+struct budget_clamp {
+  std::uint32_t support_size = 0;  //!< K' <= K; or V
+  bool clamped = false;            //!< K itself costs more than the budget
+  bool dense = false;              //!< all V tokens are sent instead: cheaper than K
+};
+
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The same plan for every round; every position up to L is drafted. Converts to its plan, which is a policy itself.
@@ -22,7 +47,92 @@ struct fixed_window {
   constexpr operator draft_plan() const noexcept { return plan; }
 };
 
+//! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the positive counts.
+//! With `at_most` (threshold, drop_zero): of the dearest law of so many tokens or fewer.
+[[nodiscard]] inline double position_bits(bit_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+                                          bool at_most = false) noexcept {
+  const double all = static_cast<double>(vocab_size), l = static_cast<double>(resolution);
+  const auto up_to = [&](double dearest) {
+    return at_most && dearest < static_cast<double>(support_size) ? static_cast<std::uint32_t>(dearest) : support_size;
+  };
+  switch (accounting) {
+    case bit_accounting::top_k:
+      return top_k_law_bits(vocab_size, support_size, resolution);
+    case bit_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
+      const double middle = all - l - 1;
+      const std::uint32_t size = up_to((middle + std::sqrt(middle * middle + 8 * all * l)) / 4 + 1);
+      return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);  // the rounded term falls beyond V / 2
+    }
+    case bit_accounting::dense:
+      return static_cast<double>(dense_token_bits(vocab_size, resolution));
+    case bit_accounting::drop_zero:
+      break;
+  }
+  if (support_size > resolution) support_size = resolution;
+  const std::uint32_t place = index_bits(support_size);  // the law grows in K+ while (V - K+)(l - K+) > K+ (K+ + 1)
+  return 1.02 * (drop_zero_law_bits(vocab_size, up_to(all * l / (all + l + 1) + 1), resolution) + place) + 1;
+}
+
+//! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense` all of the
+//! vocabulary, if that fits where `support_size` does not. At least 1, whatever it costs: a round drafts. `at_most`: the law may have fewer
+//! tokens, and each of these must fit too. O(log K).
+[[nodiscard]] inline budget_clamp clamp_support(bit_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+                                                double budget, bool allow_dense = false, bool at_most = false) noexcept {
+  if (support_size > vocab_size) support_size = vocab_size;
+  if (support_size == 0) support_size = 1;
+  const auto fits = [&](std::uint32_t size) { return position_bits(accounting, vocab_size, size, resolution, at_most) <= budget; };
+  if (fits(support_size)) return {support_size, false, false};
+  if (allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget) return {vocab_size, true, true};
+  // The cost is concave in K: what fits is a run of small K, and perhaps one of large K, which lies above `support_size` if anywhere.
+  std::uint32_t low = 1, high = support_size;
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return {low, true, false};
+}
+
+//! Drafts while the bits of the round stay within a budget.
+//!
+//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges the K of the plan (as clamped), the other
+//! accountings what the law lists, so that threshold wants laws with their zero counts (law_format::sparse_paper).
+struct bit_budget_window {
+  draft_plan plan{};             //!< L, l, K without the budget
+  std::uint32_t vocab_size = 0;  //!< V >= 1
+  std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
+  std::uint64_t overhead = 0;    //!< bits of the round that no law pays: header, padding; 80 covers a message without padding
+  bit_accounting accounting = bit_accounting::drop_zero;
+  bool allow_dense = false;  //!< where K costs more than B, send all V if they cost less
+
+  static constexpr std::uint64_t charge_scale = 1024;
+
+  //! What the budget makes of the plan's support. A host that counts `clamped` counts the rounds in which the cap binds.
+  [[nodiscard]] budget_clamp clamp() const noexcept {
+    return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()), allow_dense,
+                         accounting != bit_accounting::top_k);
+  }
+  [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {plan.max_draft_length, plan.resolution, clamp().support_size}; }
+
+  //! Cost of a position with this law, whatever token is drawn from it.
+  [[nodiscard]] std::uint64_t charge(const law& next) const noexcept {
+    std::uint32_t size = accounting == bit_accounting::top_k ? clamp().support_size : next.size;
+    if (accounting == bit_accounting::drop_zero) {
+      size = 0;
+      for (std::uint32_t i = 0; i < next.size; ++i) size += next.counts[i] > 0 ? 1u : 0u;
+    }
+    const double bits = position_bits(accounting, next.vocab_size, size > 0 ? size : 1, next.resolution);
+    return static_cast<std::uint64_t>(std::ceil(bits * static_cast<double>(charge_scale)));
+  }
+  [[nodiscard]] bool proceed(std::uint32_t, const law& next, std::uint64_t charged) const noexcept {
+    return charged == 0 || charged + charge(next) <= left() * charge_scale;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t left() const noexcept { return budget > overhead ? budget - overhead : 0; }
+};
+
 static_assert(window_policy<fixed_window>);
+static_assert(charging_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END
 
