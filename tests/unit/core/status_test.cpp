@@ -35,6 +35,7 @@ TEST_CASE("error numbers are frozen") {
   static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90);
   static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113 && static_cast<int>(errc::missing_hidden_state) == 115);
   static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125);
+  static_assert(static_cast<int>(errc::hidden_mode_mismatch) == 140 && static_cast<int>(errc::training_set_empty) == 146);
 }
 
 TEST_CASE("every error has a number, a name and a message of its own") {
