@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rounds in a row with a threshold that learns: the text keeps the target's law, and after a round the threshold is the one that only
+//! accepted and resampled positions have moved.
+#include "law/harness.hpp"
+
+#include <specverify/quantize/draft_law.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/sparsify/conformal.hpp>
+
+using namespace law_test;
+
+namespace {
+
+//! A target and a drafter over every prefix of up to `depth` tokens.
+template <class Scalar>
+struct two_models {
+  world<Scalar> target{};
+  std::vector<std::vector<Scalar>> drafter{};
+};
+
+template <class Scalar>
+two_models<Scalar> make_models(std::uint32_t vocab_size, std::uint32_t depth, std::uint64_t seed) {
+  generator draw(seed);
+  two_models<Scalar> made;
+  made.target.vocab_size = vocab_size;
+  made.target.draft_length = depth - 1;  // `text_distance` compares texts of one token more
+  for (std::size_t node = 0; node < node_count(vocab_size, depth - 1); ++node) {
+    std::vector<Scalar> p(vocab_size), q(vocab_size);
+    const double sharpness = draw.below(2) == 0 ? 0.3 : 3.0;
+    for (std::uint32_t v = 0; v < vocab_size; ++v) {
+      p[v] = static_cast<Scalar>(3 * draw.uniform());
+      q[v] = static_cast<Scalar>(sharpness * draw.uniform());
+    }
+    made.target.rows.push_back(p);
+    made.drafter.push_back(q);
+  }
+  return made;
+}
+
+struct plan {
+  sv::conformal rule{};
+  std::uint32_t rounds = 2;
+  std::uint32_t draft_length = 1;
+  std::uint32_t resolution = 7;
+  std::uint32_t trial_cap = 1;
+};
+
+struct text_run {
+  sequence text{};
+  sv::conformal_state state{};
+  std::vector<std::uint32_t> learnt{};  // positions of `text` whose law moved the threshold: all but bonus tokens
+  std::uint32_t rejected = 0;
+};
+
+//! `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, which depends on the rounds before.
+template <class Policy, class Scalar, class Source>
+text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& how, const Source& source) {
+  const auto vocab_size = models.target.vocab_size;
+  const sv::row_transform as_it_is{};
+  static thread_local std::vector<std::byte> memory, more;
+  memory.resize(sv::draft_law_workspace_size(vocab_size, as_it_is, how.rule, sv::widest_state(how.rule), sv::sparse_lattice{}) + 64);
+  more.resize(scratch_size(vocab_size, as_it_is, how.draft_length));
+  text_run run;
+  run.state = how.rule.initial_state();
+  std::size_t node = 0;
+  for (std::uint32_t round = 1; round <= how.rounds; ++round) {
+    const auto base = static_cast<std::uint32_t>(run.text.size());
+    std::vector<sv::conformal_state> states{run.state};
+    std::vector<owned_law> laws(how.draft_length);
+    std::vector<sv::draft> drafts;
+    std::vector<std::size_t> nodes{node};
+    for (std::uint32_t i = 0; i < how.draft_length; ++i) {
+      sv::workspace space{std::span<std::byte>(memory)};
+      sv::draft_law made;
+      const auto row = sv::logits_row<Scalar>(models.drafter[nodes.back()]);
+      if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{}, {.resolution = how.resolution}, space, made).ok())
+        return {};
+      states.push_back(how.rule.advance(states.back(), made.kept));
+      laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size}, {made.drafted.counts, made.drafted.counts + made.drafted.size}, 0, vocab_size};
+      drafts.push_back(sv::draw(laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0}));
+      nodes.push_back(models.target.child(nodes.back(), drafts.back().token()));
+    }
+    sv::workspace scratch{std::span<std::byte>(more)};
+    sv::verify_request request;
+    request.base_position = base;
+    request.round = round;
+    const sv::verdict verdict =
+        sv::token_rule{how.trial_cap}.verify(policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
+    if (!verdict.state.ok()) return {};
+    for (std::uint32_t i = 0; i < verdict.accepted; ++i) run.text.push_back(drafts[i].token());
+    run.text.push_back(verdict.next_token);
+    const bool rejected = verdict.accepted < how.draft_length;
+    run.rejected += rejected ? 1u : 0u;
+    for (std::uint32_t i = 0; i < verdict.accepted + (rejected ? 1u : 0u); ++i) run.learnt.push_back(base + i);
+    run.state = states[sv::resumed_state(verdict.accepted, how.draft_length)];
+    node = models.target.child(nodes[verdict.accepted], verdict.next_token);
+  }
+  return run;
+}
+
+template <class Scalar>
+void check_texts(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) {
+  const two_models<Scalar> models = make_models<Scalar>(vocab_size, how.rounds * (how.draft_length + 1), seed);
+  for_each_policy([&](auto policy, const std::string& policy_name) {
+    INFO(policy_name, ", V ", vocab_size, ", L ", how.draft_length, ", seed ", seed);
+    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) { return run_text(policy, models, how, source).text; });
+    REQUIRE(law.complete);
+    CHECK_FALSE(law.grid_may_be_too_coarse);
+    const double conformal_text_distance = text_distance(law, models.target);
+    CHECK(conformal_text_distance <= tolerance<Scalar>);
+  });
+}
+
+//! The threshold after a text by the definitions, in long double: probability at least beta, else the largest alone.
+double replayed_threshold(const two_models<double>& models, const plan& how, const text_run& run, double& dropped) {
+  long double beta = how.rule.first_threshold, sum = 0;
+  std::size_t node = 0, next = 0;
+  for (std::size_t position = 0; position < run.text.size(); ++position) {
+    if (next < run.learnt.size() && run.learnt[next] == position) {
+      ++next;
+      const probabilities q = plain_law(models.drafter[node], sv::row_kind::logits, {}, models.target.vocab_size);
+      long double kept = 0, largest = 0;
+      for (const double mass : q) {
+        largest = std::max<long double>(largest, mass);
+        if (static_cast<long double>(mass) >= beta) kept += mass;
+      }
+      if (kept == 0) kept = largest;
+      sum += 1 - kept;
+      beta -= static_cast<long double>(how.rule.step) * (1 - kept - static_cast<long double>(how.rule.target));
+      if (beta > 1) beta = 1;
+    }
+    node = models.target.child(node, run.text[position]);
+  }
+  dropped = static_cast<double>(sum);
+  return static_cast<double>(beta);
+}
+
+}  // namespace
+
+TEST_CASE("T4 C-SQS over several rounds: the threshold depends on what was accepted, the text has the target's law") {
+  plan how;
+  how.rule.target = 0.1;
+  how.rule.step = 1.0;
+  how.rule.first_threshold = 0.3;
+  check_texts<double>(3, how, 1);
+  check_texts<float>(3, how, 2);
+  how.rule.update = sv::conformal_update::logarithmic;
+  how.rule.step = 3;
+  check_texts<double>(2, how, 3);
+  how.rule.max_support_size = 2;
+  check_texts<double>(3, how, 4);
+  if (!long_run()) return;
+  how.draft_length = 2;
+  check_texts<double>(2, how, 5);
+}
+
+TEST_CASE("T22 E13 the threshold after many rounds is that of a replay on accepted and resampled positions alone") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    plan how;
+    how.rule.target = 0.1;
+    how.rule.step = 0.07;
+    how.rule.first_threshold = 0.2;
+    how.rounds = 30;
+    how.draft_length = 1 + static_cast<std::uint32_t>(seed % 5);
+    how.resolution = 20;
+    how.trial_cap = 32;
+    const two_models<double> models = make_models<double>(5, 3, seed);  // beyond its depth the tree begins anew
+    const text_run run = run_text(sv::exec::seq, models, how, sv::philox{sv::derive_session_keys(seed, 22).draft});
+    REQUIRE(run.text.size() >= how.rounds);
+    INFO("seed ", seed, ", L ", how.draft_length, ", rejections ", run.rejected);
+    CHECK(run.rejected > 0);
+    double dropped = 0;
+    const double replayed = replayed_threshold(models, how, run, dropped);
+    CHECK(run.state.updates == run.learnt.size());
+    CHECK(run.state.beta == doctest::Approx(replayed).epsilon(1e-6));
+    CHECK(run.state.dropped == doctest::Approx(dropped).epsilon(1e-6));
+    CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.rule, run.state.updates, 5) + 1e-9);
+  }
+}
