@@ -11,7 +11,7 @@ int main() {
   record_round(seen, 6, 2, 3, 120, 100);  // 6 drafted, 2 accepted, 3 committed, 120 bytes sent, resolution 100
   if (seen.round != 2 || seen.position != 3 || fixed.begin(seen).max_draft_length != 6) return 1;
 
-  const bit_budget_window window{{40, 100, 1024}, 50257, 5000, 0, bit_accounting::top_k};
+  const bit_budget_window window{{40, 100, 1024}, 50257, 5000, 0, position_accounting::top_k};
   const budget_clamp cut = window.clamp();  // 1024 ids cost 7690 bits
   if (!cut.clamped || cut.support_size != 585 || window.begin(seen).support_size != 585) return 2;
 

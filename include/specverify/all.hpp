@@ -17,6 +17,7 @@
 
 #include <specverify/policy/concepts.hpp>
 #include <specverify/policy/observation.hpp>
+#include <specverify/policy/resolution.hpp>
 #include <specverify/policy/window.hpp>
 
 #include <specverify/vocabulary/fingerprint.hpp>

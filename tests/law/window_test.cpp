@@ -64,7 +64,7 @@ void check_budget_windows() {
   for_each_policy([](auto policy, const std::string& policy_name) {
     std::set<std::uint32_t> seen;
     for (const shape which : {shape::random, shape::zeros, shape::heavy_tail}) {
-      for (const sv::bit_accounting accounting : {sv::bit_accounting::threshold, sv::bit_accounting::drop_zero}) {
+      for (const sv::position_accounting accounting : {sv::position_accounting::threshold, sv::position_accounting::drop_zero}) {
         world<Scalar> in = make_world<Scalar>(which, 3, 3, 83, 8);
         for (std::size_t node = 1; node < in.drafter.size(); node += 1 + node % 2) {  // laws of 1, 2 and 3 tokens, by prefix
           in.drafter[node] = law_of_counts(node % 3 == 0 ? std::vector<std::uint32_t>{0, 8, 0} : std::vector<std::uint32_t>{3, 0, 5}, true);

@@ -20,7 +20,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 //! Whose bits a position is charged.
-enum class bit_accounting : std::uint8_t {
+enum class position_accounting : std::uint8_t {
   top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued, the drafted token free
   threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1), the drafted token free
   dense = 2,      //!< QS: ceil log2 C(l+V-1,V-1) + ceil log2 V
@@ -49,23 +49,23 @@ struct fixed_window {
 
 //! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the positive counts.
 //! With `at_most` (threshold, drop_zero): of the dearest law of so many tokens or fewer.
-[[nodiscard]] inline double position_bits(bit_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+[[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {
   const double all = static_cast<double>(vocab_size), l = static_cast<double>(resolution);
   const auto up_to = [&](double dearest) {
     return at_most && dearest < static_cast<double>(support_size) ? static_cast<std::uint32_t>(dearest) : support_size;
   };
   switch (accounting) {
-    case bit_accounting::top_k:
+    case position_accounting::top_k:
       return top_k_law_bits(vocab_size, support_size, resolution);
-    case bit_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
+    case position_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
       const double middle = all - l - 1;
       const std::uint32_t size = up_to((middle + std::sqrt(middle * middle + 8 * all * l)) / 4 + 1);
       return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);  // the rounded term falls beyond V / 2
     }
-    case bit_accounting::dense:
+    case position_accounting::dense:
       return static_cast<double>(dense_token_bits(vocab_size, resolution));
-    case bit_accounting::drop_zero:
+    case position_accounting::drop_zero:
       break;
   }
   if (support_size > resolution) support_size = resolution;
@@ -76,7 +76,7 @@ struct fixed_window {
 //! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense` all of the
 //! vocabulary, if that fits where `support_size` does not. At least 1, whatever it costs: a round drafts. `at_most`: the law may have fewer
 //! tokens, and each of these must fit too. O(log K).
-[[nodiscard]] inline budget_clamp clamp_support(bit_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+[[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
                                                 double budget, bool allow_dense = false, bool at_most = false) noexcept {
   if (support_size > vocab_size) support_size = vocab_size;
   if (support_size == 0) support_size = 1;
@@ -101,7 +101,7 @@ struct bit_budget_window {
   std::uint32_t vocab_size = 0;  //!< V >= 1
   std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
   std::uint64_t overhead = 0;    //!< bits of the round that no law pays: header, padding; 80 covers a message without padding
-  bit_accounting accounting = bit_accounting::drop_zero;
+  position_accounting accounting = position_accounting::drop_zero;
   bool allow_dense = false;  //!< where K costs more than B, send all V if they cost less
 
   static constexpr std::uint64_t charge_scale = 1024;
@@ -109,14 +109,14 @@ struct bit_budget_window {
   //! What the budget makes of the plan's support. A host that counts `clamped` counts the rounds in which the cap binds.
   [[nodiscard]] budget_clamp clamp() const noexcept {
     return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()), allow_dense,
-                         accounting != bit_accounting::top_k);
+                         accounting != position_accounting::top_k);
   }
   [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {plan.max_draft_length, plan.resolution, clamp().support_size}; }
 
   //! Cost of a position with this law, whatever token is drawn from it.
   [[nodiscard]] std::uint64_t charge(const law& next) const noexcept {
-    std::uint32_t size = accounting == bit_accounting::top_k ? clamp().support_size : next.size;
-    if (accounting == bit_accounting::drop_zero) {
+    std::uint32_t size = accounting == position_accounting::top_k ? clamp().support_size : next.size;
+    if (accounting == position_accounting::drop_zero) {
       size = 0;
       for (std::uint32_t i = 0; i < next.size; ++i) size += next.counts[i] > 0 ? 1u : 0u;
     }

@@ -78,13 +78,13 @@ TEST_CASE("T12 bit_budget_window: the windows of SQS, and L = 1 where its rule w
   for (const anchor& row : table) {
     CAPTURE(row.support_size);
     const shown_law next(50257, row.support_size, 100);
-    CHECK(std::fabs(position_bits(bit_accounting::top_k, 50257, row.support_size, 100) - row.top_k_bits) <= 0.0051);
-    CHECK(std::fabs(position_bits(bit_accounting::threshold, 50257, row.support_size, 100) - row.threshold_bits) <= 0.0051);
-    bit_budget_window window{{1000, 100, row.support_size}, 50257, 5000, 0, bit_accounting::top_k};
+    CHECK(std::fabs(position_bits(position_accounting::top_k, 50257, row.support_size, 100) - row.top_k_bits) <= 0.0051);
+    CHECK(std::fabs(position_bits(position_accounting::threshold, 50257, row.support_size, 100) - row.threshold_bits) <= 0.0051);
+    bit_budget_window window{{1000, 100, row.support_size}, 50257, 5000, 0, position_accounting::top_k};
     const std::uint32_t top_k_length = length_of(window, next.view);
     CHECK(top_k_length == std::max(row.top_k_length, 1u));
     CHECK(window.clamp().clamped == (row.top_k_length == 0));
-    window.accounting = bit_accounting::threshold;
+    window.accounting = position_accounting::threshold;
     const std::uint32_t threshold_length = length_of(window, next.view);
     CHECK(threshold_length == std::max(row.threshold_length, 1u));
   }
@@ -92,8 +92,8 @@ TEST_CASE("T12 bit_budget_window: the windows of SQS, and L = 1 where its rule w
 
 TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is allowed") {
   for (std::uint32_t support_size = 1; support_size <= 50257; support_size += support_size < 700 ? 1 : 997) {
-    const budget_clamp top_k = clamp_support(bit_accounting::top_k, 50257, support_size, 100, 5000);
-    const budget_clamp threshold = clamp_support(bit_accounting::threshold, 50257, support_size, 100, 5000);
+    const budget_clamp top_k = clamp_support(position_accounting::top_k, 50257, support_size, 100, 5000);
+    const budget_clamp threshold = clamp_support(position_accounting::threshold, 50257, support_size, 100, 5000);
     CAPTURE(support_size);
     const bool stuck = support_size >= 583 && support_size <= 49770;
     CHECK(threshold.clamped == stuck);
@@ -101,25 +101,25 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
     if (support_size < 586 || stuck) CHECK(top_k.support_size == std::min(support_size, 585u));
     CHECK_FALSE(top_k.dense);
   }
-  for (const std::uint32_t last : {49770u, 49771u}) CHECK(clamp_support(bit_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
-  const budget_clamp dense = clamp_support(bit_accounting::threshold, 50257, 2000, 100, 5000, true);
+  for (const std::uint32_t last : {49770u, 49771u}) CHECK(clamp_support(position_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
+  const budget_clamp dense = clamp_support(position_accounting::threshold, 50257, 2000, 100, 5000, true);
   CHECK(dense.dense);
   CHECK(dense.clamped);
   CHECK(dense.support_size == 50257);
-  CHECK_FALSE(clamp_support(bit_accounting::threshold, 50257, 2000, 100, 1000, true).dense);
-  CHECK(clamp_support(bit_accounting::threshold, 50257, 2000, 100, 32).support_size == 1);
-  CHECK(clamp_support(bit_accounting::threshold, 50257, 2000, 100, 5).support_size == 1);
-  CHECK(clamp_support(bit_accounting::threshold, 50257, 0, 100, 5).support_size == 1);
+  CHECK_FALSE(clamp_support(position_accounting::threshold, 50257, 2000, 100, 1000, true).dense);
+  CHECK(clamp_support(position_accounting::threshold, 50257, 2000, 100, 32).support_size == 1);
+  CHECK(clamp_support(position_accounting::threshold, 50257, 2000, 100, 5).support_size == 1);
+  CHECK(clamp_support(position_accounting::threshold, 50257, 0, 100, 5).support_size == 1);
 }
 
 TEST_CASE("bit_budget_window: a support of unknown size is cut where some law of it would not fit") {
-  const bit_budget_window window{{8, 100, 50257}, 50257, 5000, 0, bit_accounting::threshold};
+  const bit_budget_window window{{8, 100, 50257}, 50257, 5000, 0, position_accounting::threshold};
   CHECK(window.begin({}).support_size == 582);  // all V would fit, 583 would not
   bit_budget_window dense = window;
   dense.allow_dense = true;
   CHECK(dense.begin({}).support_size == 50257);
   // The dearest number of tokens, found by looking at all of them.
-  for (const auto accounting : {bit_accounting::threshold, bit_accounting::drop_zero}) {
+  for (const auto accounting : {position_accounting::threshold, position_accounting::drop_zero}) {
     for (const std::uint32_t resolution : {1u, 7u, 100u, 300u}) {
       for (const std::uint32_t vocab_size : {5u, 60u, 400u}) {
         double dearest = 0;
@@ -134,7 +134,7 @@ TEST_CASE("bit_budget_window: a support of unknown size is cut where some law of
 
 TEST_CASE("bit_budget_window: QS accounting is 2209 bits a position, and overhead leaves the budget") {
   const shown_law next(50272, 12, 240);
-  bit_budget_window window{{12, 240, 50272}, 50272, 4 * 2209, 0, bit_accounting::dense};
+  bit_budget_window window{{12, 240, 50272}, 50272, 4 * 2209, 0, position_accounting::dense};
   CHECK(window.charge(next.view) == 2209 * bit_budget_window::charge_scale);
   CHECK(length_of(window, next.view) == 4);
   window.overhead = 1;
@@ -148,7 +148,7 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
   const philox source{{{3, 4}}};
   for (std::uint32_t trial = 0; trial < 300; ++trial) {
     const std::uint32_t vocab_size = trial % 2 == 0 ? 50257 : 4096, resolution = trial % 3 == 0 ? 24 : 100;
-    const bit_budget_window window{{40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, bit_accounting::drop_zero};
+    const bit_budget_window window{{40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
     draft_format format;
     format.vocab_size = vocab_size;
     format.resolution = resolution;

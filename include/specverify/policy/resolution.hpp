@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The actions of an adaptive drafter: how many drafts, at which resolution.
+//!
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), b the bits of a law; its code chooses
+//!             L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
+//! Symbols:    L = draft_length, l = resolution, b = bits of a law, V = vocab_size; l(b) = resolution_for_bits (codec/bit_cost.hpp), the largest
+//!             l with ceil log2 C(l+V-1, V-1) <= b.
+//! Guarantees: pure, no allocation.
+//! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp, examples/docs/resolution.cpp
+#ifndef SPECVERIFY_POLICY_RESOLUTION_HPP
+#define SPECVERIFY_POLICY_RESOLUTION_HPP
+
+#include <specverify/codec/bit_cost.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct window_action {
+  std::uint32_t draft_length = 1;  //!< L >= 1
+  std::uint32_t resolution = 100;  //!< l >= 1
+  friend SPECVERIFY_INLINE constexpr bool operator==(const window_action&, const window_action&) noexcept = default;
+};
+
+inline constexpr std::uint32_t max_window_actions = 32;
+inline constexpr std::array<std::uint32_t, 11> paper_draft_lengths{12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+
+//! The actions a policy chooses from.
+struct action_grid {
+  std::array<window_action, max_window_actions> actions{};
+  std::uint32_t size = 0;
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const noexcept { return {actions.data(), size}; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const window_action& operator[](std::uint32_t index) const noexcept { return actions[index]; }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Every length with every resolution, length-major. More than `max_window_actions` are cut off.
+[[nodiscard]] constexpr action_grid make_action_grid(std::span<const std::uint32_t> lengths, std::span<const std::uint32_t> resolutions) noexcept {
+  action_grid grid;
+  for (const std::uint32_t length : lengths) {
+    for (const std::uint32_t resolution : resolutions) {
+      if (grid.size < max_window_actions) grid.actions[grid.size++] = {length, resolution};
+    }
+  }
+  return grid;
+}
+
+//! The 22 actions of the authors' code.
+[[nodiscard]] constexpr action_grid paper_action_grid() noexcept {
+  constexpr std::array<std::uint32_t, 2> resolutions{720, 240};
+  return make_action_grid(paper_draft_lengths, resolutions);
+}
+
+//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives resolution 1.
+[[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits, std::uint32_t vocab_size) noexcept {
+  const auto at_least_one = [](std::uint32_t resolution) { return resolution > 0 ? resolution : 1u; };
+  const std::array<std::uint32_t, 2> resolutions{at_least_one(resolution_for_bits(fine_bits, vocab_size)),
+                                                 at_least_one(resolution_for_bits(coarse_bits, vocab_size))};
+  return make_action_grid(paper_draft_lengths, resolutions);
+}
+
+//! Bits that tell the other side which action a round uses.
+[[nodiscard]] constexpr std::uint32_t action_bits(const action_grid& grid) noexcept { return ceil_log2(grid.size); }
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/policy/resolution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+using namespace specverify;
+
+TEST_CASE("T12 resolution: the largest l that a number of bits pays for") {
+  const std::pair<std::uint32_t, std::uint64_t> anchors[] = {{4, 58}, {12, 159}, {16, 206}, {24, 296}, {100, 1038}, {240, 2193}, {720, 5451}, {1280, 8642}};
+  for (const std::pair<std::uint32_t, std::uint64_t>& row : anchors) {
+    const std::uint32_t resolution = row.first;
+    const std::uint64_t bits = row.second;
+    CAPTURE(resolution);
+    CHECK(dense_law_bits(50272, resolution) == bits);
+    CHECK(resolution_for_bits(bits, 50272) == resolution);
+    CHECK(resolution_for_bits(bits - 1, 50272) == resolution - 1);
+  }
+  CHECK(resolution_for_bits(15, 50272) == 0);
+}
+
+TEST_CASE("resolution: the grid of the paper's code is 22 actions, L-major, 5 bits") {
+  constexpr action_grid grid = paper_action_grid();
+  static_assert(grid.size == 22);
+  CHECK(grid[0] == window_action{12, 720});
+  CHECK(grid[1] == window_action{12, 240});
+  CHECK(grid[2] == window_action{10, 720});  // there is no 11
+  CHECK(grid[21] == window_action{1, 240});
+  CHECK(action_bits(grid) == 5);
+  CHECK(grid.all().size() == 22);
+}
+
+TEST_CASE("resolution: a grid by bits holds the same resolutions") {
+  const action_grid grid = bit_action_grid(5451, 2193, 50272);
+  const action_grid paper = paper_action_grid();
+  REQUIRE(grid.size == paper.size);
+  for (std::uint32_t i = 0; i < grid.size; ++i) CHECK(grid[i] == paper[i]);
+  CHECK(bit_action_grid(100, 3, 50272)[1].resolution == 1);
+  constexpr std::array<std::uint32_t, 11> many{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  CHECK(make_action_grid(paper_draft_lengths, many).size == max_window_actions);
+}
