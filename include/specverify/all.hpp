@@ -11,6 +11,8 @@
 // bytes
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/count_code.hpp>
+#include <specverify/codec/draft_side.hpp>
+#include <specverify/codec/hidden_code.hpp>
 #include <specverify/codec/message.hpp>
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/codec/support_code.hpp>

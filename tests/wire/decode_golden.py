@@ -237,9 +237,13 @@ def main(path):
         seen[name] = (kind, body, len(data))
 
     kind, body, _ = seen["hello"]
-    fields = struct.unpack("<H28sQQBBBBIIIIIIIdIddB", body)
+    hello = "<H28sQQBBBBIIIIIIIdIddBBdIBBBI"
+    fields = struct.unpack(hello, body)
     assert kind == "hello" and fields[0] == 1 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
-    assert fields[7:15] == (1, 128256, 100, 16, 8, 64, 12, 128) and fields[15:] == (0.7, 50, 0.95, 0.01, 1 + 1)
+    assert fields[7:15] == (1, 128256, 100, 16, 8, 64, 12, 128) and fields[15:20] == (0.7, 50, 0.95, 0.01, 1 + 1)
+    assert fields[20:] == (1, 0.0, 0, 0, 0, 0, 0)
+    fields = struct.unpack(hello, seen["hello_semantic"][1])
+    assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300)
     assert seen["resume"][0] == "resume" and len(seen["resume"][1]) == 28
 
     bits = Bits(seen["feedback"][1])

@@ -62,6 +62,17 @@ inline std::vector<golden> golden_messages() {
     value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
     return encode_hello(value, out, written);
   });
+  add("hello_semantic", [](std::span<std::byte> out, std::size_t& written) {
+    hello_message value;
+    value.context = golden_context;
+    value.strength = guarantee::lossy;
+    value.rule = wire_rule::semantic;
+    value.format = {law_format::token_only, 32000, 0, 0, 8, 1, {2048, hidden_format::int8, true, true, 300}};
+    value.temperature = 0;
+    value.bonus = false;
+    value.threshold = 0.375;
+    return encode_hello(value, out, written);
+  });
   add("resume", [](std::span<std::byte> out, std::size_t& written) { return encode_resume({golden_context}, out, written); });
   add("feedback", [&](std::span<std::byte> out, std::size_t& written) { return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out, written); });
   add("feedback_stop", [&](std::span<std::byte> out, std::size_t& written) {

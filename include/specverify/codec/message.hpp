@@ -14,6 +14,7 @@
 #define SPECVERIFY_CODEC_MESSAGE_HPP
 
 #include <specverify/codec/bit_cost.hpp>
+#include <specverify/codec/draft_side.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft.hpp>
@@ -57,16 +58,23 @@ enum class law_format : std::uint8_t {
   half_row = 3,          //!< V values in IEEE binary16 (HLM), and the token id
   token_only = 4,        //!< the token id; read into claimed_draft
   token_and_count = 5,   //!< the token id and its count; read into claimed_draft
+  top_k_tail = 6,        //!< K ids with lattice counts, one count for the other V-K together (CU-HLM), and the token. As a law: counts b_i (V-K), tail b
 };
+
+//! Whether a format carries laws (encode_draft) or claims (encode_claims).
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool carries_laws(law_format format) noexcept {
+  return format != law_format::token_only && format != law_format::token_and_count;
+}
 
 //! What hello agrees on for every draft message, and with it the width of a token id and the padding.
 struct draft_format {
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;        //!< V, 1..2^24
-  std::uint32_t resolution = 100;      //!< l; lattices: 1..2^16; token_and_count: 1..2^31; half_row and token_only: 0
-  std::uint32_t support_size = 0;      //!< sparse_drop_zero: largest K+ (0: no limit); sparse_paper: K (0: announced per law); else 0
+  std::uint32_t resolution = 100;      //!< l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; half_row, token_only: 0
+  std::uint32_t support_size = 0;      //!< sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
   std::uint32_t max_draft_length = 8;  //!< L, 1..4096
   std::uint32_t pad_to = 1;            //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
+  side_format side{};                  //!< what travels beside the drafts; none by default
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_format&, const draft_format&) noexcept = default;
 };
 
@@ -79,7 +87,7 @@ struct message_header {
   std::uint32_t checksum = 0;
 };
 
-enum class wire_rule : std::uint8_t { greedy = 0, token = 1 };
+enum class wire_rule : std::uint8_t { greedy = 0, token = 1, semantic = 2 };
 
 struct hello_message {
   std::uint16_t version = wire_version;  //!< decoding another one gives unknown_version
@@ -94,6 +102,8 @@ struct hello_message {
   draft_format format{};
   double temperature = 1.0;  //!< >= 0, finite
   row_truncation truncation{};
+  bool bonus = true;       //!< after a full accept the cloud adds a token of its own
+  double threshold = 0.0;  //!< semantic: a mismatch with a score below it stands; finite, >= 0. Other rules: 0
 };
 
 struct resume_message {
@@ -115,11 +125,11 @@ struct text_message {
 
 //! Asks for more about some drafted positions of the round (a second upload, a lazy law).
 struct request_message {
-  std::uint8_t what = 0;                       //!< 0: the law of the position; others are reserved for later systems and refused
+  std::uint8_t what = 0;                       //!< 0: the law of the position; 1: its hidden state, of side_format::hidden; others are refused
   std::span<const std::uint64_t> positions{};  //!< bit i of word i / 64: position i of the draft; exactly ceil(L / 64) words
 };
 
-//! Answers a request. The payload is read by who asked.
+//! Answers a request. The payload of what = 0 is read by who asked; that of 1 is one vector of hidden_bytes a position, ascending.
 struct supply_message {
   std::uint8_t what = 0;
   std::span<const std::uint64_t> positions{};
@@ -151,16 +161,20 @@ concept lawful_draft = requires(const Draft& drafted) {
   { drafted.source_law() } -> std::same_as<const law&>;
 };
 
-//! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` = index of the field in draft_format.
+//! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` = index of the field in draft_format, 6 and on
+//! those of side_format.
 [[nodiscard]] constexpr status check(const draft_format& format) noexcept;
 
-//! Bytes that hold any draft message of `draft_length` drafts in this format, header and padding included; 0 for a format that does not check. O(1).
+//! Bytes that hold any draft message of `draft_length` drafts in this format, header, side and padding included; 0 for a format that does not
+//! check. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
 //! Bytes that hold any feedback, request, refuse, stop, hello or resume message under this format.
 [[nodiscard]] inline std::size_t max_control_bytes(const draft_format& format) noexcept;
 //! Bytes of a text message with this many ids, and of a supply message with this many payload bytes.
 [[nodiscard]] inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept;
 [[nodiscard]] inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length, std::size_t payload) noexcept;
+//! Bytes that hold a supply message with the hidden states of all of `draft_length` drafts.
+[[nodiscard]] inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
 //! Listed ids that the laws of one draft message can have, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept;
 //! Workspace of decode_draft.
@@ -184,22 +198,33 @@ concept lawful_draft = requires(const Draft& drafted) {
 [[nodiscard]] inline status encode_resume(const resume_message& value, std::span<std::byte> out, std::size_t& written) noexcept;
 [[nodiscard]] inline status decode_resume(std::span<const std::byte> message, resume_message& value) noexcept;
 
-//! Encodes 0..max_draft_length drafts with their laws. The laws must have the format's vocabulary size and resolution and no tail.
+//! Encodes 0..max_draft_length drafts with their laws, and what travels beside them. The laws must have the format's vocabulary size and
+//! resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a count that is no half
-//! float), support_too_large, token_not_in_law and those of check(law); `where` = index of the draft.
+//! float or no multiple), support_too_large, token_not_in_law and those of check(law); `where` = index of the draft. Of the side:
+//! message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (the vectors are not those of the drafts), and those of
+//! check_hidden (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
 [[nodiscard]] status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> out,
-                                  std::size_t& written) noexcept;
-//! Exact bytes of that message, without writing it.
+                                  std::size_t& written, const draft_side& side = {}) noexcept;
+//! Exact bytes of that message with so many skipped ids, without writing it.
 template <lawful_draft Draft>
-[[nodiscard]] status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes) noexcept;
+[[nodiscard]] status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped = 0) noexcept;
 //! Decodes into a block, which is emptied first. Errors: law_kind_mismatch, draft_too_long, support_too_large (the block's arena),
 //! workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]), empty_support, invalid_resolution.
+//! Skipped ids are written to the front of `skipped` (output_too_small), to which side.skipped points; side.hidden points into the message.
+[[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message, workspace& scratch,
+                                         received_draft_block& block, std::span<token_id> skipped, draft_side& side) noexcept;
+//! Without a look at the side; a message with skipped ids is output_too_small.
 [[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message, workspace& scratch,
                                          received_draft_block& block) noexcept;
 //! The same for formats without laws (token_only, token_and_count). Decoding writes `count` claims to the front of `claims`.
 [[nodiscard]] inline status encode_claims(const wire_context& context, const draft_format& format, std::span<const claimed_draft> claims,
-                                          std::span<std::byte> out, std::size_t& written) noexcept;
+                                          std::span<std::byte> out, std::size_t& written, const draft_side& side = {}) noexcept;
+//! Exact bytes of a message of so many claims and skipped ids; 0 where encode_claims gives an error.
+[[nodiscard]] inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped = 0) noexcept;
+[[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                                          std::span<claimed_draft> claims, std::uint32_t& count, std::span<token_id> skipped, draft_side& side) noexcept;
 [[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
                                           std::span<claimed_draft> claims, std::uint32_t& count) noexcept;
 
@@ -220,7 +245,7 @@ template <lawful_draft Draft>
                                            std::span<std::byte> out, std::size_t& written) noexcept;
 [[nodiscard]] inline status decode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
                                            std::span<const std::byte> message, std::span<std::uint64_t> words, request_message& value) noexcept;
-//! Decoding points `value.payload` into the message.
+//! Decoding points `value.payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where` = place among the vectors).
 [[nodiscard]] inline status encode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length, const supply_message& value,
                                           std::span<std::byte> out, std::size_t& written) noexcept;
 [[nodiscard]] inline status decode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
@@ -238,6 +263,8 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/codec/detail/message_control.hpp>
 #include <specverify/codec/detail/message_draft.hpp>
 #include <specverify/codec/detail/message_fields.hpp>
-#include <specverify/codec/detail/message_more.hpp>
+#include <specverify/codec/detail/message_laws.hpp>
+#include <specverify/codec/detail/message_payload.hpp>
+#include <specverify/codec/detail/message_side.hpp>
 
 #endif

@@ -27,7 +27,7 @@ hello_message some_hello() {
   hello.mode = 1;
   hello.prompt_length = 17;
   hello.token_budget = 256;
-  hello.format = {law_format::sparse_paper, 50257, 240, 16, 5, 32};
+  hello.format = {law_format::sparse_paper, 50257, 240, 16, 5, 32, {2048, hidden_format::int8, true, true, 300}};
   hello.temperature = 0.75;
   hello.truncation = {40, 0.9, 0.05, truncation_order::joint};
   return hello;
@@ -53,7 +53,7 @@ void forge(std::vector<std::byte>& message, message_kind kind, std::size_t at, s
 TEST_CASE("hello: every field comes back, and a second encoding gives the same bytes") {
   const hello_message hello = some_hello();
   const auto bytes = encoded(hello);
-  CHECK(bytes.size() == 115);
+  CHECK(bytes.size() == 135);
   hello_message read;
   REQUIRE(decode_hello(bytes, read).ok());
   CHECK(read.context == hello.context);
@@ -70,7 +70,22 @@ TEST_CASE("hello: every field comes back, and a second encoding gives the same b
   CHECK(read.truncation.top_p == 0.9);
   CHECK(read.truncation.min_p == 0.05);
   CHECK(read.truncation.order == truncation_order::joint);
+  CHECK(read.bonus);
+  CHECK(read.threshold == 0.0);
   CHECK(encoded(read) == bytes);
+  hello_message semantic = hello;
+  semantic.rule = wire_rule::semantic;
+  semantic.threshold = 0.375;
+  semantic.bonus = false;
+  REQUIRE(decode_hello(encoded(semantic), read).ok());
+  CHECK(read.rule == wire_rule::semantic);
+  CHECK(read.threshold == 0.375);
+  CHECK(!read.bonus);
+  for (const double wrong : {-1.0, -0.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    auto forged = encoded(semantic);
+    forge(forged, message_kind::hello, 116, std::bit_cast<std::uint64_t>(wrong), 8);
+    CHECK(decode_hello(forged, read) == status{errc::field_out_of_range, part::codec, 116});
+  }
 }
 
 TEST_CASE("hello: each field out of its range has its error, in the encoder and in the decoder") {
@@ -84,9 +99,9 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
   const line lines[] = {
       {8, 2, 2, errc::unknown_version},
       {54, 1, 3, errc::field_out_of_range},
-      {55, 1, 2, errc::field_out_of_range},
+      {55, 1, 3, errc::field_out_of_range},
       {56, 1, 2, errc::field_out_of_range},
-      {57, 1, 6, errc::invalid_argument},
+      {57, 1, 7, errc::invalid_argument},
       {58, 4, 0, errc::empty_vocabulary},
       {58, 4, (1u << 24) + 1, errc::vocabulary_too_large},
       {62, 4, 0, errc::invalid_resolution},
@@ -106,6 +121,15 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
       {106, 8, bits(1.5), errc::invalid_truncation},
       {106, 8, bits(-0.0), errc::invalid_truncation},
       {114, 1, 3, errc::invalid_truncation},
+      {115, 1, 2, errc::field_out_of_range},
+      {116, 8, bits(0.5), errc::field_out_of_range},  // a threshold without the semantic rule
+      {124, 4, 0, errc::invalid_argument},
+      {124, 4, (1u << 16) + 1, errc::invalid_argument},
+      {128, 1, 0, errc::invalid_argument},
+      {128, 1, 3, errc::invalid_argument},
+      {129, 1, 2, errc::field_out_of_range},
+      {130, 1, 2, errc::field_out_of_range},
+      {131, 4, (1u << 16) + 1, errc::invalid_argument},
   };
   for (const line& at : lines) {
     CAPTURE(at.at);
@@ -128,13 +152,13 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
   hello.context.transmission = 16;
   CHECK(encode_hello(hello, out, written).code == errc::field_out_of_range);
   hello = some_hello();
-  CHECK(encode_hello(hello, std::span(out).first(114), written) == status{errc::output_too_small, part::codec, 115});
+  CHECK(encode_hello(hello, std::span(out).first(134), written) == status{errc::output_too_small, part::codec, 135});
   CHECK(written == 77);
   auto bytes = encoded(hello);
   bytes.push_back(std::byte{0});
   seal(some_context, message_kind::hello, bytes);
   CHECK(decode_hello(bytes, hello).code == errc::trailing_bytes);
-  bytes.resize(114);
+  bytes.resize(134);
   seal(some_context, message_kind::hello, bytes);
   CHECK(decode_hello(bytes, hello).code == errc::truncated);
   bytes.resize(37);
@@ -151,6 +175,18 @@ TEST_CASE("draft formats: what check refuses") {
   CHECK(check(draft_format{law_format::token_and_count, 10, 0, 0, 1, 1}).code == errc::invalid_resolution);
   CHECK(check(draft_format{law_format::dense_lattice, 10, 5, 1, 1, 1}).code == errc::invalid_argument);
   CHECK(max_draft_bytes({law_format::dense_lattice, 10, 5, 1, 1, 1}, 1) == 0);
+  CHECK(check(draft_format{law_format::top_k_tail, 1u << 24, 256, 40, 1, 1}).ok());
+  CHECK(check(draft_format{law_format::top_k_tail, 1u << 24, 257, 40, 1, 1}) == status{errc::invalid_resolution, part::codec, 2});
+  CHECK(check(draft_format{law_format::top_k_tail, 10, 0, 4, 1, 1}).code == errc::invalid_resolution);
+  CHECK(check(draft_format{law_format::top_k_tail, 10, 255, 11, 1, 1}).code == errc::invalid_argument);
+  const auto with = [](const side_format& side) { return check(draft_format{law_format::token_only, 10, 0, 0, 1, 1, side}); };
+  CHECK(with({64, hidden_format::float16, true, true, 5}).ok());
+  CHECK(with({(1u << 16) + 1, hidden_format::float16}) == status{errc::invalid_argument, part::codec, 6});
+  CHECK(with({64, hidden_format::none}) == status{errc::invalid_argument, part::codec, 7});
+  CHECK(with({0, hidden_format::int8}) == status{errc::invalid_argument, part::codec, 7});
+  CHECK(with({64, static_cast<hidden_format>(3)}) == status{errc::invalid_argument, part::codec, 7});
+  CHECK(with({0, hidden_format::none, true}) == status{errc::invalid_argument, part::codec, 8});
+  CHECK(with({0, hidden_format::none, false, false, (1u << 16) + 1}) == status{errc::invalid_argument, part::codec, 10});
 }
 
 TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins with") {

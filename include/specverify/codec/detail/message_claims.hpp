@@ -23,6 +23,19 @@ namespace detail {
     // Any K: 2^V subsets at most, and the counts cost most at K = V.
     return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + 2 * std::log2(size);
   }
+  if (format.format == law_format::top_k_tail) {
+    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, that is up to about the larger root of 2 k^2 + k (l+3-V) = V l + V - 1.
+    const double from = size - format.resolution - 3.0;
+    const auto peak = static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
+    const std::uint32_t limit = law_entries(format);
+    double most = 0;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const std::uint32_t kept = peak + i > limit ? limit : peak + i == 0 ? 1 : peak + i;
+      const double bits = log2_binomial(format.vocab_size, kept) + log2_binomial(std::uint64_t{format.resolution} + kept, kept);
+      if (bits > most) most = bits;
+    }
+    return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
+  }
   // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), that is up to about l V / (l + V + 1).
   const std::uint32_t limit = positive_limit(format);
   const auto peak =
@@ -52,13 +65,13 @@ namespace detail {
 
 inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
   if (!check(format).ok()) return 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = message_header_bytes + detail::side_bytes(format, format.side.max_skipped, draft_length);
   if (format.format == law_format::half_row) {
-    bytes = detail::half_row_bytes(format, draft_length);
-  } else if (format.format > law_format::half_row) {
-    bytes = detail::claims_bytes(format, draft_length);
+    bytes += detail::half_row_bytes(format, draft_length);
+  } else if (!carries_laws(format.format)) {
+    bytes += detail::claims_body_bytes(format, draft_length);
   } else {
-    bytes = message_header_bytes + static_cast<std::uint64_t>((std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) + 2;
+    bytes += static_cast<std::uint64_t>((std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) + 2;
   }
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
@@ -72,17 +85,26 @@ inline std::size_t decode_draft_workspace_size(const draft_format& format) noexc
   return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
 }
 
+inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped) noexcept {
+  if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length || skipped > format.side.max_skipped) return 0;
+  const std::uint64_t bytes = message_header_bytes + detail::side_bytes(format, skipped, claims) + detail::claims_body_bytes(format, claims);
+  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
+}
+
 inline status encode_claims(const wire_context& context, const draft_format& format, std::span<const claimed_draft> claims, std::span<std::byte> out,
-                            std::size_t& written) noexcept {
+                            std::size_t& written, const draft_side& side) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
-  if (format.format < law_format::token_only) return detail::codec_error(errc::law_kind_mismatch, 0);
+  if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (claims.size() > format.max_draft_length) return detail::codec_error(errc::draft_too_long, claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (const status bad = detail::check_claim(format, claims[i], i); !bad.ok()) return bad;
   }
-  const std::uint64_t bytes = detail::claims_bytes(format, claims.size());
+  if (const status bad = detail::check_side(format, side, claims.size()); !bad.ok()) return bad;
+  const std::uint64_t at = message_header_bytes + detail::side_bytes(format, side.skipped.size(), claims.size());
+  const std::uint64_t bytes = at + detail::claims_body_bytes(format, claims.size());
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-  detail::bit_writer bits(out.data() + message_header_bytes);
+  detail::store_side(format, side, claims.size(), out);
+  detail::bit_writer bits(out.data() + static_cast<std::size_t>(at));
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
   for (const claimed_draft& claim : claims) {
     bits.put(static_cast<std::uint32_t>(claim.token), token_bits(format.vocab_size));
@@ -94,19 +116,22 @@ inline status encode_claims(const wire_context& context, const draft_format& for
 }
 
 inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<claimed_draft> claims,
-                            std::uint32_t& count) noexcept {
+                            std::uint32_t& count, std::span<token_id> skipped, draft_side& side) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
-  if (format.format < law_format::token_only) return detail::codec_error(errc::law_kind_mismatch, 0);
+  if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
-  if (message.size() < detail::claims_bytes(format, 0)) return detail::codec_error(errc::truncated, message.size());
+  detail::side_reader beside(format, message);
+  if (const status bad = beside.read(skipped.size()); !bad.ok()) return bad;
+  if (message.size() < beside.end() + detail::claims_body_bytes(format, 0)) return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
   // Twice: nothing is written before every claim is known to be good.
   for (const bool write : {false, true}) {
-    detail::bit_reader bits(message.data() + message_header_bytes);
+    detail::bit_reader bits(message.data() + beside.end());
     length = bits.take(ceil_log2(std::uint64_t{format.max_draft_length} + 1));
     if (length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, length);
-    const std::uint64_t bytes = detail::claims_bytes(format, length);
+    const std::uint64_t bytes = beside.end() + detail::claims_body_bytes(format, length);
     if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+    if (const status bad = beside.fits(length); !bad.ok()) return bad;
     if (length > claims.size()) return detail::codec_error(errc::output_too_small, length);
     for (std::uint32_t i = 0; i < length; ++i) {
       claimed_draft read{static_cast<token_id>(bits.take(token_bits(format.vocab_size))), 0, format.resolution};
@@ -117,7 +142,14 @@ inline status decode_claims(const wire_context& context, const draft_format& for
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
   count = length;
+  beside.deliver(skipped, side);
   return {};
+}
+
+inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<claimed_draft> claims,
+                            std::uint32_t& count) noexcept {
+  draft_side side;
+  return decode_claims(context, format, message, claims, count, {}, side);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format agreed on, hello, resume and feedback. Used by codec/message.hpp, where they are documented.
+//! The format agreed on, hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are documented.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
@@ -12,7 +12,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t hello_bytes = 115;
+inline constexpr std::size_t hello_bytes = 135;
 inline constexpr std::size_t resume_bytes = message_header_bytes + context_bytes;
 inline constexpr std::size_t refuse_bytes = message_header_bytes + 8;
 inline constexpr std::size_t stop_bytes = message_header_bytes + 1;
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 [[nodiscard]] inline status check(const hello_message& value) noexcept {
   if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
   if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
-  if (value.rule > wire_rule::token) return codec_error(errc::field_out_of_range, 55);
+  if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
   if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
   if (const status bad = specverify::check(value.format); !bad.ok()) return bad;
   if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity) return codec_error(errc::invalid_temperature, 86);
@@ -43,6 +43,8 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   if (top_p == 0 || top_p > bits_of_one) return codec_error(errc::invalid_truncation, 98);
   if (std::bit_cast<std::uint64_t>(value.truncation.min_p) > bits_of_one) return codec_error(errc::invalid_truncation, 106);
   if (value.truncation.order > truncation_order::top_p_then_top_k) return codec_error(errc::invalid_truncation, 114);
+  const std::uint64_t threshold = std::bit_cast<std::uint64_t>(value.threshold);
+  if (threshold >= bits_of_infinity || (threshold != 0 && value.rule != wire_rule::semantic)) return codec_error(errc::field_out_of_range, 116);
   return {};
 }
 
@@ -61,16 +63,20 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 }  // namespace detail
 
 constexpr status check(const draft_format& format) noexcept {
-  const bool lattice = format.format <= law_format::dense_lattice;
-  if (format.format > law_format::token_and_count) return detail::codec_error(errc::invalid_argument, 0);
+  const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
+  if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, 0);
   if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, 1);
   if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, 1);
   const std::uint32_t largest = lattice ? max_lattice_resolution : format.format == law_format::token_and_count ? std::uint32_t{1} << 31 : 0;
   if (format.resolution > largest || (largest > 0 && format.resolution == 0)) return detail::codec_error(errc::invalid_resolution, 2);
-  const bool sparse = format.format <= law_format::sparse_paper;
+  // The law that a top_k_tail message decodes to has the resolution l (V - K), K >= 1.
+  if (format.format == law_format::top_k_tail && std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
+    return detail::codec_error(errc::invalid_resolution, 2);
+  const bool sparse = format.format <= law_format::sparse_paper || format.format == law_format::top_k_tail;
   if (format.support_size > (sparse ? format.vocab_size : 0)) return detail::codec_error(errc::invalid_argument, 3);
   if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length) return detail::codec_error(errc::invalid_argument, 4);
   if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
+  if (const status bad = check(format.side); !bad.ok()) return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
   return {};
 }
 
@@ -80,6 +86,9 @@ inline std::size_t text_bytes(const draft_format& format, std::size_t count) noe
 }
 inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
   return static_cast<std::size_t>(detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
+}
+inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
+  return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.side));
 }
 inline std::size_t max_control_bytes(const draft_format& format) noexcept {
   const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);
@@ -112,6 +121,14 @@ inline status encode_hello(const hello_message& value, std::span<std::byte> out,
   fields.put(std::bit_cast<std::uint64_t>(value.truncation.top_p), 8);
   fields.put(std::bit_cast<std::uint64_t>(value.truncation.min_p), 8);
   fields.put(static_cast<std::uint64_t>(value.truncation.order), 1);
+  fields.put(value.bonus ? 1 : 0, 1);
+  fields.put(std::bit_cast<std::uint64_t>(value.threshold), 8);
+  const side_format& side = value.format.side;
+  fields.put(side.hidden_size, 4);
+  fields.put(static_cast<std::uint64_t>(side.hidden), 1);
+  fields.put(side.hidden_with_draft ? 1 : 0, 1);
+  fields.put(side.channel_report ? 1 : 0, 1);
+  fields.put(side.max_skipped, 4);
   detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out, written);
   return {};
 }
@@ -142,6 +159,18 @@ inline status decode_hello(std::span<const std::byte> message, hello_message& va
   read.truncation.top_p = std::bit_cast<double>(fields.u64());
   read.truncation.min_p = std::bit_cast<double>(fields.u64());
   read.truncation.order = static_cast<truncation_order>(fields.u8());
+  const std::uint8_t bonus = fields.u8();
+  read.threshold = std::bit_cast<double>(fields.u64());
+  read.format.side.hidden_size = fields.u32();
+  read.format.side.hidden = static_cast<hidden_format>(fields.u8());
+  const std::uint8_t with_draft = fields.u8(), report = fields.u8();
+  read.format.side.max_skipped = fields.u32();
+  if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
+  if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
+  if (report > 1) return detail::codec_error(errc::field_out_of_range, 130);
+  read.bonus = bonus != 0;
+  read.format.side.hidden_with_draft = with_draft != 0;
+  read.format.side.channel_report = report != 0;
   if (const status bad = detail::check(read); !bad.ok()) return bad;
   value = read;
   return {};
@@ -194,6 +223,43 @@ inline status decode_feedback(const wire_context& context, const draft_format& f
   if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   if (const status bad = detail::check(read, format, draft_length); !bad.ok()) return bad;
   value = read;
+  return {};
+}
+
+inline status encode_refuse(const wire_context& context, const refuse_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
+  if (value.reason.ok() || !detail::is_known(value.reason.code)) return detail::codec_error(errc::field_out_of_range, 8);
+  if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
+  if (const status bad = detail::begin_message(context, detail::refuse_bytes, 1, out); !bad.ok()) return bad;
+  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
+  detail::store(out.data() + 10, static_cast<std::uint64_t>(value.reason.reporter), 2);
+  detail::store(out.data() + 12, value.reason.where, 4);
+  detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out, written);
+  return {};
+}
+inline status decode_refuse(const wire_context& context, std::span<const std::byte> message, refuse_message& value) noexcept {
+  if (const status bad = detail::open_message(message_kind::refuse, context, message); !bad.ok()) return bad;
+  if (const status bad = detail::close_message(detail::refuse_bytes, 1, message); !bad.ok()) return bad;
+  const auto code = static_cast<errc>(detail::load(message.data() + 8, 2));
+  const auto reporter = static_cast<part>(detail::load(message.data() + 10, 2));
+  if (code == errc::ok || !detail::is_known(code)) return detail::codec_error(errc::field_out_of_range, 8);
+  if (reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
+  value.reason = {code, reporter, static_cast<std::uint32_t>(detail::load(message.data() + 12, 4))};
+  return {};
+}
+
+inline status encode_stop(const wire_context& context, const stop_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
+  if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
+  if (const status bad = detail::begin_message(context, detail::stop_bytes, 1, out); !bad.ok()) return bad;
+  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
+  detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out, written);
+  return {};
+}
+inline status decode_stop(const wire_context& context, std::span<const std::byte> message, stop_message& value) noexcept {
+  if (const status bad = detail::open_message(message_kind::stop, context, message); !bad.ok()) return bad;
+  if (const status bad = detail::close_message(detail::stop_bytes, 1, message); !bad.ok()) return bad;
+  const unsigned cause = std::to_integer<unsigned>(message[8]);
+  if (cause >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
+  value.cause = static_cast<stop_cause>(cause);
   return {};
 }
 

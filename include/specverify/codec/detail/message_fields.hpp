@@ -7,24 +7,10 @@
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 
+#include <specverify/codec/detail/bytes.hpp>
+
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
-
-[[nodiscard]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
-  return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
-}
-
-template <class Byte>
-[[nodiscard]] constexpr std::uint64_t load(const Byte* at, unsigned bytes) noexcept {
-  std::uint64_t value = 0;
-  for (unsigned i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(at[i]) << (8 * i);
-  return value;
-}
-constexpr void store(std::byte* at, std::uint64_t value, unsigned bytes) noexcept {
-  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xffu);
-}
 
 //! Fields one after another. The caller has checked that the bytes are there.
 class field_reader {
@@ -91,7 +77,6 @@ class bit_reader {
   std::uint64_t held_ = 0;
   unsigned count_ = 0;
 };
-[[nodiscard]] constexpr std::uint64_t bits_to_bytes(std::uint64_t bits) noexcept { return (bits + 7) / 8; }
 
 //! CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes at a time.
 struct crc_tables {

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! text, request, supply, refuse, stop. Used by codec/message.hpp, where they are documented.
+//! text, request and supply: ids, positions, and what was asked of them. Used by codec/message.hpp, where they are documented.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
 
-#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_MORE_HPP
-#define SPECVERIFY_CODEC_DETAIL_MESSAGE_MORE_HPP
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 
 #include <specverify/codec/detail/message_control.hpp>
+#include <specverify/codec/detail/message_side.hpp>
+
+#include <bit>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept { return (std::size_t{draft_length} + 63) / 64; }
+//! Laws, and hidden states where they were agreed on.
+[[nodiscard]] constexpr bool may_ask(const draft_format& format, unsigned what) noexcept {
+  return what == 0 || (what == 1 && format.side.hidden != hidden_format::none);
+}
 //! At least one of the positions, none beyond the draft.
-[[nodiscard]] inline status check_positions(std::uint8_t what, std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
-  if (what != 0) return codec_error(errc::field_out_of_range, 0);
+[[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what, std::span<const std::uint64_t> words,
+                                            std::uint32_t draft_length) noexcept {
+  if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, 0);
   if (words.size() != bitmap_words(draft_length)) return codec_error(errc::size_mismatch, words.size());
   std::uint64_t any = 0;
   for (const std::uint64_t word : words) any |= word;
@@ -27,12 +35,12 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   for (std::uint64_t i = 0; i < bits_to_bytes(draft_length); ++i) at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
 }
 //! Reads `what` and the bitmap at byte 8; `at` is the byte behind them. Nothing is written before everything was checked.
-[[nodiscard]] inline status load_positions(std::span<const std::byte> message, std::uint32_t draft_length, std::span<std::uint64_t> words,
-                                           std::size_t& at) noexcept {
+[[nodiscard]] inline status load_positions(const draft_format& format, std::span<const std::byte> message, std::uint32_t draft_length,
+                                           std::span<std::uint64_t> words, std::size_t& at) noexcept {
   at = message_header_bytes + 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
   if (message.size() < at) return codec_error(errc::truncated, message.size());
   if (words.size() < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
-  if (message[8] != std::byte{0}) return codec_error(errc::field_out_of_range, 0);
+  if (!may_ask(format, std::to_integer<unsigned>(message[8]))) return codec_error(errc::field_out_of_range, 0);
   const std::byte* const bitmap = message.data() + message_header_bytes + 1;
   const auto bytes = static_cast<std::size_t>(bits_to_bytes(draft_length));
   bool any = false;
@@ -41,6 +49,14 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   if (draft_length % 8 != 0 && std::to_integer<unsigned>(bitmap[bytes - 1]) >> (draft_length % 8) != 0)
     return codec_error(errc::field_out_of_range, draft_length);
   return {};
+}
+//! The payload of hidden states: a vector for each bit of the bitmap.
+[[nodiscard]] inline status check_payload(const draft_format& format, unsigned what, std::span<const std::byte> bitmap,
+                                          std::span<const std::byte> payload) noexcept {
+  if (what != 1) return {};
+  std::uint64_t asked = 0;
+  for (const std::byte byte : bitmap) asked += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
+  return check_vectors(format.side, asked, payload);
 }
 inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_length, std::span<std::uint64_t> words) noexcept {
   for (std::size_t word = 0; word < bitmap_words(draft_length); ++word) words[word] = 0;
@@ -98,7 +114,7 @@ inline status encode_request(const wire_context& context, const draft_format& fo
                              std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(value.what, value.positions, draft_length); !bad.ok()) return bad;
+  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok()) return bad;
   const std::uint64_t bytes = message_header_bytes + 1 + detail::bits_to_bytes(draft_length);
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
   detail::store(out.data() + 8, value.what, 1);
@@ -112,10 +128,10 @@ inline status decode_request(const wire_context& context, const draft_format& fo
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::open_message(message_kind::request, context, message); !bad.ok()) return bad;
   std::size_t at = 0;
-  if (const status bad = detail::load_positions(message, draft_length, words, at); !bad.ok()) return bad;
+  if (const status bad = detail::load_positions(format, message, draft_length, words, at); !bad.ok()) return bad;
   if (const status bad = detail::close_message(at, format.pad_to, message); !bad.ok()) return bad;
   detail::copy_bitmap(message, draft_length, words);
-  value = {0, words.first(detail::bitmap_words(draft_length))};
+  value = {std::to_integer<std::uint8_t>(message[8]), words.first(detail::bitmap_words(draft_length))};
   return {};
 }
 
@@ -123,8 +139,13 @@ inline status encode_supply(const wire_context& context, const draft_format& for
                             std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(value.what, value.positions, draft_length); !bad.ok()) return bad;
+  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok()) return bad;
   if (value.payload.size() > detail::max_message_bytes) return detail::codec_error(errc::message_too_large, value.payload.size());
+  if (value.what == 1) {
+    std::uint64_t asked = 0;
+    for (const std::uint64_t word : value.positions) asked += static_cast<unsigned>(std::popcount(word));
+    if (const status bad = detail::check_vectors(format.side, asked, value.payload); !bad.ok()) return bad;
+  }
   const std::size_t head = message_header_bytes + 5 + static_cast<std::size_t>(detail::bits_to_bytes(draft_length));
   if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out); !bad.ok()) return bad;
   detail::store(out.data() + 8, value.what, 1);
@@ -140,49 +161,16 @@ inline status decode_supply(const wire_context& context, const draft_format& for
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::open_message(message_kind::supply, context, message); !bad.ok()) return bad;
   std::size_t at = 0;
-  if (const status bad = detail::load_positions(message, draft_length, words, at); !bad.ok()) return bad;
+  if (const status bad = detail::load_positions(format, message, draft_length, words, at); !bad.ok()) return bad;
   if (message.size() < at + 4) return detail::codec_error(errc::truncated, message.size());
   const std::uint64_t length = detail::load(message.data() + at, 4);
   if (const status bad = detail::close_message(at + 4 + length, format.pad_to, message); !bad.ok()) return bad;
+  const auto payload = message.subspan(at + 4, static_cast<std::size_t>(length));
+  const auto bitmap = message.subspan(message_header_bytes + 1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
+  const auto what = std::to_integer<std::uint8_t>(message[8]);
+  if (const status bad = detail::check_payload(format, what, bitmap, payload); !bad.ok()) return bad;
   detail::copy_bitmap(message, draft_length, words);
-  value = {0, words.first(detail::bitmap_words(draft_length)), message.subspan(at + 4, static_cast<std::size_t>(length))};
-  return {};
-}
-
-inline status encode_refuse(const wire_context& context, const refuse_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (value.reason.ok() || !detail::is_known(value.reason.code)) return detail::codec_error(errc::field_out_of_range, 8);
-  if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
-  if (const status bad = detail::begin_message(context, detail::refuse_bytes, 1, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
-  detail::store(out.data() + 10, static_cast<std::uint64_t>(value.reason.reporter), 2);
-  detail::store(out.data() + 12, value.reason.where, 4);
-  detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out, written);
-  return {};
-}
-inline status decode_refuse(const wire_context& context, std::span<const std::byte> message, refuse_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::refuse, context, message); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(detail::refuse_bytes, 1, message); !bad.ok()) return bad;
-  const auto code = static_cast<errc>(detail::load(message.data() + 8, 2));
-  const auto reporter = static_cast<part>(detail::load(message.data() + 10, 2));
-  if (code == errc::ok || !detail::is_known(code)) return detail::codec_error(errc::field_out_of_range, 8);
-  if (reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
-  value.reason = {code, reporter, static_cast<std::uint32_t>(detail::load(message.data() + 12, 4))};
-  return {};
-}
-
-inline status encode_stop(const wire_context& context, const stop_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  if (const status bad = detail::begin_message(context, detail::stop_bytes, 1, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
-  detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out, written);
-  return {};
-}
-inline status decode_stop(const wire_context& context, std::span<const std::byte> message, stop_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::stop, context, message); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(detail::stop_bytes, 1, message); !bad.ok()) return bad;
-  const unsigned cause = std::to_integer<unsigned>(message[8]);
-  if (cause >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  value.cause = static_cast<stop_cause>(cause);
+  value = {what, words.first(detail::bitmap_words(draft_length)), payload};
   return {};
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One law and its token in every format. Used by codec/message.hpp, where they are documented.
+
+// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
+#include <specverify/codec/message.hpp>
+
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
+
+#include <specverify/codec/count_code.hpp>
+#include <specverify/codec/detail/message_control.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] constexpr bool is_lattice(const draft_format& format) noexcept { return format.format <= law_format::dense_lattice; }
+
+//! The largest K+ of sparse_drop_zero.
+[[nodiscard]] constexpr std::uint32_t positive_limit(const draft_format& format) noexcept {
+  std::uint32_t limit = format.resolution < format.vocab_size ? format.resolution : format.vocab_size;
+  if (format.support_size != 0 && format.support_size < limit) limit = format.support_size;
+  return limit;
+}
+//! Listed ids that one law can have.
+[[nodiscard]] constexpr std::uint32_t law_entries(const draft_format& format) noexcept {
+  switch (format.format) {
+    case law_format::sparse_drop_zero:
+      return positive_limit(format);
+    case law_format::sparse_paper:
+      return format.support_size != 0 ? format.support_size : format.vocab_size;
+    case law_format::dense_lattice:
+      return format.resolution < format.vocab_size ? format.resolution : format.vocab_size;
+    case law_format::half_row:
+      return format.vocab_size;
+    case law_format::top_k_tail:
+      return format.support_size != 0 ? format.support_size : format.vocab_size;
+    default:
+      return 0;
+  }
+}
+
+//! Bytes behind the side.
+[[nodiscard]] constexpr std::uint64_t half_row_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
+  return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
+}
+[[nodiscard]] constexpr std::uint64_t claims_body_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
+  const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
+  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count));
+}
+
+//! top_k_tail: how much one unit of the lattice is as a count, so that V - K ids can share one.
+[[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept { return vocab_size > size ? vocab_size - size : 1; }
+[[nodiscard]] inline status check_top_k_tail(const draft_format& format, const law& from, std::uint64_t index) noexcept {
+  if (from.size == 0) return codec_error(errc::empty_support, index);
+  if (from.size > law_entries(format)) return codec_error(errc::support_too_large, index);
+  const std::uint32_t unit = tail_ids(from.vocab_size, from.size);
+  if (from.resolution != std::uint64_t{format.resolution} * unit) return codec_error(errc::invalid_resolution, index);
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    if (from.counts[i] % unit != 0) return codec_error(errc::law_kind_mismatch, index);
+  }
+  return {};
+}
+
+//! The law of one draft must be what the format can carry.
+[[nodiscard]] inline status check_law(const draft_format& format, const law& from, token_id token, std::uint64_t index) noexcept {
+  if (from.vocab_size != format.vocab_size) return codec_error(errc::vocabulary_mismatch, index);
+  if (const status bad = specverify::check(from); !bad.ok()) return codec_error(bad.code, index);
+  if (format.format == law_format::top_k_tail) {
+    if (const status bad = check_top_k_tail(format, from, index); !bad.ok()) return bad;
+  } else if (from.tail_count != 0) {
+    return codec_error(errc::law_kind_mismatch, index);
+  }
+  if (is_lattice(format) && from.resolution != format.resolution) return codec_error(errc::invalid_resolution, index);
+  if (from.count(token) == 0) return codec_error(errc::token_not_in_law, index);
+  std::uint32_t positive = 0;
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    std::uint32_t half = 0;
+    if (format.format == law_format::half_row && !count_to_half(from.counts[i], half)) return codec_error(errc::law_kind_mismatch, index);
+    positive += from.counts[i] != 0 ? 1 : 0;
+  }
+  if (format.format == law_format::sparse_drop_zero && positive > positive_limit(format)) return codec_error(errc::support_too_large, index);
+  if (format.format == law_format::sparse_paper && format.support_size != 0 && from.size != format.support_size)
+    return codec_error(errc::support_too_large, index);
+  return {};
+}
+
+//! K, the ids, K counts and the tail's (which follows from them), the token's place: K says that it is one of the others.
+inline void encode_top_k_tail(range_encoder& coder, const draft_format& format, const law& from, token_id token) noexcept {
+  const std::uint32_t size = from.size, unit = tail_ids(from.vocab_size, size), tail = from.vocab_size > size ? 1 : 0;
+  coder.uniform(size - 1, law_entries(format));
+  subset_encoder ids(coder, from.vocab_size, size);
+  for (std::uint32_t i = 0; i < size; ++i) ids.put(static_cast<std::uint32_t>(from.ids[i]));
+  composition_encoder counts(coder, format.resolution, size + tail, true);
+  for (std::uint32_t i = 0; i < size; ++i) counts.put(from.counts[i] / unit);
+  const std::uint32_t place = from.find(token);
+  coder.uniform(place, size + tail);
+  if (place < size) return;
+  std::uint32_t below = 0;  // listed ids in front of the token
+  while (below < size && from.ids[below] < token) ++below;
+  coder.uniform(static_cast<std::uint32_t>(token) - below, unit);
+}
+
+inline void encode_law(range_encoder& coder, const draft_format& format, const law& from, token_id token) noexcept {
+  if (format.format == law_format::dense_lattice) {
+    dense_lattice_encoder counts(coder, from.resolution, from.vocab_size);
+    for (std::uint32_t i = 0; i < from.size; ++i) counts.put(from.ids[i], from.counts[i]);
+    coder.uniform(static_cast<std::uint32_t>(token), from.vocab_size);
+    return;
+  }
+  if (format.format == law_format::top_k_tail) return encode_top_k_tail(coder, format, from, token);
+  const bool zeros = format.format == law_format::sparse_paper;
+  std::uint32_t size = 0, place = 0;
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    if (from.ids[i] == token) place = size;
+    size += zeros || from.counts[i] != 0 ? 1 : 0;
+  }
+  if (!zeros) {
+    coder.uniform(size - 1, positive_limit(format));
+  } else if (format.support_size == 0) {
+    coder.uniform(size - 1, from.vocab_size);
+  }
+  subset_encoder ids(coder, from.vocab_size, size);
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    if (zeros || from.counts[i] != 0) ids.put(static_cast<std::uint32_t>(from.ids[i]));
+  }
+  composition_encoder counts(coder, from.resolution, size, zeros);
+  for (std::uint32_t i = 0; i < from.size; ++i) {
+    if (zeros || from.counts[i] != 0) counts.put(from.counts[i]);
+  }
+  coder.uniform(place, size);
+}
+
+inline void decode_top_k_tail(range_decoder& coder, const draft_format& format, std::span<token_id> ids, std::span<std::uint32_t> counts, law& from,
+                              token_id& token) noexcept {
+  const auto size = static_cast<std::uint32_t>(coder.uniform(law_entries(format))) + 1;
+  const std::uint32_t unit = tail_ids(format.vocab_size, size), tail = format.vocab_size > size ? 1 : 0;
+  subset_decoder members(coder, format.vocab_size, size);
+  for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
+  composition_decoder parts(coder, format.resolution, size + tail, true);
+  for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next() * unit;
+  if (tail != 0) from.tail_count = parts.next();
+  from.size = size;
+  from.resolution = format.resolution * unit;
+  const auto place = static_cast<std::uint32_t>(coder.uniform(size + tail));
+  if (place < size) {
+    token = ids[place];
+    return;
+  }
+  auto found = static_cast<std::uint32_t>(coder.uniform(unit));  // among the ids that are not listed
+  for (std::uint32_t i = 0; i < size && static_cast<std::uint32_t>(ids[i]) <= found; ++i) ++found;
+  token = static_cast<token_id>(found);
+}
+
+//! Reads one law into the front of `ids` and `counts`. The values stay inside their ranges whatever the bytes.
+inline status decode_law(range_decoder& coder, const draft_format& format, std::span<token_id> ids, std::span<std::uint32_t> counts, std::uint32_t index,
+                         law& from, token_id& token) noexcept {
+  from = {ids.data(), counts.data(), 0, 0, format.resolution, format.vocab_size};
+  if (format.format == law_format::dense_lattice) {
+    from.size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);
+    token = static_cast<token_id>(coder.uniform(format.vocab_size));
+  } else if (format.format == law_format::top_k_tail) {
+    decode_top_k_tail(coder, format, ids, counts, from, token);
+  } else {
+    const bool zeros = format.format == law_format::sparse_paper;
+    std::uint32_t size = format.support_size;
+    if (!zeros) {
+      size = static_cast<std::uint32_t>(coder.uniform(positive_limit(format))) + 1;
+    } else if (size == 0) {
+      size = static_cast<std::uint32_t>(coder.uniform(format.vocab_size)) + 1;
+    }
+    subset_decoder members(coder, format.vocab_size, size);
+    for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
+    composition_decoder parts(coder, format.resolution, size, zeros);
+    for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next();
+    from.size = size;
+    token = ids[static_cast<std::size_t>(coder.uniform(size))];
+  }
+  if (coder.failed()) return codec_error(errc::not_canonical, index);
+  if (from.count(token) == 0) return codec_error(errc::token_not_in_law, index);
+  return {};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
