@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One figure or table of the lab: curves, a table, what the paper says beside what was measured, and what must hold.
+//! Always written as CSV; curves are drawn as SVG by gnuplot where it is installed.
+#ifndef SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
+#define SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lab {
+
+struct curve {
+  std::string label;
+  std::vector<double> x, y;
+  std::vector<double> low, high;  //!< error band; empty: none
+  bool points = false;            //!< drawn as points instead of a line
+
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
+  void add(double at, double value, double from, double to) {
+    add(at, value);
+    low.push_back(from);
+    high.push_back(to);
+  }
+};
+
+//! Curves over common axes. A figure may have several, drawn side by side.
+struct panel {
+  std::string title, x_label, y_label;
+  bool log_x = false, log_y = false;
+  std::vector<std::string> x_names;  //!< a name for x = 0, 1, 2, ...: drawn as groups of bars
+  std::vector<curve> curves;
+
+  curve& add(std::string label) {
+    curves.push_back({std::move(label), {}, {}, {}, {}, false});
+    return curves.back();
+  }
+};
+
+struct table {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+//! Paper and ours, side by side, and in a line why they differ.
+struct comparison {
+  std::string what, paper, ours, why;
+};
+
+//! A statement that must hold; the program's exit code says whether all did.
+struct check {
+  std::string what;
+  bool holds = false;
+  std::string detail;
+};
+
+struct figure {
+  std::string name;  //!< of its files
+  std::string title;
+  std::string about;  //!< a sentence or two: setting and reading
+  std::vector<panel> panels;
+  std::vector<table> tables;
+  std::vector<comparison> comparisons;
+  std::vector<check> checks;
+  double seconds = 0;  //!< filled in by the lab
+  bool drawn = false;
+
+  panel& add_panel(std::string heading, std::string x_label, std::string y_label) {
+    panels.push_back({std::move(heading), std::move(x_label), std::move(y_label), false, false, {}, {}});
+    return panels.back();
+  }
+  table& add_table(std::string heading, std::vector<std::string> columns) {
+    tables.push_back({std::move(heading), std::move(columns), {}});
+    return tables.back();
+  }
+  void compare(std::string what, std::string paper, std::string ours, std::string why) {
+    comparisons.push_back({std::move(what), std::move(paper), std::move(ours), std::move(why)});
+  }
+  void require(std::string what, bool holds, std::string detail = {}) { checks.push_back({std::move(what), holds, std::move(detail)}); }
+  [[nodiscard]] bool holds() const {
+    for (const check& c : checks) {
+      if (!c.holds) return false;
+    }
+    return true;
+  }
+};
+
+//! A number with `digits` significant digits, as tables show it.
+[[nodiscard]] inline std::string number(double value, int digits = 4) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+//! "0.42 [0.40, 0.44]"
+[[nodiscard]] inline std::string interval(double value, double low, double high, int digits = 3) {
+  return number(value, digits) + " [" + number(low, digits) + ", " + number(high, digits) + "]";
+}
+
+namespace detail {
+
+[[nodiscard]] inline std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+//! Text inside a gnuplot string in single quotes; no enhanced mode is used.
+[[nodiscard]] inline std::string plot_text(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') quoted += '\'';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+//! One block a curve in one file; blocks are found by their number.
+inline void write_plot_data(const figure& f, const std::filesystem::path& file) {
+  std::ofstream out(file);
+  out.precision(10);
+  for (const panel& p : f.panels) {
+    for (const curve& c : p.curves) {
+      for (std::size_t i = 0; i < c.x.size(); ++i) {
+        if (!std::isfinite(c.y[i])) continue;
+        out << c.x[i] << '\t' << c.y[i] << '\t' << (i < c.low.size() ? c.low[i] : c.y[i]) << '\t' << (i < c.high.size() ? c.high[i] : c.y[i]) << '\n';
+      }
+      if (c.x.empty()) out << "0\tNaN\tNaN\tNaN\n";
+      out << "\n\n";
+    }
+  }
+}
+
+inline void write_plot_script(const figure& f, const std::filesystem::path& data, const std::filesystem::path& picture, const std::filesystem::path& file) {
+  static constexpr const char* colours[] = {"#0b6e99", "#c8702a", "#4a9a4a", "#7a4fa3", "#a8324a", "#444444", "#1f9e9e", "#b8a100", "#d060a0", "#7f7f7f"};
+  std::ofstream out(file);
+  const std::size_t columns = std::min<std::size_t>(f.panels.size(), 3), lines = (f.panels.size() + columns - 1) / columns;
+  out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + 390 * lines << " font 'sans-serif,13' background '#ffffff' noenhanced\n"
+      << "set output " << plot_text(picture.string()) << "\ndata = " << plot_text(data.string()) << "\n"
+      << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset grid lc rgb '#e4e4e4' lt 1\n"
+      << "set multiplot layout " << lines << ',' << columns << "\n";
+  std::size_t block = 0;
+  for (const panel& p : f.panels) {
+    const bool bars = !p.x_names.empty();
+    out << "unset logscale\nset xtics auto\nset key below maxcols 2\n"
+        << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << "\nset ylabel " << plot_text(p.y_label) << "\n";
+    if (p.log_x) out << "set logscale x\n";
+    if (p.log_y) out << "set logscale y\n";
+    if (!p.log_y) out << (bars ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
+    if (p.log_y) out << "set yrange [*:*]\n";
+    out << "set xrange [*:*]\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0\n";
+    if (bars) {
+      out << "set xtics (";
+      for (std::size_t i = 0; i < p.x_names.size(); ++i) out << (i > 0 ? ", " : "") << plot_text(p.x_names[i]) << ' ' << i;
+      out << ") scale 0" << (p.x_names.size() > 4 ? " rotate by -25" : " norotate") << "\nset style fill solid 0.85 noborder\n";
+    } else {
+      out << "set xtics norotate\n";
+    }
+    out << "plot ";
+    for (std::size_t i = 0; i < p.curves.size(); ++i, ++block) {
+      const curve& c = p.curves[i];
+      const std::string from = "data index " + std::to_string(block) + " using ";
+      const std::string look = std::string(" lc rgb '") + colours[i % std::size(colours)] + "'";
+      const std::string title = " title " + plot_text(c.label);
+      out << (i > 0 ? ", \\\n     " : "");
+      if (bars) {
+        const double width = 0.8 / static_cast<double>(p.curves.size()), shift = -0.4 + width * (static_cast<double>(i) + 0.5);
+        const std::string at = "($1+(" + std::to_string(shift) + "))";
+        out << from << at << ":2:(" << 0.92 * width << ") with boxes" << look << title;
+        if (!c.low.empty()) out << ", \\\n     " << from << at << ":2:3:4 with yerrorbars pt 0 lc rgb '#333333' notitle";
+        continue;
+      }
+      if (!c.low.empty() && !c.points) out << from << "1:3:4 with filledcurves fs transparent solid 0.18 noborder" << look << " notitle, \\\n     ";
+      if (c.points) {
+        out << from << (c.low.empty() ? "1:2 with points pt 7 ps 0.5" : "1:2:3:4 with yerrorbars pt 7 ps 0.5") << look << title;
+      } else {
+        out << from << "1:2 with linespoints lw 2 pt 7 ps 0.4" << look << title;
+      }
+    }
+    if (p.curves.empty()) out << "NaN notitle";
+    out << "\n";
+  }
+  out << "unset multiplot\n";
+}
+
+}  // namespace detail
+
+//! NAME.csv (curves, long form), NAME.table<k>.csv, and NAME.svg where gnuplot is installed.
+inline void write_files(figure& f, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder / "plot");
+  if (!f.panels.empty()) {
+    std::ofstream out(folder / (f.name + ".csv"));
+    out.precision(10);
+    out << "panel,curve,x,y,low,high\n";
+    for (const panel& p : f.panels) {
+      for (const curve& c : p.curves) {
+        for (std::size_t i = 0; i < c.x.size(); ++i) {
+          const auto at = static_cast<std::size_t>(c.x[i]);
+          const bool named = at < p.x_names.size();
+          out << detail::csv_cell(p.title) << ',' << detail::csv_cell(c.label) << ',' << (named ? detail::csv_cell(p.x_names[at]) : number(c.x[i], 10)) << ','
+              << c.y[i] << ',';
+          if (i < c.low.size() && i < c.high.size()) {
+            out << c.low[i] << ',' << c.high[i] << '\n';
+          } else {
+            out << ",\n";
+          }
+        }
+      }
+    }
+  }
+  for (std::size_t k = 0; k < f.tables.size(); ++k) {
+    std::ofstream out(folder / (f.name + ".table" + (k > 0 ? std::to_string(k + 1) : "") + ".csv"));
+    const auto line = [&](const std::vector<std::string>& cells) {
+      for (std::size_t i = 0; i < cells.size(); ++i) out << (i > 0 ? "," : "") << detail::csv_cell(cells[i]);
+      out << '\n';
+    };
+    line(f.tables[k].columns);
+    for (const auto& row : f.tables[k].rows) line(row);
+  }
+  if (f.panels.empty()) return;
+  const auto data = folder / "plot" / (f.name + ".tsv"), script = folder / "plot" / (f.name + ".gnuplot"), picture = folder / (f.name + ".svg");
+  detail::write_plot_data(f, data);
+  detail::write_plot_script(f, data, picture, script);
+  const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "plot" / "gnuplot.log").string() + "'";
+  f.drawn = std::system(command.c_str()) == 0;
+  if (!f.drawn) std::filesystem::remove(picture);
+}
+
+}  // namespace lab
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reruns the papers' experiments: figures as CSV and SVG, and one page with paper and ours side by side.
+// Exit code: 0 every stated check holds, 1 one does not, 2 wrong usage or files.
+#include "report.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace {
+
+bool chosen(const lab::paper& p, const lab::planned_figure& f, const std::vector<std::string>& only) {
+  return only.empty() || std::find(only.begin(), only.end(), p.name) != only.end() || std::find(only.begin(), only.end(), f.name) != only.end();
+}
+
+void list(const std::vector<lab::paper>& papers) {
+  for (const lab::paper& p : papers) {
+    std::printf("%-6s %s%s\n", p.name.c_str(), p.title.c_str(), p.arxiv.empty() ? "" : (" (arXiv " + p.arxiv + ")").c_str());
+    for (const lab::planned_figure& f : p.figures)
+      std::printf("         %-26s %4.0f s, quick %3.0f s  %s\n", f.name.c_str(), f.seconds, f.quick_seconds, f.title.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  lab::lab_settings settings;
+  std::vector<std::string> only;
+  bool only_list = false, no_trace_files = false;
+  CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
+  app.add_flag("--quick", settings.quick, "few problems: two minutes in all, wide intervals");
+  app.add_option("--only", only, "papers or figures, as --list names them")->delimiter(',');
+  app.add_option("--out", settings.out, "folder of figures, traces and the report")->capture_default_str()->take_last();
+  app.add_option("--seed", settings.seed, "of every draw")->capture_default_str();
+  app.add_option("--jobs", settings.jobs, "threads; the figures do not depend on it")->capture_default_str()->take_last()->check(CLI::Range(1, 64));
+  app.add_option("--models", settings.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+  app.add_option("--data", settings.data, "folder of problems and prose")->capture_default_str()->check(CLI::ExistingDirectory);
+  app.add_flag("--no-trace-files", no_trace_files, "neither read nor write traces of earlier runs");
+  app.add_flag("--list", only_list, "name the papers and figures, and run none");
+  CLI11_PARSE(app, argc, argv);
+
+  const std::vector<lab::paper> papers = lab::all_papers();
+  if (only_list) return list(papers), 0;
+  for (const std::string& name : only) {
+    const bool known = std::any_of(papers.begin(), papers.end(), [&](const lab::paper& p) {
+      return p.name == name || std::any_of(p.figures.begin(), p.figures.end(), [&](const lab::planned_figure& f) { return f.name == name; });
+    });
+    if (!known) return std::fprintf(stderr, "nothing is named %s; --list names everything\n", name.c_str()), 2;
+  }
+  std::filesystem::create_directories(settings.out);
+  lab::lab_context context(settings);
+  if (!no_trace_files) context.load_traces(stdout);
+
+  std::size_t count = 0;
+  double planned = 0;
+  for (const lab::paper& p : papers) {
+    for (const lab::planned_figure& f : p.figures) {
+      if (!chosen(p, f, only)) continue;
+      ++count;
+      planned += settings.quick ? f.quick_seconds : f.seconds;
+    }
+  }
+  lab::progress progress(stdout, count, planned);
+  context.report_to(&progress);
+  std::vector<lab::reported_paper> done;
+  lab::report_facts facts{settings.quick, settings.seed, settings.jobs, 0};
+  std::vector<std::string> broken;
+  for (const lab::paper& p : papers) {
+    done.push_back({p, {}});
+    for (const lab::planned_figure& f : p.figures) {
+      if (!chosen(p, f, only)) continue;
+      lab::figure& made = done.back().figures.emplace_back();
+      made.name = f.name;
+      made.title = f.title;
+      progress.begin_figure(f.name, settings.quick ? f.quick_seconds : f.seconds);
+      f.run(context, made);
+      write_files(made, settings.out);
+      made.seconds = progress.end_figure(made.holds() ? "ok" : "A CHECK FAILS");
+      facts.seconds += made.seconds;
+      for (const lab::check& c : made.checks) {
+        if (!c.holds) broken.push_back(f.name + ": " + c.what + (c.detail.empty() ? "" : " (" + c.detail + ")"));
+      }
+      write_report(done, facts, settings.out);
+    }
+  }
+  if (!no_trace_files) context.save_traces(stdout);
+  for (const std::string& line : broken) std::printf("FAILS  %s\n", line.c_str());
+  std::printf("%zu figures, %.0f s, %zu checks fail; report: %s\n", count, facts.seconds, broken.size(), (settings.out / "report.html").string().c_str());
+  return broken.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "lab: %s\n", error.what());
+  return 2;
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One text written by the two sessions of the library in one process, on a clock that only counts: messages are the real bytes, what
+//! they take on the link and what a forward pass takes are given numbers.
+//!
+//! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The greeting and the
+//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round, skipped tokens are rounds too.
+#ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
+#define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
+
+#include <specverify/policy/window.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/sparsify/top_k.hpp>
+
+#include "models.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace lab {
+
+//! The link during one round.
+struct link_state {
+  double uplink_rate = 350e3;  //!< bit/s
+  double downlink_rate = 4e6;  //!< bit/s
+  double uplink_loss = 0;      //!< packet error rate: a payload's time is divided by 1 - loss
+  double downlink_loss = 0;
+  double round_trip = 0;    //!< s
+  std::uint32_t index = 0;  //!< number of the state, where states are numbered
+};
+
+//! The state of step 0, 1, 2, ...; a pure function, so that two runs over it see the same link.
+using channel_function = std::function<link_state(std::uint32_t step)>;
+
+[[nodiscard]] inline channel_function steady(link_state state) {
+  return [state](std::uint32_t) { return state; };
+}
+
+//! Seconds of a forward pass. The presets are those of the papers' tables.
+struct compute_times {
+  double draft_pass = 25.6e-3;    //!< of the drafter, one token
+  double target_pass = 104.6e-3;  //!< of the target, however many positions
+  double target_position = 0;     //!< and for each position on top of it
+};
+
+struct run_options {
+  std::vector<token_id> prompt;  //!< 1 token or more; <|end|> first, as the models were trained
+  std::uint32_t tokens = 64;     //!< at most so many
+  double temperature = 1.0;      //!< of both models
+  specverify::draft_format format{};
+  specverify::wire_rule rule = specverify::wire_rule::token;
+  specverify::session_mode mode = specverify::session_mode::draft;
+  std::uint64_t session_id = 1;  //!< all draws derive from it and the secrets
+  std::uint64_t edge_secret = 0x65646765;
+  std::uint64_t cloud_secret = 0x636c6f75;
+  compute_times compute{};
+  channel_function channel = steady({});
+};
+
+struct round_entry {
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
+  std::uint32_t emitted = 0;
+  bool skipped = false;  //!< committed by the edge alone
+  std::uint32_t state = 0;
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  double draft = 0;     //!< seconds of the drafter's passes
+  double uplink = 0;    //!< seconds of the messages up, round trips not included
+  double verify = 0;    //!< seconds of the target's passes
+  double downlink = 0;  //!< seconds of the messages down
+  double waited = 0;    //!< seconds of round trips
+  [[nodiscard]] double seconds() const { return draft + uplink + verify + downlink + waited; }
+};
+
+struct run_result {
+  std::vector<token_id> tokens;
+  std::vector<round_entry> rounds;
+  double seconds = 0;  //!< from the first draft to the last commit
+  std::uint64_t greeting_bytes = 0;
+  specverify::session_statistics edge{};
+  specverify::session_statistics cloud{};
+
+  [[nodiscard]] std::uint64_t bytes_up() const { return sum(&round_entry::bytes_up); }
+  [[nodiscard]] std::uint64_t bytes_down() const { return sum(&round_entry::bytes_down); }
+  [[nodiscard]] std::uint64_t uploads() const {
+    return static_cast<std::uint64_t>(std::count_if(rounds.begin(), rounds.end(), [](const round_entry& r) { return r.bytes_up > 0; }));
+  }
+  [[nodiscard]] std::uint64_t emitted() const { return sum(&round_entry::emitted); }
+  //! Tokens over time: `ratio_of_sums`.
+  [[nodiscard]] double tokens_per_second() const { return seconds > 0 ? static_cast<double>(emitted()) / seconds : 0; }
+  //! Mean over rounds of tokens / latency of the round: `mean_of_rounds`.
+  [[nodiscard]] double mean_of_rounds() const {
+    double total = 0;
+    for (const round_entry& r : rounds) total += r.seconds() > 0 ? r.emitted / r.seconds() : 0;
+    return rounds.empty() ? 0 : total / static_cast<double>(rounds.size());
+  }
+
+ private:
+  template <class Field>
+  [[nodiscard]] std::uint64_t sum(Field round_entry::*field) const {
+    std::uint64_t total = 0;
+    for (const round_entry& r : rounds) total += r.*field;
+    return total;
+  }
+};
+
+namespace detail {
+
+inline void require(specverify::status why) {
+  if (!why.ok()) throw std::runtime_error(std::string("a session says: ") + specverify::message(why.code));
+}
+
+template <language_model EdgeModel, language_model CloudModel, class Session>
+class virtual_pair {
+ public:
+  virtual_pair(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session)
+      : options_(options), drafter_(drafter), target_(target), edge_(std::move(session)), cloud_(make_cloud(options, target)) {
+    transform_.temperature = options.temperature;
+  }
+
+  [[nodiscard]] run_result run() {
+    drafter_.rollback(0);
+    target_.rollback(0);
+    tell_link(0);
+    require(edge_.start(options_.prompt, now()));
+    take_edge();
+    while (!finished_) {
+      if (!up_.empty()) {
+        const message arrived = take(up_);
+        cloud_time_ = std::max(cloud_time_, arrived.at);
+        require(cloud_.receive(arrived.bytes, now()));
+        take_cloud();
+      } else if (rows_wanted_) {
+        rows_wanted_ = false;
+        require(cloud_.supply_rows(specverify::exec::simd, target_rows{target_, transform_}, now()));
+        take_cloud();
+      } else if (!down_.empty()) {
+        const message arrived = take(down_);
+        edge_time_ = std::max(edge_time_, arrived.at);
+        tell_link(static_cast<std::uint32_t>(made_.rounds.size()) + 1);
+        require(edge_.receive(arrived.bytes, now()));
+        take_edge();
+      } else {
+        throw std::logic_error("both sides wait for each other");
+      }
+    }
+    made_.seconds = last_commit_ - begin_;
+    made_.edge = edge_.statistics();
+    made_.cloud = cloud_.statistics();
+    return std::move(made_);
+  }
+
+ private:
+  struct message {
+    double at = 0;
+    std::vector<std::byte> bytes;
+  };
+  struct target_rows {
+    const CloudModel& model;
+    const specverify::row_transform& final_transform;
+    [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t i) const { return row_of(model, i); }
+    [[nodiscard]] const specverify::row_transform& transform(std::uint32_t) const noexcept { return final_transform; }
+  };
+
+  static specverify::cloud_session make_cloud(const run_options& options, const CloudModel& target) {
+    static constexpr token_id end[] = {tinylm::tokenizer::end_token};
+    specverify::cloud_options wanted;
+    wanted.secret = options.cloud_secret;
+    wanted.largest = options.format;
+    wanted.largest.vocab_size = target.vocab_size();
+    wanted.max_length = 256;
+    wanted.stop_tokens = end;
+    auto made = specverify::cloud_session::make(wanted);
+    if (!made.ok()) require(made.error());
+    return std::move(made).value();
+  }
+
+  static message take(std::vector<message>& queue) {
+    message first = std::move(queue.front());
+    queue.erase(queue.begin());
+    return first;
+  }
+  [[nodiscard]] specverify::session_time now() const { return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6); }
+  [[nodiscard]] bool greeting() const { return edge_.state() == specverify::edge_state::greeting || edge_.state() == specverify::edge_state::idle; }
+  [[nodiscard]] link_state link() const { return options_.channel(static_cast<std::uint32_t>(made_.rounds.size())); }
+
+  void tell_link(std::uint32_t step) {
+    const link_state next = options_.channel(made_.rounds.empty() && !begun_ ? 0 : step);
+    edge_.record_link(static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate), static_cast<float>(next.round_trip),
+                      static_cast<float>(options_.compute.draft_pass));
+  }
+
+  void take_edge() {
+    for (auto next = edge_.next(); next.action != specverify::session_action::none; next = edge_.next()) {
+      switch (next.action) {
+        case specverify::session_action::send:
+          send_up(next.bytes);
+          break;
+        case specverify::session_action::evaluate: {
+          if (next.position != drafter_.size()) throw std::logic_error("the session and its drafter disagree about the position");
+          drafter_.feed(next.tokens, next.rows);
+          if (!begun_) begin_ = edge_time_;
+          begun_ = true;
+          edge_time_ += options_.compute.draft_pass;
+          open_.draft += options_.compute.draft_pass;
+          require(edge_.supply_row(specverify::exec::simd, row_of(drafter_, 0), transform_, now()));
+          break;
+        }
+        case specverify::session_action::rollback:
+          drafter_.rollback(next.position);
+          break;
+        case specverify::session_action::committed:
+          commit(next);
+          break;
+        case specverify::session_action::finished:
+          finished_ = true;
+          break;
+        case specverify::session_action::failed:
+          require(next.reason);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void take_cloud() {
+    for (auto next = cloud_.next(); next.action != specverify::session_action::none; next = cloud_.next()) {
+      switch (next.action) {
+        case specverify::session_action::send:
+          send_down(next.bytes);
+          break;
+        case specverify::session_action::evaluate: {
+          if (next.position != target_.size()) throw std::logic_error("the session and its target disagree about the position");
+          target_.feed(next.tokens, next.rows);
+          const double took = options_.compute.target_pass + options_.compute.target_position * next.rows;
+          cloud_time_ += took;
+          open_.verify += took;
+          rows_wanted_ = true;
+          break;
+        }
+        case specverify::session_action::rollback:
+          target_.rollback(next.position);
+          break;
+        case specverify::session_action::failed:
+          require(next.reason);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void send_up(std::span<const std::byte> bytes) {
+    message sent{edge_time_, {bytes.begin(), bytes.end()}};
+    if (greeting()) {
+      made_.greeting_bytes += bytes.size();
+    } else {
+      const link_state state = link();
+      const double took = 8.0 * static_cast<double>(bytes.size()) / state.uplink_rate / (1 - state.uplink_loss);
+      open_.bytes_up += bytes.size();
+      open_.uplink += took;
+      open_.waited += state.round_trip / 2;
+      up_free_ = std::max(up_free_, edge_time_) + took;
+      sent.at = up_free_ + state.round_trip / 2;
+    }
+    up_.push_back(std::move(sent));
+  }
+  void send_down(std::span<const std::byte> bytes) {
+    message sent{cloud_time_, {bytes.begin(), bytes.end()}};
+    if (greeting()) {
+      made_.greeting_bytes += bytes.size();
+    } else {
+      const link_state state = link();
+      const double took = 8.0 * static_cast<double>(bytes.size()) / state.downlink_rate / (1 - state.downlink_loss);
+      open_.bytes_down += bytes.size();
+      open_.downlink += took;
+      open_.waited += state.round_trip / 2;
+      down_free_ = std::max(down_free_, cloud_time_) + took;
+      sent.at = down_free_ + state.round_trip / 2;
+    }
+    down_.push_back(std::move(sent));
+  }
+
+  void commit(const specverify::session_output& out) {
+    made_.tokens.insert(made_.tokens.end(), out.tokens.begin(), out.tokens.end());
+    open_.state = link().index;
+    open_.accepted = out.accepted;
+    open_.emitted = static_cast<std::uint32_t>(out.tokens.size());
+    const std::uint64_t drafted = edge_.statistics().drafted;
+    open_.drafted = static_cast<std::uint32_t>(drafted - drafted_before_);
+    drafted_before_ = drafted;
+    made_.rounds.push_back(open_);
+    open_ = {};
+    last_commit_ = edge_time_;
+  }
+
+  const run_options& options_;
+  EdgeModel& drafter_;
+  CloudModel& target_;
+  Session edge_;
+  specverify::cloud_session cloud_;
+  specverify::row_transform transform_{};
+  std::vector<message> up_, down_;
+  double edge_time_ = 0, cloud_time_ = 0, up_free_ = 0, down_free_ = 0, begin_ = 0, last_commit_ = 0;
+  std::uint64_t drafted_before_ = 0;
+  bool begun_ = false, rows_wanted_ = false, finished_ = false;
+  round_entry open_{};
+  run_result made_{};
+};
+
+}  // namespace detail
+
+//! Writes one text. The models' caches are cleared first; what they say is a function of the text alone.
+template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier = specverify::top_k,
+          specverify::window_policy Window = specverify::fixed_window>
+[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target, const Sparsifier& support = {},
+                                       const Window& window = {}) {
+  static constexpr token_id end[] = {tinylm::tokenizer::end_token};
+  using session = specverify::basic_edge_session<Sparsifier, Window>;
+  specverify::edge_options wanted;
+  wanted.session_id = options.session_id;
+  wanted.secret = options.edge_secret;
+  wanted.format = options.format;
+  wanted.format.vocab_size = drafter.vocab_size();
+  wanted.rule = options.rule;
+  wanted.mode = options.mode;
+  wanted.transform.temperature = options.temperature;
+  wanted.max_length = 256;
+  wanted.token_budget = options.tokens;
+  wanted.stop_tokens = end;
+  auto made = session::make(wanted, support, window);
+  if (!made.ok()) detail::require(made.error());
+  return detail::virtual_pair<EdgeModel, CloudModel, session>(options, drafter, target, std::move(made).value()).run();
+}
+
+}  // namespace lab
+
+#endif
