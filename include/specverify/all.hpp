@@ -17,6 +17,12 @@
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/codec/support_code.hpp>
 
+// models of the link
+#include <specverify/link/channel.hpp>
+#include <specverify/link/energy.hpp>
+#include <specverify/link/latency.hpp>
+#include <specverify/link/payload.hpp>
+
 #include <specverify/policy/concepts.hpp>
 #include <specverify/policy/observation.hpp>
 #include <specverify/policy/resolution.hpp>

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Models of a link: what rate, loss and round trip a round meets, as a pure function of a counter and the state before.
+//!
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B: rate from power, distance
+//!             and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate and round trip.
+//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R = factor;
+//!             P_lh, P_hl = low_to_high, high_to_low.
+//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, so a link can be replayed and two
+//!             systems can be sent over the same one. Markov: class (a); fading: to the precision of the platform's logarithm and cosine.
+//! Deviates:   fading has a floor under the gain (1e-3) and names what happens below it: without one the mean transfer time of a Rayleigh
+//!             link is infinite (it grows with the logarithm of the number of rounds).
+//! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14), examples/docs/channel.cpp
+#ifndef SPECVERIFY_LINK_CHANNEL_HPP
+#define SPECVERIFY_LINK_CHANNEL_HPP
+
+#include <specverify/link/detail/fading.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class markov_start : std::uint8_t { low = 0, high = 1, stationary = 2 };
+
+//! Two states, one transition a round. States that differ in loss make a Gilbert link.
+struct markov_options {
+  channel_state low{};       //!< `index` is set to 0
+  channel_state high{};      //!< `index` is set to 1
+  double low_to_high = 0.5;  //!< per round, in [0, 1]
+  double high_to_low = 0.5;  //!< per round, in [0, 1]
+  markov_start start = markov_start::low;
+  std::uint32_t stream = 0;  //!< tells links apart that share a source, < 2^24
+};
+
+//! What a replay does after the last recorded state.
+enum class record_end : std::uint8_t { repeat = 0, hold = 1 };
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! `state(source, step, previous)` is the link of round `step` (from 0); `previous` is that of step - 1 and is not read at step 0.
+//! Models: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
+template <class Model>
+concept channel_model = std::copyable<Model> && requires(const Model& model, const philox& source, std::uint32_t step, const channel_state& previous) {
+  { model.state(source, step, previous) } noexcept -> std::same_as<channel_state>;
+};
+
+//! The same link every round.
+class fixed_channel {
+ public:
+  [[nodiscard]] static constexpr result<fixed_channel> make(const channel_state& state) noexcept {
+    if (const status why = check(state); !why.ok()) return why;
+    return fixed_channel(state);
+  }
+  template <uniform_source Source>
+  [[nodiscard]] constexpr channel_state state(const Source&, std::uint32_t, const channel_state&) const noexcept {
+    return state_;
+  }
+
+ private:
+  explicit constexpr fixed_channel(const channel_state& state) noexcept : state_(state) {}
+  channel_state state_;
+};
+
+//! Two states. The next one depends on the last and on one uniform; in two states that share a source the same uniforms are met.
+class markov_channel {
+ public:
+  //! Errors: those of check(channel_state) (where + 8 for the high state); invalid_probability (16, 17); invalid_argument (18: start, or a
+  //! stationary start where no state is ever left; 19: stream).
+  [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
+    if (const status why = check(options.low); !why.ok()) return why;
+    if (const status why = check(options.high); !why.ok()) return detail::link_error(why.code, why.where + 8);
+    if (!detail::within(options.low_to_high, 1)) return detail::link_error(errc::invalid_probability, 16);
+    if (!detail::within(options.high_to_low, 1)) return detail::link_error(errc::invalid_probability, 17);
+    const bool frozen = options.low_to_high == 0 && options.high_to_low == 0;
+    if (options.start > markov_start::stationary || (frozen && options.start == markov_start::stationary))
+      return detail::link_error(errc::invalid_argument, 18);
+    if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 19);
+    return markov_channel(options);
+  }
+  [[nodiscard]] constexpr const markov_options& options() const noexcept { return options_; }
+
+  //! Share of rounds in the low state in the long run, P_hl / (P_lh + P_hl); where no state is ever left, the start stays.
+  [[nodiscard]] constexpr double stationary_low() const noexcept {
+    const double both = options_.low_to_high + options_.high_to_low;
+    if (both == 0) return options_.start == markov_start::low ? 1 : 0;
+    return options_.high_to_low / both;
+  }
+  template <uniform_source Source>
+  [[nodiscard]] constexpr channel_state state(const Source& source, std::uint32_t step, const channel_state& previous) const noexcept {
+    if (step == 0 && options_.start != markov_start::stationary) return options_.start == markov_start::high ? options_.high : options_.low;
+    const double u = decision_uniform(detail::channel_block(source, step, 0, options_.stream));
+    const double high = step == 0 ? 1 - stationary_low() : previous.index != 0 ? 1 - options_.high_to_low : options_.low_to_high;
+    return u < high ? options_.high : options_.low;
+  }
+
+ private:
+  explicit constexpr markov_channel(const markov_options& options) noexcept : options_(options) {
+    options_.low.index = 0;
+    options_.high.index = 1;
+  }
+  markov_options options_;
+};
+
+//! The link of QS: 350 kbit/s and 4 Mbit/s; the transition probabilities are not in the paper, those of the authors' code (1/2) are taken.
+[[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
+  markov_options options;
+  options.low.uplink_rate = 350e3;
+  options.high.uplink_rate = 4e6;
+  options.high.index = 1;
+  return options;
+}
+//! The link of the authors' code: 2 and 6 Mbit/s, every transition with probability 1/2, low at the start.
+[[nodiscard]] constexpr markov_options qs_code_link() noexcept {
+  markov_options options = qs_paper_link();
+  options.low.uplink_rate = 2e6;
+  options.high.uplink_rate = 6e6;
+  return options;
+}
+
+//! The sweep of the authors' code: how likely low stays low, and how likely high turns low; from mostly low to mostly high.
+struct markov_sweep_point {
+  double stay_low = 0.5, high_to_low = 0.5;
+};
+inline constexpr markov_sweep_point qs_sweep[] = {{.9, .3}, {.8, .3}, {.75, .3}, {.7, .3}, {.6, .3}, {.5, .25}, {.4, .2}, {.2, .1}};
+inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[0]);
+//! `link` with the transitions of sweep point `point` < qs_sweep_size (the last one beyond).
+[[nodiscard]] constexpr markov_options qs_sweep_link(std::size_t point, markov_options link = qs_code_link()) noexcept {
+  const markov_sweep_point at = qs_sweep[point < qs_sweep_size ? point : qs_sweep_size - 1];
+  link.low_to_high = 1 - at.stay_low;
+  link.high_to_low = at.high_to_low;
+  return link;
+}
+
+//! Replays recorded states; reads the caller's span, draws nothing.
+class recorded_channel {
+ public:
+  //! Errors: empty_record; null_span; those of check(channel_state), where = 8 * entry + field (entries above 2^28 share their where).
+  [[nodiscard]] static constexpr result<recorded_channel> make(std::span<const channel_state> states, record_end end = record_end::repeat) noexcept {
+    if (states.empty()) return detail::link_error(errc::empty_record, 0);
+    if (states.data() == nullptr) return detail::link_error(errc::null_span, 0);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (const status why = check(states[i]); !why.ok()) return detail::link_error(why.code, static_cast<std::uint32_t>((i & 0xFFFFFFFu) * 8) + why.where);
+    }
+    return recorded_channel(states, end);
+  }
+  template <uniform_source Source>
+  [[nodiscard]] constexpr channel_state state(const Source&, std::uint32_t step, const channel_state&) const noexcept {
+    if (end_ == record_end::repeat) return states_[step % states_.size()];
+    return states_[step < states_.size() ? step : states_.size() - 1];
+  }
+
+ private:
+  constexpr recorded_channel(std::span<const channel_state> states, record_end end) noexcept : states_(states), end_(end) {}
+  std::span<const channel_state> states_;
+  record_end end_;
+};
+
+//! The first `out.size()` rounds of a model: the record that `recorded_channel` replays.
+template <channel_model Model, uniform_source Source>
+constexpr void record(const Model& model, const Source& source, std::span<channel_state> out) noexcept {
+  channel_state now{};
+  for (std::size_t step = 0; step < out.size(); ++step) out[step] = now = model.state(source, static_cast<std::uint32_t>(step), now);
+}
+
+static_assert(channel_model<fixed_channel> && channel_model<markov_channel> && channel_model<recorded_channel>);
+static_assert(channel_model<rayleigh_channel> && channel_model<rician_channel>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

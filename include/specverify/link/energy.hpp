@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The energy of a round: what computing, sending and receiving cost, and what skipping saves.
+//!
+//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv 2508.12590); its energy model
+//!             is not public, this one is ours.
+//! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue = uncertainty_energy.
+//! Guarantees: O(1), constexpr, no allocation, noexcept; never less when a time, a power or the number of uploads grows.
+//! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The default powers are ours.
+//! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp, examples/docs/energy.cpp
+#ifndef SPECVERIFY_LINK_ENERGY_HPP
+#define SPECVERIFY_LINK_ENERGY_HPP
+
+#include <specverify/link/latency.hpp>
+
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! Powers in W, each >= 0. A battery device that does not pay for the server sets verify = 0.
+struct power_options {
+  double draft = 10;              //!< the device computes
+  double transmit = 1.5;          //!< its radio sends
+  double receive = 1;             //!< its radio receives
+  double verify = 250;            //!< the server computes
+  double uncertainty_energy = 0;  //!< J a round, for judging the token; 0 as in the paper
+};
+
+//! What a round took, in s.
+struct energy_times {
+  double draft = 0;
+  double uplink = 0;
+  double downlink = 0;
+  double verify = 0;
+};
+
+//! Energy over rounds, in J.
+struct energy_meter {
+  double energy = 0;
+  std::uint64_t rounds = 0, uploads = 0;
+
+  SPECVERIFY_INLINE constexpr void add(double round_energy, bool uploaded) noexcept {
+    energy += round_energy;
+    rounds += 1;
+    uploads += uploaded ? 1 : 0;
+  }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Errors (where = field in order, from 0): invalid_gain.
+[[nodiscard]] constexpr status check(const power_options& power) noexcept {
+  const double fields[] = {power.draft, power.transmit, power.receive, power.verify, power.uncertainty_energy};
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    if (!detail::within(fields[i], detail::largest_gain)) return detail::link_error(errc::invalid_gain, i);
+  }
+  return {};
+}
+
+//! The times of a round of the HLM family: `link` carries the upload and its answer.
+[[nodiscard]] constexpr energy_times round_energy_times(const round_times& times, double uplink_bits, double downlink_bits,
+                                                        const channel_state& link) noexcept {
+  return {times.draft_time, uplink_time(uplink_bits, link), downlink_time(downlink_bits, link), times.verify_time};
+}
+
+//! E of a round; of a skipped one only the device's computing and the judging remain.
+[[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times, bool uploaded) noexcept {
+  const double alone = power.draft * times.draft + power.uncertainty_energy;
+  return uploaded ? alone + power.transmit * times.uplink + power.receive * times.downlink + power.verify * times.verify : alone;
+}
+
+//! 1 - E / E_reference: the share saved; negative when more was spent. 0 for a reference of 0.
+[[nodiscard]] constexpr double energy_saving(double energy, double reference) noexcept { return reference > 0 ? 1 - energy / reference : 0; }
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
