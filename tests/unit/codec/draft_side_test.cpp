@@ -5,14 +5,369 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
 
+#include "support/alloc_guard.hpp"
 #include "unit/codec/message_kit.hpp"
 
 using namespace specverify;
 using namespace specverify_test;
+
+namespace {
+
+constexpr std::array<law_format, 5> with_laws{law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row,
+                                              law_format::top_k_tail};
+
+side_format random_side(std::mt19937_64& random) {
+  side_format made;
+  made.hidden = static_cast<hidden_format>(random() % 3);
+  made.hidden_size = made.hidden == hidden_format::none ? 0 : 1 + static_cast<std::uint32_t>(random() % 9);
+  made.hidden_with_draft = made.hidden != hidden_format::none && random() % 2 == 0;
+  made.channel_report = random() % 2 == 0;
+  made.max_skipped = random() % 3 == 0 ? 0 : 1 + static_cast<std::uint32_t>(random() % 40);
+  return made;
+}
+
+//! A side with its own memory.
+struct owned_side {
+  std::vector<token_id> skipped;
+  std::vector<std::byte> hidden;
+  channel_report channel{};
+  [[nodiscard]] draft_side view() const { return {skipped, channel, hidden}; }
+};
+
+owned_side side_for(const draft_format& format, std::mt19937_64& random, std::uint32_t drafts) {
+  owned_side made;
+  made.skipped.resize(format.side.max_skipped == 0 ? 0 : random() % (format.side.max_skipped + 1));
+  for (token_id& token : made.skipped) token = static_cast<token_id>(random() % format.vocab_size);
+  std::uniform_real_distribution<float> unit(0, 1);
+  if (format.side.channel_report) made.channel = {1e7f * unit(random), 1e7f * unit(random), unit(random), 0.5f * unit(random), 3 * unit(random)};
+  const std::size_t each = hidden_bytes(format.side);
+  if (!format.side.hidden_with_draft) return made;
+  made.hidden.resize(drafts * each);
+  std::vector<float> values(format.side.hidden_size);
+  for (std::uint32_t i = 0; i < drafts; ++i) {
+    for (float& value : values) value = 8 * unit(random) - 4;
+    REQUIRE(encode_hidden(values, format.side.hidden, std::span(made.hidden).subspan(i * each, each)).ok());
+  }
+  return made;
+}
+
+//! The bytes in front of the drafts, counted from the page of the wire format.
+std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::size_t drafts) {
+  const side_format& side = format.side;
+  const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
+  const std::size_t bits =
+      width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) + skipped * width(format.vocab_size);
+  const std::size_t vector = side.hidden == hidden_format::float16 ? 2 * side.hidden_size : side.hidden == hidden_format::int8 ? 4 + side.hidden_size : 0;
+  return (bits + 7) / 8 + (side.channel_report ? 10 : 0) + (side.hidden_with_draft ? drafts * vector : 0);
+}
+
+draft_format some_law_format(law_format kind, std::mt19937_64& random) {
+  draft_format made{kind, 37, 12, 0, 4, 1};
+  if (kind == law_format::half_row) made.resolution = 0;
+  if (kind == law_format::sparse_paper) made.support_size = 5;
+  if (random() % 4 == 0) made.pad_to = 16;
+  return made;
+}
+
+void add_draft(draft_list& list, const draft_format& format, std::mt19937_64& random, std::uint32_t number) {
+  if (format.format == law_format::half_row) {
+    list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, number);
+  } else if (format.format == law_format::top_k_tail) {
+    const auto size = static_cast<std::uint32_t>(1 + random() % (format.support_size != 0 ? format.support_size : format.vocab_size));
+    list.add_top_k_tail(random, format.vocab_size, format.resolution, size, number);
+  } else {
+    list.add(random_law(random, format.vocab_size, format.resolution, 5, format.format == law_format::sparse_paper), number);
+  }
+}
+
+bool same_side(const draft_side& a, const draft_side& b) {
+  std::array<std::byte, channel_report_bytes> first{}, second{};
+  REQUIRE(encode_channel_report(a.channel, first).ok());
+  REQUIRE(encode_channel_report(b.channel, second).ok());
+  return std::equal(a.skipped.begin(), a.skipped.end(), b.skipped.begin(), b.skipped.end()) &&
+         std::equal(a.hidden.begin(), a.hidden.end(), b.hidden.begin(), b.hidden.end()) && first == second;
+}
+
+//! Claims of a small format and a side with everything, and the bits of its message.
+struct full_claims {
+  draft_format format{law_format::token_only, 1000, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}};
+  std::array<claimed_draft, 2> claims{claimed_draft{5, 0, 0}, {999, 0, 0}};
+  std::array<token_id, 3> skipped{7, 998, 7};
+  std::vector<std::byte> hidden;
+  draft_side side;
+  std::vector<std::byte> bytes;
+  full_claims() : hidden(2 * hidden_bytes(format.side)) {
+    const std::array<float, 3> state{1, -2, 0.5f};
+    for (std::size_t i = 0; i < 2; ++i) REQUIRE(encode_hidden(state, format.side.hidden, std::span(hidden).subspan(7 * i, 7)).ok());
+    side = {skipped, {1e6f, 2e6f, 0.25f, 0, 0.05f}, hidden};
+    bytes.resize(claims_bytes(format, 2, 3));
+    std::size_t written = 0;
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(claims), bytes, written, side).ok());
+    REQUIRE(written == bytes.size());
+  }
+  status encode(const draft_side& other) const {
+    std::array<std::byte, 200> out{};
+    std::size_t written = 0;
+    const status outcome = encode_claims(some_context, format, std::span<const claimed_draft>(claims), out, written, other);
+    if (!outcome.ok()) CHECK(out == std::array<std::byte, 200>{});
+    return outcome;
+  }
+  //! What a forger gets who writes `value` at a bit and seals the message.
+  status forged(std::size_t bit, unsigned width, std::uint64_t value, std::size_t size = 0) const {
+    auto message = bytes;
+    for (unsigned i = 0; i < width; ++i) {
+      const std::size_t at = bit + i;
+      const auto mask = static_cast<std::byte>(1u << at % 8);
+      message[8 + at / 8] = (value >> i & 1u) != 0 ? message[8 + at / 8] | mask : message[8 + at / 8] & ~mask;
+    }
+    if (size != 0) message.resize(size);
+    return decoded(message);
+  }
+  status decoded(std::vector<std::byte> message, std::size_t room = 6) const {
+    seal(some_context, message_kind::draft, message);
+    std::array<claimed_draft, 5> read{};
+    std::array<token_id, 6> storage{};
+    storage.fill(-9);
+    std::uint32_t count = 77;
+    draft_side beside;
+    const status outcome = decode_claims(some_context, format, message, read, count, std::span(storage).first(room), beside);
+    if (!outcome.ok()) {
+      CHECK(count == 77);
+      CHECK(storage[0] == -9);
+      CHECK(beside.skipped.empty());
+      CHECK(beside.hidden.empty());
+      CHECK(read[0].token == no_token);
+    }
+    return outcome;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("drafts of every format with every kind of side: sizes to the byte, and all of it comes back") {
+  std::mt19937_64 random(11);
+  const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
+  for (int run = 0; run < runs; ++run) {
+    draft_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
+    format.side = random_side(random);
+    const auto length = static_cast<std::uint32_t>(random() % (format.max_draft_length + 1));
+    draft_list list;
+    for (std::uint32_t i = 0; i < length; ++i) add_draft(list, format, random, i);
+    const owned_side given = side_for(format, random, length);
+    std::vector<std::byte> out(max_draft_bytes(format, length));
+    std::size_t written = 0, exact = 0, plain = 0;
+    REQUIRE(encode_draft(some_context, format, list.view(), out, written, given.view()).ok());
+    REQUIRE(draft_bytes(format, list.view(), exact, given.skipped.size()).ok());
+    REQUIRE(written == exact);
+    draft_format bare = format;
+    bare.side = {};
+    bare.pad_to = 1;
+    REQUIRE(draft_bytes(bare, list.view(), plain).ok());
+    const std::size_t total = plain + bytes_of_side(format, given.skipped.size(), length);
+    REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
+    out.resize(written);
+    auto block = make_block(format);
+    std::vector<std::byte> memory(decode_draft_workspace_size(format)), again(written);
+    std::vector<token_id> room(format.side.max_skipped);
+    workspace scratch(memory);
+    draft_side side;
+    REQUIRE(decode_draft(some_context, format, out, scratch, block, room, side).ok());
+    REQUIRE(block.size() == length);
+    for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].token() == list.drafts[i].token());
+    REQUIRE(same_side(side, given.view()));
+    REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, side).ok());
+    REQUIRE(again == out);
+    CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written, given.view()) ==
+          status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(out.size())});
+    // Without room for ids: only a message without them is taken.
+    CHECK(decode_draft(some_context, format, out, scratch, block).code == (given.skipped.empty() ? errc::ok : errc::output_too_small));
+  }
+}
+
+TEST_CASE("claims with every kind of side: sizes to the byte, and all of it comes back") {
+  std::mt19937_64 random(12);
+  const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
+  for (int run = 0; run < runs; ++run) {
+    const bool counted = run % 2 != 0;
+    draft_format format{counted ? law_format::token_and_count : law_format::token_only,
+                        1 + static_cast<std::uint32_t>(random() % 5000),
+                        counted ? 100u : 0,
+                        0,
+                        7,
+                        run % 5 == 0 ? 32u : 1};
+    format.side = random_side(random);
+    const auto length = static_cast<std::uint32_t>(random() % 8);
+    std::array<claimed_draft, 7> claims{}, read{};
+    for (std::uint32_t i = 0; i < length; ++i)
+      claims[i] = {static_cast<token_id>(random() % format.vocab_size), counted ? 1 + static_cast<std::uint32_t>(random() % 100) : 0, format.resolution};
+    const owned_side given = side_for(format, random, length);
+    const auto list = std::span<const claimed_draft>(claims).first(length);
+    std::vector<std::byte> out(claims_bytes(format, length, given.skipped.size()));
+    std::size_t written = 0;
+    REQUIRE(encode_claims(some_context, format, list, out, written, given.view()).ok());
+    REQUIRE(written == out.size());
+    REQUIRE(written <= max_draft_bytes(format, length));
+    draft_format bare = format;
+    bare.side = {};
+    bare.pad_to = 1;
+    const std::size_t total = claims_bytes(bare, length) + bytes_of_side(format, given.skipped.size(), length);
+    REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
+    std::vector<token_id> room(format.side.max_skipped);
+    std::uint32_t count = 0;
+    draft_side side;
+    REQUIRE(decode_claims(some_context, format, out, read, count, room, side).ok());
+    REQUIRE(count == length);
+    REQUIRE(same_side(side, given.view()));
+    std::vector<std::byte> again(out.size());
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side).ok());
+    REQUIRE(again == out);
+  }
+}
+
+TEST_CASE("max_draft_bytes is exact for claims with a full side, and claims_bytes is 0 where there is no such message") {
+  const full_claims of;
+  CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
+  CHECK(claims_bytes(of.format, 6, 6) == 0);
+  CHECK(claims_bytes(of.format, 5, 7) == 0);
+  CHECK(claims_bytes({law_format::half_row, 10, 0, 0, 1, 1}, 1) == 0);
+}
+
+TEST_CASE("side: what the encoder refuses, by name") {
+  const full_claims of;
+  CHECK(of.encode(of.side).ok());
+  draft_side wrong = of.side;
+  const std::array<token_id, 7> many{};
+  wrong.skipped = many;
+  CHECK(of.encode(wrong) == status{errc::message_too_large, part::codec, 7});
+  for (const token_id outside : {-1, 1000}) {
+    const std::array<token_id, 2> ids{3, outside};
+    wrong.skipped = ids;
+    CHECK(of.encode(wrong) == status{errc::token_out_of_range, part::codec, 1});
+  }
+  wrong = of.side;
+  wrong.hidden = of.side.hidden.first(7);
+  CHECK(of.encode(wrong) == status{errc::size_mismatch, part::codec, 7});
+  wrong.hidden = {};
+  CHECK(of.encode(wrong) == status{errc::size_mismatch, part::codec, 0});
+  auto damaged = of.hidden;
+  damaged[7] = std::byte{1};  // the scale of the second vector
+  wrong.hidden = damaged;
+  CHECK(of.encode(wrong) == status{errc::not_canonical, part::codec, 1});
+  wrong = of.side;
+  wrong.channel.downlink_loss = 1;
+  CHECK(of.encode(wrong) == status{errc::field_out_of_range, part::codec, 3});
+  wrong.channel.downlink_loss = std::numeric_limits<float>::quiet_NaN();
+  CHECK(of.encode(wrong) == status{errc::value_not_finite, part::codec, 3});
+  // A format without a side takes none.
+  std::array<std::byte, 100> out{};
+  std::size_t written = 0;
+  draft_format bare = of.format;
+  bare.side = {};
+  const auto claims = std::span<const claimed_draft>(of.claims);
+  CHECK(encode_claims(some_context, bare, claims, out, written, {of.skipped, {}, {}}).code == errc::message_too_large);
+  CHECK(encode_claims(some_context, bare, claims, out, written, {{}, {}, of.hidden}).code == errc::size_mismatch);
+}
+
+TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name") {
+  // Bits: 3 of the skipped count (0..6), 3 of the vectors (0..5), 3 ids of 10, 4 of filling; the report; 2 vectors of 7 bytes; the claims.
+  const full_claims of;
+  constexpr std::size_t report = 40, vectors = report + 80, claims = vectors + 112;
+  CHECK(of.bytes.size() == 8 + claims / 8 + 3);
+  CHECK(of.decoded(of.bytes).ok());
+  CHECK(of.decoded(of.bytes, 3).ok());
+  CHECK(of.decoded(of.bytes, 2) == status{errc::output_too_small, part::codec, 3});
+  CHECK(of.forged(0, 3, 7) == status{errc::message_too_large, part::codec, 7});
+  CHECK(of.forged(3, 3, 6) == status{errc::draft_too_long, part::codec, 6});
+  CHECK(of.forged(3, 3, 5) == status{errc::truncated, part::codec, static_cast<std::uint32_t>(of.bytes.size())});
+  CHECK(!of.forged(3, 3, 1).ok());
+  CHECK(of.forged(16, 10, 1000) == status{errc::token_out_of_range, part::codec, 1});
+  CHECK(of.forged(36, 4, 1) == status{errc::padding_not_zero, part::codec, 12});
+  for (unsigned field = 0; field < 5; ++field) {
+    CHECK(of.forged(report + 16 * field, 16, 0x7c00) == status{errc::value_not_finite, part::codec, field});
+    CHECK(of.forged(report + 16 * field, 16, 0x7e01) == status{errc::value_not_finite, part::codec, field});
+    CHECK(of.forged(report + 16 * field, 16, 0x8000) == status{errc::field_out_of_range, part::codec, field});
+    CHECK(of.forged(report + 16 * field, 16, 0xb800) == status{errc::field_out_of_range, part::codec, field});
+  }
+  CHECK(of.forged(report + 32, 16, 0x3c00) == status{errc::field_out_of_range, part::codec, 2});
+  CHECK(of.forged(report, 16, 0x50c1) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(of.forged(vectors + 56, 32, 0x7f800000) == status{errc::value_not_finite, part::codec, 1});
+  CHECK(of.forged(vectors + 32, 8, 128) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(of.forged(vectors + 56, 1, 1) == status{errc::not_canonical, part::codec, 1});
+  // One claim and two vectors; the message is as long as it says.
+  CHECK(of.forged(claims, 3, 1, of.bytes.size() - 1) == status{errc::size_mismatch, part::codec, 2});
+  for (std::size_t size = 8; size < of.bytes.size(); ++size) {
+    auto shorter = of.bytes;
+    shorter.resize(size);
+    CHECK(of.decoded(shorter).code == errc::truncated);
+  }
+  auto longer = of.bytes;
+  longer.push_back(std::byte{0});
+  CHECK(of.decoded(longer).code == errc::trailing_bytes);
+  // The same for a range code, which says only at its end how many drafts it holds.
+  draft_format format{law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {1, hidden_format::float16, true}};
+  std::mt19937_64 random(13);
+  draft_list list;
+  list.add(random_law(random, 37, 12, 3, false), 0);
+  const std::array<std::byte, 2> zero{};
+  std::vector<std::byte> message(100), memory(decode_draft_workspace_size(format));
+  std::size_t written = 0;
+  REQUIRE(encode_draft(some_context, format, list.view(), message, written, {{}, {}, zero}).ok());
+  message.resize(written);
+  auto block = make_block(format);
+  workspace scratch(memory);
+  REQUIRE(decode_draft(some_context, format, message, scratch, block).ok());
+  detail::store(message.data() + 8, 0, 1);
+  message.erase(message.begin() + 9, message.begin() + 11);
+  seal(some_context, message_kind::draft, message);
+  CHECK(decode_draft(some_context, format, message, scratch, block) == status{errc::size_mismatch, part::codec, 0});
+  CHECK(block.empty());
+}
+
+TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skipped id of the vocabulary") {
+  // V = 5: 2 bits of count (0..2), 3 bits an id, then 1 bit of length and 3 a claim: 1 byte and 1 byte.
+  const draft_format format{law_format::token_only, 5, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}};
+  int accepted = 0;
+  for (std::uint32_t body = 0; body < 65536; ++body) {
+    std::array<std::byte, 10> message{};
+    detail::store(message.data() + 8, body, 2);
+    seal(some_context, message_kind::draft, message);
+    std::array<claimed_draft, 1> read{};
+    std::array<token_id, 2> storage{};
+    std::uint32_t count = 0;
+    draft_side side;
+    if (!decode_claims(some_context, format, message, read, count, storage, side).ok()) continue;
+    ++accepted;
+    for (const token_id token : side.skipped) REQUIRE(token >= 0);
+    for (const token_id token : side.skipped) REQUIRE(token < 5);
+    std::array<std::byte, 10> again{};
+    std::size_t written = 0;
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side).ok());
+    REQUIRE(written == 10);
+    REQUIRE(again == message);
+  }
+  CHECK(accepted == (1 + 5 + 25) * (1 + 5));
+}
+
+TEST_CASE("sides neither allocate nor throw") {
+  const full_claims of;
+  std::array<std::byte, 200> out{};
+  std::array<claimed_draft, 5> read{};
+  std::array<token_id, 6> storage{};
+  std::uint32_t count = 0;
+  std::size_t written = 0;
+  draft_side side;
+  const specverify_test::alloc_guard guard;
+  const bool good = encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.side).ok() &&
+                    decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, side).ok();
+  const std::uint64_t allocations = guard.count();
+  CHECK(good);
+  CHECK(allocations == 0);
+}
 
 TEST_CASE("channel report: every pattern of a field comes back as the same half") {
   std::array<std::byte, channel_report_bytes> bytes{}, again{};

@@ -376,7 +376,7 @@ TEST_CASE("request and supply: a bitmap of positions, a payload, and their error
   CHECK(decode_request(some_context, format, 56, out, storage, read).code == errc::trailing_bytes);
   CHECK(decode_request(some_context, format, 66, out, storage, read).code == errc::field_out_of_range);
   auto bytes = out;
-  forge(bytes, message_kind::request, 8, 1, 1);
+  forge(bytes, message_kind::request, 8, 1, 1);  // hidden states, without any agreed on
   CHECK(decode_request(some_context, format, 70, bytes, storage, read) == status{errc::field_out_of_range, part::codec, 0});
   bytes.assign(18, std::byte{0});
   seal(some_context, message_kind::request, bytes);
@@ -414,6 +414,68 @@ TEST_CASE("request and supply: a bitmap of positions, a payload, and their error
       CHECK(decode_supply(some_context, format, 70, bytes, storage, back) == status{errc::padding_not_zero, part::codec, 31});
     }
   }
+}
+
+TEST_CASE("hidden states on request: one vector a position, ascending, each one checked") {
+  draft_format format{law_format::token_only, 1000, 0, 0, 9, 1, {4, hidden_format::float16}};
+  std::mt19937_64 random(5);
+  std::vector<std::byte> out, payload;
+  std::array<std::uint64_t, 1> words{}, storage{};
+  std::size_t written = 0;
+  for (int run = 0; run < 2000; ++run) {
+    format.side.hidden = run % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
+    const auto length = static_cast<std::uint32_t>(1 + random() % 9);
+    words[0] = 1 + random() % ((std::uint64_t{1} << length) - 1);
+    const std::size_t each = hidden_bytes(format.side), asked = static_cast<std::size_t>(std::popcount(words[0]));
+    payload.assign(asked * each, std::byte{0});
+    for (std::size_t i = 0; i < asked; ++i) {
+      std::array<float, 4> state{};
+      for (float& value : state) value = static_cast<float>(random() % 1000) - 500;
+      REQUIRE(encode_hidden(state, format.side.hidden, std::span(payload).subspan(i * each, each)).ok());
+    }
+    out.assign(max_supply_bytes(format, length), std::byte{0});
+    REQUIRE(encode_request(some_context, format, length, {1, words}, out, written).ok());
+    CHECK(written <= max_control_bytes(format));
+    request_message asks;
+    REQUIRE(decode_request(some_context, format, length, std::span(out).first(written), storage, asks).ok());
+    CHECK(asks.what == 1);
+    CHECK(asks.positions[0] == words[0]);
+    REQUIRE(encode_supply(some_context, format, length, {1, words, payload}, out, written).ok());
+    CHECK(written == supply_bytes(format, length, payload.size()));
+    supply_message read;
+    REQUIRE(decode_supply(some_context, format, length, std::span(out).first(written), storage, read).ok());
+    CHECK(read.what == 1);
+    CHECK(std::equal(read.payload.begin(), read.payload.end(), payload.begin(), payload.end()));
+    CHECK(encode_supply(some_context, format, length, {1, words, std::span(payload).first(payload.size() - 1)}, out, written).code == errc::size_mismatch);
+  }
+  // Forged: 2 positions of 3, int8 vectors of 4 numbers; the payload begins at byte 14.
+  format.side.hidden = hidden_format::int8;
+  words[0] = 5;
+  const std::array<float, 4> state{1, 2, 3, -4};
+  payload.assign(16, std::byte{0});
+  for (std::size_t i = 0; i < 2; ++i) REQUIRE(encode_hidden(state, hidden_format::int8, std::span(payload).subspan(8 * i, 8)).ok());
+  out.assign(max_supply_bytes(format, 3), std::byte{0});
+  REQUIRE(encode_supply(some_context, format, 3, {1, words, payload}, out, written).ok());
+  out.resize(written);
+  CHECK(written == 8 + 1 + 1 + 4 + 16);
+  storage[0] = 99;
+  supply_message read;
+  const auto forged = [&](std::size_t at, std::uint64_t value, unsigned bytes) {
+    auto message = out;
+    forge(message, message_kind::supply, at, value, bytes);
+    return decode_supply(some_context, format, 3, message, storage, read);
+  };
+  CHECK(forged(9, 7, 1) == status{errc::size_mismatch, part::codec, 16});
+  CHECK(forged(9, 1, 1) == status{errc::size_mismatch, part::codec, 16});
+  CHECK(forged(8, 2, 1) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(forged(22, 0x7fc00000u, 4) == status{errc::value_not_finite, part::codec, 1});
+  CHECK(forged(17, 0x80, 1) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(forged(18, 128, 1) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(forged(22, 0x3f800001u, 4) == status{errc::not_canonical, part::codec, 1});
+  CHECK(storage[0] == 99);
+  CHECK(read.payload.empty());
+  payload[15] = std::byte{128};
+  CHECK(encode_supply(some_context, format, 3, {1, words, payload}, out, written) == status{errc::field_out_of_range, part::codec, 1});
 }
 
 TEST_CASE("refuse and stop") {

@@ -77,6 +77,16 @@ struct draft_list {
     laws.push_back(std::make_unique<owned_law>(std::move(from)));
     drafts.push_back(draw(laws.back()->view(), philox{philox_key{{7, 0}}}, random_counter{number, 1, 0, purpose::draft_draw, 0}));
   }
+  //! K ids and a tail on a lattice of `resolution` units, as a law: every unit is V - K counts.
+  void add_top_k_tail(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size, std::uint32_t number) {
+    const std::uint32_t unit = vocab_size > size ? vocab_size - size : 1;
+    auto units = random_counts(random, resolution, size + (vocab_size > size ? 1 : 0), true);
+    auto made = std::make_unique<owned_law>(owned_law{random_ids(random, vocab_size, size, random() % 2 == 0), {}, vocab_size});
+    for (std::uint32_t i = 0; i < size; ++i) made->counts.push_back(units[i] * unit);
+    law from{made->ids.data(), made->counts.data(), size, vocab_size > size ? units[size] : 0, resolution * unit, vocab_size};
+    laws.push_back(std::move(made));
+    drafts.push_back(draw(from, philox{philox_key{{9, 0}}}, random_counter{number, static_cast<std::uint32_t>(random()), 0, purpose::draft_draw, 0}));
+  }
   [[nodiscard]] std::span<const draft> view() const { return drafts; }
 };
 

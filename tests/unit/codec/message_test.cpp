@@ -298,6 +298,132 @@ TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, wh
   CHECK(messages > 60);
 }
 
+TEST_CASE("top_k_tail: laws with a tail come back as they were, whatever K, and encode to the same bytes again") {
+  std::mt19937_64 random(49);
+  const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 5000;
+  for (int run = 0; run < runs; ++run) {
+    const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (run % 3 == 0 ? 6u : 3000u));
+    const auto limit = run % 2 == 0 ? 0u : static_cast<std::uint32_t>(1 + random() % vocab_size);
+    const draft_format format{law_format::top_k_tail, vocab_size, static_cast<std::uint32_t>(1 + random() % 300), limit, 3, 1};
+    draft_list list;
+    const auto length = static_cast<std::uint32_t>(random() % 4);
+    for (std::uint32_t i = 0; i < length; ++i)
+      list.add_top_k_tail(random, vocab_size, format.resolution, static_cast<std::uint32_t>(1 + random() % (limit != 0 ? limit : vocab_size)), i);
+    const auto bytes = encoded(format, list.view());
+    std::size_t exact = 0;
+    REQUIRE(draft_bytes(format, list.view(), exact).ok());
+    REQUIRE(exact == bytes.size());
+    decoder read(format);
+    REQUIRE(read.read(bytes).ok());
+    REQUIRE(read.block.size() == length);
+    for (std::uint32_t i = 0; i < length; ++i) {
+      REQUIRE(read.block[i].token() == list.drafts[i].token());
+      REQUIRE(same_law(read.block[i].source_law(), list.drafts[i].source_law()));
+      REQUIRE(check(read.block[i].source_law()).ok());
+    }
+    std::vector<std::byte> again(bytes.size());
+    std::size_t written = 0;
+    REQUIRE(encode_draft(some_context, format, read.block.drafts(), again, written).ok());
+    REQUIRE(again == bytes);
+  }
+}
+
+TEST_CASE("top_k_tail: bits of the formula, and the bound of a message") {
+  std::mt19937_64 random(50);
+  for (const std::uint32_t size : {1u, 30u, 832u, 5715u}) {
+    const draft_format format{law_format::top_k_tail, 32000, 255, 0, 1, 1};
+    const double formula = std::log2(32000) + log2_binomial(32000, size) + log2_binomial(255 + size, size) + std::log2(size + 1.0);
+    for (int run = 0; run < 50; ++run) {
+      draft_list list;
+      list.add_top_k_tail(random, 32000, 255, size, static_cast<std::uint32_t>(run));
+      const double bits = 8.0 * static_cast<double>(encoded(format, list.view()).size() - message_header_bytes);
+      const bool outside = list.drafts[0].source_law().find(list.drafts[0].token()) == size;
+      REQUIRE(bits <= formula * 1.0002 + (outside ? std::log2(32000.0 - size) : 0) + 1 + 8);
+    }
+  }
+  for (const std::uint32_t vocab_size : {1u, 2u, 3u, 40u, 5000u}) {
+    for (const std::uint32_t resolution : {1u, 2u, 255u, 4000u}) {
+      for (const std::uint32_t limit : {0u, 1u, 30u}) {
+        if (limit > vocab_size) continue;
+        const draft_format format{law_format::top_k_tail, vocab_size, resolution, limit, 4, 1};
+        std::size_t largest = 0;
+        const std::uint32_t most = limit != 0 ? limit : vocab_size;
+        for (std::uint32_t size = 1; size <= most; size += 1 + most / 40) {
+          draft_list list;
+          for (std::uint32_t i = 0; i < 4; ++i) list.add_top_k_tail(random, vocab_size, resolution, size, i);
+          std::size_t bytes = 0;
+          REQUIRE(draft_bytes(format, list.view(), bytes).ok());
+          largest = std::max(largest, bytes);
+        }
+        CAPTURE(vocab_size);
+        CAPTURE(resolution);
+        CAPTURE(limit);
+        CHECK(largest <= max_draft_bytes(format, 4));
+        CHECK(max_draft_bytes(format, 4) <= largest + 20 + largest / 20);
+      }
+    }
+  }
+}
+
+TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
+  const draft_format format{law_format::top_k_tail, 10, 12, 4, 1, 1};
+  std::array<std::byte, 100> out{};
+  std::size_t written = 0;
+  const auto attempt = [&](std::vector<token_id> ids, std::vector<std::uint32_t> counts, std::uint32_t tail, std::uint32_t resolution) {
+    const law from{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), tail, resolution, 10};
+    law drawn = from;  // a draw needs a sum that holds
+    std::uint64_t sum = std::uint64_t{tail} * (10 - ids.size());
+    for (const std::uint32_t count : counts) sum += count;
+    drawn.resolution = static_cast<std::uint32_t>(sum);
+    const draft made = draw(drawn, philox{}, {}).rebound(from);
+    return encode_draft(some_context, format, std::span(&made, 1), out, written).code;
+  };
+  CHECK(attempt({1, 5}, {64, 16}, 2, 96) == errc::ok);  // 8 + 2 + 2 of 12 units of 8
+  CHECK(attempt({1, 5}, {64, 32}, 0, 96) == errc::ok);
+  CHECK(attempt({1, 5}, {64, 16}, 2, 95) == errc::counts_do_not_sum);
+  CHECK(attempt({1, 5}, {64, 8}, 2, 88) == errc::invalid_resolution);
+  CHECK(attempt({1, 5}, {65, 15}, 2, 96) == errc::law_kind_mismatch);
+  CHECK(attempt({5, 1}, {64, 16}, 2, 96) == errc::ids_not_ascending);
+  CHECK(attempt({5, 5}, {64, 16}, 2, 96) == errc::ids_not_ascending);
+  CHECK(attempt({1, 2, 3, 4, 5}, {10, 10, 10, 10, 10}, 2, 60) == errc::support_too_large);
+  CHECK(attempt({}, {}, 12, 120) == errc::empty_support);
+  {
+    const std::array<token_id, 2> ids{1, 5};
+    const std::array<std::uint32_t, 2> counts{64, 32};
+    const law from{ids.data(), counts.data(), 2, 0, 96, 10}, tailed{ids.data(), counts.data(), 2, 1, 104, 10};
+    draft made = draw(tailed, philox{}, {});
+    for (std::uint32_t i = 0; made.token() == 1 || made.token() == 5; ++i) made = draw(tailed, philox{}, {i});
+    made = made.rebound(from);
+    CHECK(encode_draft(some_context, format, std::span<const draft>(&made, 1), out, written).code == errc::token_not_in_law);
+  }
+  // All bodies of up to two bytes, V = 3, l = 2: K = 1: 3 ids, counts (b, tail) = (2, 0), (1, 1), (0, 2) with 1, 3 and 2 tokens: 18.
+  // K = 2: 3 pairs; (2,0,0) (0,2,0): 1 token each, (1,1,0): 2, (1,0,1) (0,1,1): 2 each, (0,0,2): 1: 27. K = 3: (2,0,0) and so on: 3 + 3 * 2 = 9.
+  const draft_format tiny{law_format::top_k_tail, 3, 2, 0, 1, 1};
+  decoder read(tiny);
+  int accepted = 0, outside = 0;
+  for (std::uint32_t value = 0; value < 65536 + 256 + 1; ++value) {
+    const std::size_t size = value < 65536 ? 2 : value < 65536 + 256 ? 1 : 0;
+    std::array<std::byte, 10> message{};
+    if (size > 0) message[8] = static_cast<std::byte>(value & 255u);
+    if (size > 1) message[9] = static_cast<std::byte>(value >> 8 & 255u);
+    const auto bytes = std::span(message).first(8 + size);
+    seal(some_context, message_kind::draft, bytes);
+    const status outcome = read.read(bytes);
+    outside += outcome.code == errc::token_not_in_law ? 1 : 0;
+    if (!outcome.ok()) {
+      REQUIRE(read.block.empty());
+      continue;
+    }
+    ++accepted;
+    std::array<std::byte, 32> again{};
+    REQUIRE(encode_draft(some_context, tiny, read.block.drafts(), again, written).ok());
+    REQUIRE(written == bytes.size());
+    REQUIRE(std::equal(bytes.begin(), bytes.end(), again.begin()));
+  }
+  CHECK(accepted == 1 + 18 + 27 + 9);
+  CHECK(outside > 0);
+}
+
 TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
   std::uint32_t accepted = 0;
   for (std::uint32_t half = 0; half <= detail::half_of_one; ++half) {
