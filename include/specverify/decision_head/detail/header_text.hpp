@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The JSON of a safetensors header, read and written: objects, strings without escapes, arrays of whole numbers. Nothing else is in one.
+#ifndef SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
+#define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
+
+#include <specverify/config.hpp>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! A cursor over header text. Every step says whether the text was as it must be; after a false one `at()` is where it was not.
+class header_reader {
+ public:
+  explicit constexpr header_reader(std::string_view text) noexcept : text_(text) {}
+
+  [[nodiscard]] constexpr std::size_t at() const noexcept { return at_; }
+  constexpr void skip_space() noexcept {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+  }
+  [[nodiscard]] constexpr bool ended() noexcept {
+    skip_space();
+    return at_ == text_.size();
+  }
+  [[nodiscard]] constexpr bool symbol(char wanted) noexcept {
+    skip_space();
+    if (at_ == text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+  [[nodiscard]] constexpr bool string(std::string_view& out) noexcept {
+    if (!symbol('"')) return false;
+    const std::size_t first = at_;
+    while (at_ < text_.size() && text_[at_] != '"') {
+      if (text_[at_] == '\\' || static_cast<unsigned char>(text_[at_]) < 0x20) return false;
+      ++at_;
+    }
+    if (at_ == text_.size()) return false;
+    out = text_.substr(first, at_ - first);
+    ++at_;
+    return true;
+  }
+  [[nodiscard]] constexpr bool number(std::uint64_t& out) noexcept {
+    skip_space();
+    const std::size_t first = at_;
+    std::uint64_t value = 0;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - first < 18)
+      value = value * 10 + static_cast<std::uint64_t>(text_[at_++] - '0');
+    if (at_ == first || (at_ - first > 1 && text_[first] == '0') || (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')) return false;
+    out = value;
+    return true;
+  }
+  //! [a, b, ...] of at most out.size() numbers.
+  [[nodiscard]] constexpr bool numbers(std::span<std::uint64_t> out, std::size_t& count) noexcept {
+    count = 0;
+    if (!symbol('[')) return false;
+    if (symbol(']')) return true;
+    do {
+      if (count == out.size() || !number(out[count])) return false;
+      ++count;
+    } while (symbol(','));
+    return symbol(']');
+  }
+  //! {"key": value, ...}: `value(key)` reads one value.
+  template <class ReadValue>
+  [[nodiscard]] constexpr bool object(ReadValue value) noexcept {
+    if (!symbol('{')) return false;
+    if (symbol('}')) return true;
+    do {
+      std::string_view key;
+      if (!string(key) || !symbol(':') || !value(key)) return false;
+    } while (symbol(','));
+    return symbol('}');
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+//! Text into bytes. Counts what does not fit, so that a pass over an empty span gives the size.
+class header_writer {
+ public:
+  explicit constexpr header_writer(std::span<std::byte> out) noexcept : out_(out) {}
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+  constexpr header_writer& text(std::string_view what) noexcept {
+    for (const char c : what) {
+      if (size_ < out_.size()) out_[size_] = static_cast<std::byte>(c);
+      ++size_;
+    }
+    return *this;
+  }
+  template <class Number>
+  header_writer& number(Number value) noexcept {  // shortest decimal that reads back as the same number
+    char buffer[64];
+    const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof buffer, value);
+    return text(std::string_view(buffer, static_cast<std::size_t>(end.ptr - buffer)));
+  }
+
+ private:
+  std::span<std::byte> out_;
+  std::size_t size_ = 0;
+};
+
+//! Reads numbers separated by single spaces, as many as `out` takes and no more.
+template <class Number>
+[[nodiscard]] bool read_numbers(std::string_view text, std::span<Number> out) noexcept {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (i > 0 && (at == end || *at++ != ' ')) return false;
+    const std::from_chars_result read = std::from_chars(at, end, out[i]);
+    if (read.ec != std::errc() || read.ptr == at) return false;
+    at = read.ptr;
+  }
+  return at == end;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
