@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run on the virtual clock: the same rounds, tokens and bytes from a replay, from live models and from the demo's own hosts; and
+// times that are the papers' formulas. Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+#ifdef SPECVERIFY_TINYLM_DIRECTORY
+
+#include "../../../examples/lab/virtual_run.hpp"
+
+#ifdef LAB_WITH_EDGE_CLOUD
+#include "../../../examples/edge_cloud/in_process.hpp"
+#endif
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using lab::round_entry;
+using lab::run_options;
+using lab::run_result;
+using lab::token_id;
+namespace sv = specverify;
+
+const tinylm::model_pair& models() {
+  static const auto pair = tinylm::load_pair(tinylm::default_directory());
+  REQUIRE_MESSAGE(pair.ok(), pair.error);
+  return *pair;
+}
+
+const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
+
+struct scheme {
+  std::string name;
+  sv::law_format format;
+  std::uint32_t draft_length, support_size, resolution;
+};
+const scheme systems[] = {
+    {"qs", sv::law_format::dense_lattice, 4, 0, 240}, {"ksqs", sv::law_format::sparse_drop_zero, 4, 16, 100}, {"hlm", sv::law_format::half_row, 1, 0, 0}};
+
+run_options options_of(const scheme& s, const char* prompt, std::uint64_t session) {
+  run_options made;
+  made.prompt = models().vocabulary.encode(prompt);
+  made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
+  made.tokens = 48;
+  made.session_id = session;
+  made.format.format = s.format;
+  made.format.vocab_size = 4096;
+  made.format.max_draft_length = s.draft_length;
+  made.format.support_size = s.support_size;
+  made.format.resolution = s.resolution;
+  made.channel = [](std::uint32_t step) { return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u}; };
+  return made;
+}
+
+template <class Model>
+run_result run(const scheme& s, const run_options& options, Model& drafter, Model& target) {
+  const sv::fixed_window window{{s.draft_length, std::max(1u, s.resolution), std::max(1u, s.support_size)}};
+  return lab::run_virtually(options, drafter, target, sv::top_k{std::max(1u, s.support_size)}, window);
+}
+
+void check_same(const run_result& a, const run_result& b) {
+  CHECK(a.tokens == b.tokens);
+  CHECK(a.seconds == b.seconds);
+  CHECK(a.edge == b.edge);
+  CHECK(a.cloud == b.cloud);
+  REQUIRE(a.rounds.size() == b.rounds.size());
+  for (std::size_t r = 0; r < a.rounds.size(); ++r) {
+    const round_entry &x = a.rounds[r], &y = b.rounds[r];
+    CHECK(x.drafted == y.drafted);
+    CHECK(x.accepted == y.accepted);
+    CHECK(x.emitted == y.emitted);
+    CHECK(x.bytes_up == y.bytes_up);
+    CHECK(x.bytes_down == y.bytes_down);
+    CHECK(x.seconds() == y.seconds());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a replay and a live run have the same rounds, tokens, bytes and times") {
+  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter), target_trace = std::make_shared<lab::model_trace>(models().target);
+  lab::live_model drafter(models().drafter), target(models().target);
+  lab::replayed_model recording_drafter(drafter_trace), recording_target(target_trace);
+  for (const scheme& s : systems) {
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      CAPTURE(s.name);
+      const run_options options = options_of(s, prompts[i], 100 + i);
+      const run_result live = run(s, options, drafter, target);
+      REQUIRE(live.tokens.size() > 20);
+      check_same(live, run(s, options, recording_drafter, recording_target));
+      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict), strict_target(target_trace, lab::replay_mode::strict);
+      check_same(live, run(s, options, strict_drafter, strict_target));
+    }
+  }
+}
+
+TEST_CASE("rounds add up to the sessions' own counters") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  for (const scheme& s : systems) {
+    CAPTURE(s.name);
+    const run_result made = run(s, options_of(s, prompts[0], 7), drafter, target);
+    std::uint64_t drafted = 0, accepted = 0;
+    for (const round_entry& r : made.rounds) drafted += r.drafted, accepted += r.accepted;
+    CHECK(drafted == made.edge.drafted);
+    CHECK(accepted == made.edge.accepted);
+    CHECK(made.emitted() == made.edge.emitted);
+    CHECK(made.emitted() == made.tokens.size());
+    CHECK(made.rounds.size() == made.edge.rounds);
+    // What is neither a round's nor the greeting's is the goodbye after the last commit.
+    CHECK(made.bytes_up() + made.bytes_down() + made.greeting_bytes <= made.edge.bytes_up + made.cloud.bytes_down);
+    CHECK(made.bytes_up() + made.bytes_down() + made.greeting_bytes + 100 > made.edge.bytes_up + made.cloud.bytes_down);
+  }
+}
+
+TEST_CASE("a round takes L passes of the drafter, its bits over the rates, one pass of the target and a round trip") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  const scheme& s = systems[1];
+  const run_options options = options_of(s, prompts[0], 8);
+  const run_result made = run(s, options, drafter, target);
+  double sum = 0;
+  for (std::size_t r = 0; r < made.rounds.size(); ++r) {
+    const round_entry& round = made.rounds[r];
+    const lab::link_state link = options.channel(static_cast<std::uint32_t>(r));
+    const double formula = round.drafted * 25.6e-3 + 8.0 * static_cast<double>(round.bytes_up) / link.uplink_rate / (1 - link.uplink_loss) + 104.6e-3 +
+                           8.0 * static_cast<double>(round.bytes_down) / link.downlink_rate + link.round_trip;
+    CHECK(round.seconds() == doctest::Approx(formula).epsilon(1e-12));
+    CHECK(round.state == link.index);
+    sum += formula;
+  }
+  CHECK(made.seconds == doctest::Approx(sum).epsilon(1e-9));
+  CHECK(made.tokens_per_second() == doctest::Approx(static_cast<double>(made.tokens.size()) / sum));
+  double of_rounds = 0;
+  for (const round_entry& round : made.rounds) of_rounds += round.emitted / round.seconds();
+  CHECK(made.mean_of_rounds() == doctest::Approx(of_rounds / static_cast<double>(made.rounds.size())));
+}
+
+#ifdef LAB_WITH_EDGE_CLOUD
+TEST_CASE("the demo's hosts write the same tokens with the same rounds and bytes") {
+  const auto trace_of = [](const auto& weights) { return std::make_shared<lab::model_trace>(weights); };
+  lab::replayed_model drafter(trace_of(models().drafter)), target(trace_of(models().target));
+  for (const scheme& s : systems) {
+    CAPTURE(s.name);
+    edge_cloud::run_settings settings;
+    settings.system = s.name;
+    settings.prompt = prompts[1];
+    settings.tokens = 48;
+    settings.session_id = 31;
+    settings.retry_ms = 0;
+    const auto small = edge_cloud::load_side(settings.models, "drafter.safetensors"), large = edge_cloud::load_side(settings.models, "target.safetensors");
+    std::deque<std::vector<std::byte>> up, down;
+    std::uint64_t bytes_up = 0, bytes_down = 0;
+    const auto into = [](std::deque<std::vector<std::byte>>& queue, std::uint64_t& bytes) {
+      return [&queue, &bytes](std::span<const std::byte> message) {
+        queue.emplace_back(message.begin(), message.end());
+        bytes += message.size();
+      };
+    };
+    edge_cloud::edge_host edge(settings, small, into(up, bytes_up), {});
+    edge_cloud::cloud_host cloud(settings, large, into(down, bytes_down));
+    edge.begin();
+    while (!edge.finished()) {
+      if (!up.empty()) {
+        const auto message = up.front();
+        up.pop_front();
+        cloud.receive(message);
+      } else if (!down.empty()) {
+        const auto message = down.front();
+        down.pop_front();
+        edge.receive(message);
+      } else {
+        REQUIRE(cloud.has_work());
+        cloud.work();
+      }
+    }
+    const edge_cloud::run_report report = edge.report();
+
+    run_options options = options_of(s, prompts[1], 31);
+    options.edge_secret = settings.edge_secret;
+    options.cloud_secret = settings.cloud_secret;
+    const run_result made = run(s, options, drafter, target);
+    CHECK(made.tokens == report.tokens);
+    CHECK(made.rounds.size() == report.rounds);
+    CHECK(made.edge.drafted == report.drafted);
+    CHECK(made.edge.accepted == report.accepted);
+    // The greeting may differ: how long a message a side takes is said in it. Everything after it is the same.
+    CHECK(made.edge.draft_bytes == made.bytes_up());
+    CHECK(made.edge.bytes_up == bytes_up);
+    CHECK(made.cloud.bytes_down == bytes_down);
+  }
+}
+#endif
+
+#endif
