@@ -4,10 +4,6 @@
 
 #include <doctest/doctest.h>
 
-namespace lab {
-class lab_context {};
-}  // namespace lab
-
 using namespace lab;
 
 namespace {
@@ -15,10 +11,9 @@ bool near(double value, double expected, double relative) { return std::fabs(val
 }  // namespace
 
 TEST_CASE("lab: Table I and Table II hold their checks and are complete") {
-  lab_context none;
   figure wisv, hlm;
-  run_wisv_table(none, wisv);
-  run_hlm_table(none, hlm);
+  show_wisv_table(wisv);
+  show_hlm_table(hlm);
   CHECK(wisv.holds());
   CHECK(wisv.checks.size() == 3);
   REQUIRE(wisv.tables.size() == 1);
@@ -72,9 +67,8 @@ TEST_CASE("lab: speed over SNR under fading: the same draws for all, quantiles i
 }
 
 TEST_CASE("lab: the link figure holds its checks, with a line for each system on both links") {
-  lab_context none;
   figure f;
-  run_hlm_links(none, f);
+  show_hlm_links(f);
   CHECK(f.holds());
   REQUIRE(f.panels.size() == 2);
   for (const panel& p : f.panels) {

@@ -17,12 +17,12 @@ TEST_CASE("energy of a round, term by term") {
 }
 
 TEST_CASE("times of a round come from the link") {
-  const channel_state link{1e3, 2e3, 0.5, 0.75, 0.05, 0};
+  const channel_state link{1e3, 4e3, 0.5, 0.75, 0.05, 0};
   const energy_times times = round_energy_times({0.25, 0.5}, 100, 100, link);
   CHECK(times.draft == 0.25);
   CHECK(times.verify == 0.5);
   CHECK(std::fabs(times.uplink - 0.2) <= 1e-15);
-  CHECK(std::fabs(times.downlink - 0.2) <= 1e-15);
+  CHECK(std::fabs(times.downlink - 0.1) <= 1e-15);
 }
 
 TEST_CASE("powers out of range") {

@@ -52,10 +52,10 @@ TEST_CASE("transfer: retransmissions, unlimited rates") {
   CHECK(near(transfer_time(2209, 350e3), 6.311e-3, 1e-4));
   CHECK(near(transfer_time(1000, 1000, 0.5), 2, 1e-15));
   CHECK(transfer_time(1e9, unlimited_rate) == 0);
-  const channel_state link{1e3, 2e3, 0.5, 0.75, 0.05, 0};
+  const channel_state link{1e3, 4e3, 0.5, 0.75, 0.05, 0};
   CHECK(near(uplink_time(100, link), 0.2, 1e-15));
-  CHECK(near(downlink_time(100, link), 0.2, 1e-15));
-  CHECK(near(exchange_time(100, 100, link), 0.45, 1e-15));
+  CHECK(near(downlink_time(100, link), 0.1, 1e-15));
+  CHECK(near(exchange_time(100, 100, link), 0.35, 1e-15));
 }
 
 TEST_CASE("T14 QS: uplink times of the paper's setting") {

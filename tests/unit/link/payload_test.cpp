@@ -119,4 +119,5 @@ TEST_CASE("the largest sizes do not overflow") {
   CHECK(wisv_full_upload_bits({1u << 24, 1u << 24, 64, 64, 0, 0}, 1u << 16) == (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
   CHECK(reject_upload_bits({1u << 24, 1, 64, 64, 0, 0}, 1u << 16) == (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
   CHECK(hlm_full_bits({1u << 24, 64, 0}) == std::uint64_t{88} << 24);
+  CHECK(wisv_selected_upload_bits({1u << 24, 1u << 24, 64, 64, 0, 0}, 1u << 16) == std::uint64_t{1} << 46);
 }
