@@ -7,6 +7,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 
+#include <specverify/link/channel.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -21,20 +22,22 @@
 namespace lab {
 
 //! The link during one round.
-struct link_state {
-  double uplink_rate = 350e3;  //!< bit/s
-  double downlink_rate = 4e6;  //!< bit/s
-  double uplink_loss = 0;      //!< packet error rate: a payload's time is divided by 1 - loss
-  double downlink_loss = 0;
-  double round_trip = 0;    //!< s
-  std::uint32_t index = 0;  //!< number of the state, where states are numbered
-};
+using link_state = specverify::channel_state;
 
 //! The state of step 0, 1, 2, ...; a pure function, so that two runs over it see the same link.
 using channel_function = std::function<link_state(std::uint32_t step)>;
 
 [[nodiscard]] inline channel_function steady(link_state state) {
   return [state](std::uint32_t) { return state; };
+}
+
+//! A model of link/channel.hpp: what it says of a text's rounds, drawn under `seed` and kept.
+template <specverify::channel_model Channel>
+[[nodiscard]] channel_function drawn_from(const Channel& channel, std::uint64_t seed) {
+  const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
+  const auto states = std::make_shared<std::vector<link_state>>(256);
+  specverify::record(channel, source, std::span<link_state>(*states));
+  return [states](std::uint32_t step) { return (*states)[step % states->size()]; };
 }
 
 //! Seconds of a forward pass. The presets are those of the papers' tables.
