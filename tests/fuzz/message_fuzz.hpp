@@ -32,7 +32,7 @@ inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x
 inline constexpr std::uint32_t draft_length = 7;
 
 //! Formats of drafts with laws, small enough that a block holds any message.
-inline constexpr std::array<draft_format, 10> law_formats{{
+inline constexpr std::array<draft_format, 16> law_formats{{
     {law_format::sparse_drop_zero, 128256, 100, 0, 8, 1},
     {law_format::sparse_drop_zero, 37, 12, 0, 4, 1},
     {law_format::sparse_drop_zero, 50257, 300, 20, 8, 16},
@@ -43,13 +43,25 @@ inline constexpr std::array<draft_format, 10> law_formats{{
     {law_format::half_row, 11, 0, 0, 4, 1},
     {law_format::half_row, 3, 0, 0, 2, 32},
     {law_format::sparse_drop_zero, 16777216, 65536, 40, 2, 1},
+    {law_format::top_k_tail, 32000, 255, 0, 2, 1},
+    {law_format::top_k_tail, 6, 5, 0, 3, 1},
+    {law_format::top_k_tail, 16777216, 256, 12, 2, 16},
+    {law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}},
+    {law_format::half_row, 5, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}},
+    {law_format::top_k_tail, 40, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}},
 }};
-inline constexpr std::array<draft_format, 4> claim_formats{{
+inline constexpr std::array<draft_format, 8> claim_formats{{
     {law_format::token_only, 128256, 0, 0, 8, 1},
     {law_format::token_only, 5, 0, 0, 2, 16},
     {law_format::token_and_count, 32000, 100, 0, 8, 1},
     {law_format::token_and_count, 1, 3, 0, 4, 1},
+    {law_format::token_only, 128256, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 100}},
+    {law_format::token_only, 1000, 0, 0, 8, 1, {5, hidden_format::int8, true, false, 0}},
+    {law_format::token_and_count, 50, 7, 0, 3, 16, {0, hidden_format::none, false, true, 2}},
+    {law_format::token_only, 1, 0, 0, 4, 1, {1, hidden_format::int8, false, false, 65536}},
 }};
+//! Room for skipped ids; a message may hold more, and is then refused.
+inline constexpr std::size_t skipped_room = 300;
 
 //! What a decoder works on, made once per format.
 struct bench {
@@ -85,7 +97,9 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
   auto& slot = benches[choice % law_formats.size()];
   if (!slot) slot = std::make_unique<bench>(law_formats[choice % law_formats.size()]);
   workspace scratch(slot->memory);
-  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block);
+  std::array<token_id, skipped_room> skipped{};
+  draft_side side;
+  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block, skipped, side);
   demand(outcome.ok() || slot->block.empty(), "a refused message left drafts behind");
   if (!outcome.ok()) return;
   for (const received_draft& drafted : slot->block.drafts()) {
@@ -93,7 +107,9 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
     demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
   }
   again second(message.size());
-  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written), message);
+  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, side), message);
+  std::size_t exact = 0;
+  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size()).ok() && exact == message.size(), "draft_bytes is not exact");
   demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
 }
 
@@ -101,9 +117,12 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
   const draft_format& format = claim_formats[choice % claim_formats.size()];
   std::array<claimed_draft, 8> claims{};
   std::uint32_t count = 0;
-  if (!decode_claims(context, format, message, claims, count).ok()) return;
+  std::array<token_id, skipped_room> skipped{};
+  draft_side side;
+  if (!decode_claims(context, format, message, claims, count, skipped, side).ok()) return;
   again second(message.size());
-  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count), second.bytes, second.written), message);
+  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count), second.bytes, second.written, side), message);
+  demand(claims_bytes(format, count, side.skipped.size()) == message.size(), "claims_bytes is not exact");
 }
 
 inline void take_hello(unsigned, std::span<const std::byte> message) {
@@ -141,6 +160,7 @@ inline void take_text(unsigned choice, std::span<const std::byte> message) {
 inline void take_request(unsigned choice, std::span<const std::byte> message) {
   draft_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
+  if (choice >= 128) format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
   request_message value;
@@ -152,6 +172,7 @@ inline void take_request(unsigned choice, std::span<const std::byte> message) {
 inline void take_supply(unsigned choice, std::span<const std::byte> message) {
   draft_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
+  if (choice >= 128) format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
   supply_message value;
@@ -172,6 +193,17 @@ inline void take_stop(unsigned, std::span<const std::byte> message) {
   if (!decode_stop(context, message, value).ok()) return;
   again second(message.size());
   second.same(encode_stop(context_of(message), value, second.bytes, second.written), message);
+}
+
+//! A vector alone, without a message around it.
+inline void take_hidden(unsigned choice, std::span<const std::byte> bytes) {
+  const hidden_format format = choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
+  const std::size_t size = format == hidden_format::float16 ? bytes.size() / 2 : bytes.size() < 4 ? 0 : bytes.size() - 4;
+  std::vector<float> values(size);
+  if (!decode_hidden(bytes, format, values).ok()) return;
+  for (const float value : values) demand(detail::is_finite_float(std::bit_cast<std::uint32_t>(value)), "a number that is not finite");
+  std::vector<std::byte> second(bytes.size());
+  demand(encode_hidden(values, format, second).ok() && std::equal(bytes.begin(), bytes.end(), second.begin()), "an accepted vector encodes to other bytes");
 }
 
 using take_message = void (*)(unsigned, std::span<const std::byte>);

@@ -27,6 +27,26 @@ void write_seed(const char* name, const char* label, unsigned choice, std::span<
   }
 }
 
+// What travels beside so many drafts.
+struct beside {
+  std::vector<std::byte> hidden;
+  std::array<token_id, 2> skipped{0, 0};
+  side_format format;
+  beside(const side_format& with, std::size_t drafts) : hidden(drafts * hidden_bytes(with)), format(with) {
+    std::vector<float> state(with.hidden_size);
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(i) - 1.5f;
+    for (std::size_t i = 0; i < drafts && !state.empty(); ++i)
+      REQUIRE(encode_hidden(state, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with), hidden_bytes(with))).ok());
+  }
+  [[nodiscard]] draft_side side(std::size_t drafts) const {
+    draft_side made;
+    if (format.max_skipped > 0) made.skipped = skipped;
+    made.channel = {4e6f, 0.0f, 0.125f, 0.0f, 0.05f};
+    if (format.hidden_with_draft) made.hidden = std::span(hidden).first(drafts * hidden_bytes(format));
+    return made;
+  }
+};
+
 void write_seeds() {
   using namespace specverify_test;
   const wire_context& context = specverify_fuzz::context;
@@ -43,27 +63,36 @@ void write_seeds() {
     for (std::uint32_t i = 0; i < 2; ++i) {
       if (format.format == law_format::half_row) {
         list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, i);
+      } else if (format.format == law_format::top_k_tail) {
+        list.add_top_k_tail(random, format.vocab_size, format.resolution, 3 + i, i);
       } else {
         const bool zeros = format.format == law_format::sparse_paper;
         const std::uint32_t size = format.support_size != 0 ? format.support_size : 3;
         list.add(random_law(random, format.vocab_size, format.resolution, size, zeros), i);
       }
     }
-    keep("draft", "seed" + std::to_string(choice), choice, encode_draft(context, format, list.view(), out, written));
-    keep("draft", "empty" + std::to_string(choice), choice, encode_draft(context, format, list.view().first(0), out, written));
+    const beside with(format.side, list.view().size());
+    keep("draft", "seed" + std::to_string(choice), choice, encode_draft(context, format, list.view(), out, written, with.side(2)));
+    keep("draft", "empty" + std::to_string(choice), choice, encode_draft(context, format, list.view().first(0), out, written, with.side(0)));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
     const draft_format& format = specverify_fuzz::claim_formats[choice];
     const bool counted = format.format == law_format::token_and_count;
     const std::array<claimed_draft, 2> claims{claimed_draft{0, counted ? 2u : 0, format.resolution},
                                               {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
-    keep("claims", "seed" + std::to_string(choice), choice, encode_claims(context, format, std::span(claims), out, written));
+    const beside with(format.side, claims.size());
+    keep("claims", "seed" + std::to_string(choice), choice, encode_claims(context, format, std::span(claims), out, written, with.side(2)));
   }
   hello_message hello;
   hello.context = context;
   hello.format = specverify_fuzz::law_formats[3];
   hello.truncation = {40, 0.5, 0.25, truncation_order::joint};
   keep("hello", "seed", 0, encode_hello(hello, out, written));
+  hello.rule = wire_rule::semantic;
+  hello.threshold = 0.5;
+  hello.bonus = false;
+  hello.format = specverify_fuzz::law_formats[13];
+  keep("hello", "semantic", 0, encode_hello(hello, out, written));
   keep("resume", "seed", 0, encode_resume({context}, out, written));
   keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out, written));
   keep("feedback", "stop", 7, encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out, written));
@@ -81,6 +110,24 @@ void write_seeds() {
     keep("request", "seed" + std::to_string(choice), choice, encode_request(context, format, length, {0, positions}, out, written));
     keep("supply", "seed" + std::to_string(choice), choice, encode_supply(context, format, length, {0, positions, payload}, out, written));
   }
+  for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
+    draft_format format = specverify_fuzz::law_formats[choice % 3];
+    format.max_draft_length = 200;
+    format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+    const beside with(format.side, 2);
+    const std::array<std::uint64_t, 3> two{0x10000001u, 0, 0};
+    const auto positions = std::span(two).first((choice % 7 * 31 + 63) / 64);
+    keep("request", "hidden" + std::to_string(choice), choice, encode_request(context, format, choice % 7 * 31, {1, positions}, out, written));
+    keep("supply", "hidden" + std::to_string(choice), choice, encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out, written));
+  }
+  for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
+    const beside with({5, format}, 1);
+    const auto folder = folder_of("hidden", "raw");
+    std::filesystem::create_directories(folder);
+    std::ofstream file(folder / (format == hidden_format::float16 ? "halves" : "bytes"), std::ios::binary);
+    file.put(format == hidden_format::float16 ? 0 : 1);
+    file.write(reinterpret_cast<const char*>(with.hidden.data()), static_cast<std::streamsize>(with.hidden.size()));
+  }
   keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out, written));
   keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled}, out, written));
 }
@@ -89,8 +136,11 @@ void write_seeds() {
 
 TEST_CASE("T29 NET-7 the committed corpus of every fuzz target") {
   if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
-  for (const auto& target : specverify_fuzz::targets) {
+  auto all = std::vector(specverify_fuzz::targets.begin(), specverify_fuzz::targets.end());
+  all.push_back({"hidden", specverify_fuzz::take_hidden, message_kind::draft});
+  for (const auto& target : all) {
     for (const bool raw : {true, false}) {
+      if (!raw && target.take == specverify_fuzz::take_hidden) continue;  // no message, so no body of one
       const auto folder = folder_of(target.name, raw ? "raw" : "body");
       CAPTURE(folder.string());
       REQUIRE(std::filesystem::is_directory(folder));

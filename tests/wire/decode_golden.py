@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Reads tests/wire/golden.txt by docs/wire-format.md alone: standard library, whole numbers, nothing shared with the C++ code."""
+import itertools
 import struct
 import sys
 from decimal import Decimal, getcontext
@@ -195,7 +196,47 @@ def width(values):
     return (values - 1).bit_length()
 
 
-def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total):
+def half(data):
+    return struct.unpack("<e", data)[0]
+
+
+def vector(data, kind, size):
+    """The numbers of one hidden state, float16 or int8, and that an encoder writes these bytes."""
+    if kind == 1:
+        numbers = struct.unpack(f"<{size}e", data)
+        assert all(abs(x) < 65505 for x in numbers)
+        return numbers
+    bits, scale = struct.unpack("<I", data[:4])[0], struct.unpack("<f", data[:4])[0]
+    steps = struct.unpack(f"<{size}b", data[4:])
+    assert bits % 128 == 0 and (bits == 0 or (1 << 23) <= bits < 0x7F800000) and max(map(abs, steps)) == (127 if bits else 0) and -128 not in steps
+    return tuple(scale * step for step in steps)
+
+
+def beside(body, vocab, max_length, side):
+    """Skipped ids, channel report, hidden states; and the rest of the body, where the drafts begin."""
+    size, kind, with_draft, report, max_skipped = side
+    skipped_bits, vector_bits = width(max_skipped + 1), width(max_length + 1) if with_draft else 0
+    bits = Bits(body)
+    skipped, vectors = bits.take(skipped_bits), bits.take(vector_bits)
+    assert skipped <= max_skipped and vectors <= max_length
+    at = -(-(skipped_bits + vector_bits + skipped * width(vocab)) // 8)
+    bits = Bits(body[:at])
+    bits.take(skipped_bits + vector_bits)
+    ids = [bits.take(width(vocab)) for _ in range(skipped)]
+    bits.close()
+    assert all(token < vocab for token in ids)
+    channel = None
+    if report:
+        halves = [half(body[at + 2 * i:at + 2 * i + 2]) for i in range(5)]
+        assert all(b < 0x80 for b in body[at + 1:at + 10:2]) and halves[2] < 1 and halves[3] < 1 and max(halves[:2]) <= 38
+        channel = [10 ** halves[0] - 1, 10 ** halves[1] - 1] + halves[2:]
+        at += 10
+    each = {0: 0, 1: 2 * size, 2: 4 + size}[kind] if with_draft else 0
+    states = [vector(body[at + i * each:at + (i + 1) * each], kind, size) for i in range(vectors)]
+    return ids, channel, states, body[at + vectors * each:], at + vectors * each
+
+
+def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total, begin=0):
     coder, result = Coder(body), []
     for _ in range(coder.uniform(max_length + 1)):
         if kind == 2:
@@ -204,6 +245,16 @@ def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total):
             for number, star in enumerate(stars):
                 law[star - number] = law.get(star - number, 0) + 1
             token = coder.uniform(vocab)
+        elif kind == 6:
+            size = coder.uniform(support or vocab) + 1
+            ids = subset(coder, vocab, size)
+            rest = vocab - size
+            units = composition(coder, resolution, size + (rest > 0), True)
+            law = {token: unit * max(rest, 1) for token, unit in zip(ids, units)}
+            law["tail"] = units[size] if rest else 0
+            place = coder.uniform(size + (rest > 0))
+            others = (token for token in range(vocab) if token not in law)
+            token = ids[place] if place < size else next(itertools.islice(others, coder.uniform(rest), None))
         else:
             size = coder.uniform(min(resolution, vocab)) + 1 if kind == 0 else support or coder.uniform(vocab) + 1
             ids = subset(coder, vocab, size)
@@ -212,7 +263,7 @@ def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total):
         result.append((token, law))
     code = coder.finish().rstrip(b"\0")
     assert body == code + bytes(len(body) - len(code)), "not the shortest code"
-    assert total == -(-(8 + len(code)) // pad_to) * pad_to, "length"
+    assert total == -(-(8 + begin + len(code)) // pad_to) * pad_to, "length"
     return result
 
 
@@ -300,6 +351,28 @@ def main(path):
     bits = Bits(seen["claims_counted"][1])
     assert [bits.take(w) for w in (4, 15, 7, 15, 7)] == [2, 5, 0, 31999, 99]
     bits.close()
+
+    side = (3, 2, True, True, 300)
+    states = [(0.5, -2.0, 1.0), (0.0, 1.0, -0.25)]
+    near = lambda found, wanted, step: all(abs(x - y) <= step for a, b in zip(found, wanted) for x, y in zip(a, b))
+    kept = {i * 1009 + 5: (11 if i < 20 else 0 if i == 25 else 2) * 31970 for i in range(30)}
+    kept["tail"] = 17
+    for name, padding in (("claims_beside", 0), ("draft_tail_beside", 32)):
+        _, body, total = seen[name]
+        ids, channel, vectors, rest, at = beside(body, 32000, 8, side)
+        assert ids == [1, 31999, 77] and len(vectors) == 2 and near(vectors, states, 0.01)
+        assert abs(channel[0] / 999999 - 1) < 0.01 and channel[1:4] == [0, 0.25, 0] and abs(channel[4] - 0.05) < 1e-4
+        if padding:
+            found = drafts(rest, 6, 32000, 255, 64, 8, 32, total, at)
+            assert [law for _, law in found] == [kept, kept] and found[0][0] in kept and found[1][0] not in kept
+        else:
+            assert rest == seen["claims"][1]
+    found = drafts(seen["draft_tail"][1], 6, 32000, 255, 0, 8, 1, seen["draft_tail"][2])
+    assert [law for _, law in found] == [kept, kept] and found[0][0] in kept and found[1][0] == 31999
+    assert seen["request_hidden"][1] == bytes([1, 0x42])
+    body = seen["supply_hidden"][1]
+    assert body[:6] == bytes([1, 0x42]) + struct.pack("<I", 12)
+    assert [vector(body[6 + 6 * i:12 + 6 * i], 1, 3) for i in range(2)] == states
     print(f"{len(golden)} golden messages read")
 
 

@@ -132,6 +132,42 @@ inline std::vector<golden> golden_messages() {
   add("claims_counted", [&](std::span<std::byte> out, std::size_t& written) {
     return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out, written);
   });
+  // The same claims and a law with a tail, with everything that can travel beside them.
+  const side_format beside{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
+  const token_id skipped[] = {1, 31999, 77};
+  const float states[2][3] = {{0.5f, -2.0f, 1.0f}, {0.0f, 1.0f, -0.25f}};
+  std::vector<std::byte> vectors(2 * hidden_bytes(beside)), halves(2 * hidden_bytes(on_request));
+  for (std::size_t i = 0; i < 2; ++i) {
+    (void)encode_hidden(states[i], beside.hidden, std::span(vectors).subspan(7 * i, 7));
+    (void)encode_hidden(states[i], on_request.hidden, std::span(halves).subspan(6 * i, 6));
+  }
+  const draft_side side{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
+  add("claims_beside", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, beside}, std::span(ids), out, written, side);
+  });
+  golden_law kept;
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    kept.ids.push_back(static_cast<token_id>(i * 1009 + 5));
+    kept.counts.push_back((i < 20 ? 11 : i == 25 ? 0 : 2) * (32000 - 30));
+  }
+  law tailed = kept.view(32000);
+  tailed.tail_count = 17;
+  tailed.resolution = 255 * (32000 - 30);
+  const draft tail[] = {draw(tailed, golden_source{0x9e3779b9u}, {}), draw(tailed, golden_source{0xffffff00u}, {})};
+  add("draft_tail", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail), out, written);
+  });
+  add("draft_tail_beside", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, beside}, std::span<const draft>(tail), out, written, side);
+  });
+  add("request_hidden", [&](std::span<std::byte> out, std::size_t& written) {
+    const std::uint64_t words[] = {0x42};
+    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out, written);
+  });
+  add("supply_hidden", [&](std::span<std::byte> out, std::size_t& written) {
+    const std::uint64_t words[] = {0x42};
+    return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves}, out, written);
+  });
   return all;
 }
 

@@ -95,6 +95,12 @@ SPECVERIFY_NAMESPACE_BEGIN
   return log2_binomial(vocab_size, positive) + log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) +
          std::log2(static_cast<double>(resolution));
 }
+//! CU-HLM in our code: K announced, the subset, the counts of K ids and of the rest together; log2 V + log2 C(V,K) + log2 C(l+K,K), without the rest
+//! where K = V. The drafted token comes to it: log2(K+1), and log2(V-K) where it is one of the rest.
+[[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
+  const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;
+  return std::log2(static_cast<double>(vocab_size)) + log2_binomial(vocab_size, support_size) + log2_binomial(resolution + bars, bars);
+}
 
 //! The drafted token as its place in a support, ceil(log2 K).
 [[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept { return ceil_log2(support_size); }

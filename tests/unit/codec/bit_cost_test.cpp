@@ -107,6 +107,15 @@ TEST_CASE("token ids, indices, downlink, full laws") {
   static_assert(downlink_bits(8, 128256) == 21);
 }
 
+TEST_CASE("a law of K ids and a tail: its subset and its composition in whole numbers") {
+  for (const std::uint32_t size : {1u, 30u, 832u}) {
+    const double want = std::log2(32000.0) + exact_binomial(32000, size).log2() + exact_binomial(255 + size, size).log2();
+    CHECK(std::fabs(top_k_tail_law_bits(32000, size, 255) - want) <= 1e-10 * want);
+  }
+  // K = V: no tail, and one bar less.
+  CHECK(std::fabs(top_k_tail_law_bits(40, 40, 255) - std::log2(40.0) - exact_binomial(255 + 39, 39).log2()) <= 1e-9);
+}
+
 TEST_CASE("log2 of binomials against whole numbers") {
   for (const std::uint32_t n : {1u, 2u, 5u, 33u, 64u, 65u, 99u, 400u, 4097u, 128256u}) {
     for (const std::uint32_t k : {0u, 1u, 2u, 3u, 16u, 31u, 32u, 33u, 34u, 50u, 64u, 98u, 399u, 1000u}) {
