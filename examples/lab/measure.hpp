@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a figure says about samples: means with bootstrap intervals, paired differences, correlation, area under the ROC curve, laws.
+#ifndef SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
+#define SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
+
+#include <specverify/core/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lab {
+
+struct estimate {
+  double value = 0;
+  double low = 0;  //!< 2.5 % and 97.5 %
+  double high = 0;
+};
+
+[[nodiscard]] inline double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+//! The q-quantile, q in [0, 1], linear between neighbours.
+[[nodiscard]] inline double quantile_of(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+//! Bootstrap interval of any statistic: `of(indices)` computes it from a sample of places in [0, count), drawn with replacement.
+//! Where the samples of one text belong together, let the places be texts.
+template <class Statistic>
+[[nodiscard]] estimate bootstrap(std::size_t count, std::uint64_t seed, Statistic of, std::size_t repeats = 1000) {
+  std::vector<std::size_t> places(count);
+  for (std::size_t i = 0; i < count; ++i) places[i] = i;
+  estimate made;
+  made.value = of(std::span<const std::size_t>(places));
+  if (count == 0) return made;
+  const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
+  std::vector<double> values(repeats);
+  for (std::size_t r = 0; r < repeats; ++r) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto block = source({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(r), 0, specverify::purpose::training, 0});
+      places[i] = std::min(count - 1, static_cast<std::size_t>(specverify::decision_uniform(block) * static_cast<double>(count)));
+    }
+    values[r] = of(std::span<const std::size_t>(places));
+  }
+  made.low = quantile_of(values, 0.025);
+  made.high = quantile_of(std::move(values), 0.975);
+  return made;
+}
+
+//! Mean with its bootstrap interval.
+[[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed, std::size_t repeats = 1000) {
+  return bootstrap(
+      values.size(), seed,
+      [&](std::span<const std::size_t> places) {
+        double sum = 0;
+        for (const std::size_t i : places) sum += values[i];
+        return places.empty() ? 0 : sum / static_cast<double>(places.size());
+      },
+      repeats);
+}
+
+//! sum(numerator) / sum(denominator) with its interval: `ratio_of_sums` over texts.
+[[nodiscard]] inline estimate ratio_estimate(std::span<const double> numerator, std::span<const double> denominator, std::uint64_t seed,
+                                             std::size_t repeats = 1000) {
+  return bootstrap(
+      numerator.size(), seed,
+      [&](std::span<const std::size_t> places) {
+        double above = 0, below = 0;
+        for (const std::size_t i : places) above += numerator[i], below += denominator[i];
+        return below != 0 ? above / below : 0;
+      },
+      repeats);
+}
+
+//! Mean of a - b over pairs that belong together, with its interval.
+[[nodiscard]] inline estimate paired_difference(std::span<const double> a, std::span<const double> b, std::uint64_t seed, std::size_t repeats = 1000) {
+  std::vector<double> difference(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
+  return mean_estimate(difference, seed, repeats);
+}
+
+//! Pearson's correlation; 0 when either side is constant.
+[[nodiscard]] inline double correlation(std::span<const double> x, std::span<const double> y) {
+  const double mx = mean_of(x), my = mean_of(y);
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mx) * (y[i] - my);
+    xx += (x[i] - mx) * (x[i] - mx);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+//! Area under the ROC curve: how often a positive scores above a negative, ties counting half.
+[[nodiscard]] inline double area_under_curve(std::span<const double> score, const std::vector<bool>& positive) {
+  std::vector<std::size_t> order(score.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return score[a] < score[b]; });
+  double negatives_below = 0, wins = 0, positives = 0;
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t j = i;
+    double up = 0, down = 0;
+    for (; j < order.size() && score[order[j]] == score[order[i]]; ++j) (positive[order[j]] ? up : down) += 1;
+    wins += up * (negatives_below + down / 2);
+    positives += up;
+    negatives_below += down;
+    i = j;
+  }
+  return positives > 0 && negatives_below > 0 ? wins / (positives * negatives_below) : 0.5;
+}
+
+//! softmax(logits / temperature) in double; temperature 0: one-hot at the smallest argmax.
+[[nodiscard]] inline std::vector<double> law_of(std::span<const float> logits, double temperature) {
+  std::vector<double> law(logits.size(), 0.0);
+  const auto top = static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  if (temperature < 1e-6) {
+    law[top] = 1;
+    return law;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < law.size(); ++i) sum += law[i] = std::exp((static_cast<double>(logits[i]) - static_cast<double>(logits[top])) / temperature);
+  for (double& v : law) v /= sum;
+  return law;
+}
+
+[[nodiscard]] inline double total_variation(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+  return sum / 2;
+}
+
+//! Shannon entropy in bits.
+[[nodiscard]] inline double entropy_of(std::span<const double> law) {
+  double sum = 0;
+  for (const double p : law) sum -= p > 0 ? p * std::log2(p) : 0;
+  return sum;
+}
+
+}  // namespace lab
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What figures say about samples, against values worked by hand. Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+#ifdef SPECVERIFY_TINYLM_DIRECTORY
+
+#include "../../../examples/lab/figure.hpp"
+#include "../../../examples/lab/measure.hpp"
+
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+using doctest::Approx;
+
+TEST_CASE("means, quantiles and distances by hand") {
+  const std::vector<double> values = {4, 1, 3, 2};
+  CHECK(lab::mean_of(values) == 2.5);
+  CHECK(lab::quantile_of(values, 0) == 1);
+  CHECK(lab::quantile_of(values, 1) == 4);
+  CHECK(lab::quantile_of(values, 0.5) == 2.5);
+  const std::vector<double> a = {0.5, 0.5, 0}, b = {0.25, 0.25, 0.5};
+  CHECK(lab::total_variation(a, b) == 0.5);
+  CHECK(lab::entropy_of(a) == 1);
+  CHECK(lab::entropy_of(b) == 1.5);
+}
+
+TEST_CASE("a law from logits") {
+  const std::vector<float> logits = {0, 1, 1, -1e30F};
+  const auto law = lab::law_of(logits, 1.0);
+  CHECK(law[1] == Approx(1 / (2 + std::exp(-1.0))));
+  CHECK(law[1] == law[2]);
+  CHECK(law[3] == 0);
+  CHECK(lab::law_of(logits, 0) == std::vector<double>{0, 1, 0, 0});
+}
+
+TEST_CASE("correlation and area under the curve by hand") {
+  const std::vector<double> x = {1, 2, 3, 4}, y = {2, 4, 6, 8}, down = {4, 3, 2, 1}, flat = {1, 1, 1, 1};
+  CHECK(lab::correlation(x, y) == Approx(1));
+  CHECK(lab::correlation(x, down) == Approx(-1));
+  CHECK(lab::correlation(x, flat) == 0);
+  CHECK(lab::area_under_curve(x, {false, false, true, true}) == 1);
+  CHECK(lab::area_under_curve(x, {true, false, false, true}) == 0.5);
+  CHECK(lab::area_under_curve(flat, {true, false, false, true}) == 0.5);
+  CHECK(lab::area_under_curve(x, {false, true, false, true}) == 0.75);
+  CHECK(lab::area_under_curve(x, {true, true, true, true}) == 0.5);
+}
+
+TEST_CASE("the interval of a mean is that of the normal law, and the same for the same seed") {
+  std::vector<double> coins;
+  for (int i = 0; i < 400; ++i) coins.push_back(i % 4 == 0 ? 1 : 0);
+  const lab::estimate made = lab::mean_estimate(coins, 7);
+  const double deviation = std::sqrt(0.25 * 0.75 / 400);
+  CHECK(made.value == 0.25);
+  CHECK(made.low == Approx(0.25 - 1.96 * deviation).epsilon(0.03));
+  CHECK(made.high == Approx(0.25 + 1.96 * deviation).epsilon(0.03));
+  CHECK(lab::mean_estimate(coins, 7).low == made.low);
+  std::vector<double> other = coins;
+  for (double& v : other) v -= 0.125;
+  const lab::estimate difference = lab::paired_difference(coins, other, 9);
+  CHECK(difference.value == 0.125);
+  CHECK(difference.low == 0.125);
+  CHECK(difference.high == 0.125);
+  const std::vector<double> ones(400, 2.0);
+  CHECK(lab::ratio_estimate(coins, ones, 3).value == 0.125);
+}
+
+TEST_CASE("a figure's files: quoted cells, one row a point, names on bars") {
+  const auto folder = std::filesystem::temp_directory_path() / ("lab_measure_test." + std::to_string(::getpid()));
+  lab::figure f;
+  f.name = "x";
+  lab::panel& p = f.add_panel("a \"b\", c", "x", "y");
+  p.x_names = {"left", "right"};
+  lab::curve& c = p.add("one");
+  c.add(0, 1.5);
+  c.add(1, 2.5);
+  f.add_table("t", {"k", "v"}).rows = {{"a,b", "1"}};
+  f.require("good", true);
+  CHECK(f.holds());
+  f.require("bad", false);
+  CHECK_FALSE(f.holds());
+  write_files(f, folder);
+  const auto text_of = [&](const char* name) {
+    std::ifstream file(folder / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(text_of("x.csv") == "panel,curve,x,y,low,high\n\"a \"\"b\"\", c\",one,left,1.5,,\n\"a \"\"b\"\", c\",one,right,2.5,,\n");
+  CHECK(text_of("x.table.csv") == "k,v\n\"a,b\",1\n");
+  CHECK(f.drawn == std::filesystem::exists(folder / "x.svg"));
+  std::filesystem::remove_all(folder);
+}
+
+#endif
