@@ -24,7 +24,11 @@
 #include <specverify/link/payload.hpp>
 
 #include <specverify/policy/concepts.hpp>
+#include <specverify/policy/dqn.hpp>
+#include <specverify/policy/dqn_trainer.hpp>
+#include <specverify/policy/model_window.hpp>
 #include <specverify/policy/observation.hpp>
+#include <specverify/policy/protocol.hpp>
 #include <specverify/policy/resolution.hpp>
 #include <specverify/policy/window.hpp>
 

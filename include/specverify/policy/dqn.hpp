@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The learned window: a small network values the 22 actions (L, l) of a round, the highest value is taken.
+//!
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors' code.
+//! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of f) 2-32-32, uplink state
+//!             1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
+//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain array. `load` reads
+//!             exactly what `save` writes and names every defect. Class (c): values carry float rounding.
+//! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
+#ifndef SPECVERIFY_POLICY_DQN_HPP
+#define SPECVERIFY_POLICY_DQN_HPP
+
+#include <specverify/core/status.hpp>
+#include <specverify/policy/concepts.hpp>
+#include <specverify/policy/resolution.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+inline constexpr std::uint32_t dqn_actions = 22;
+inline constexpr std::uint32_t dqn_inputs = observed_probabilities + 3;
+
+//! A fully connected layer within the array of weights: weight [input][output] at `offset`, then one bias per output.
+struct dqn_layer {
+  std::uint32_t inputs = 0, outputs = 0, offset = 0;
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t bias() const noexcept { return offset + inputs * outputs; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t end() const noexcept { return bias() + outputs; }
+};
+
+//! In order: main 1, main 2, auxiliary 1, auxiliary 2, uplink 1, uplink 2, joined, output.
+inline constexpr std::array<dqn_layer, 8> dqn_layers = [] {
+  constexpr std::array<std::array<std::uint32_t, 2>, 8> sizes{
+      {{observed_probabilities, 128}, {128, 128}, {2, 32}, {32, 32}, {1, 16}, {16, 16}, {176, 128}, {128, dqn_actions}}};
+  std::array<dqn_layer, 8> layers{};
+  std::uint32_t at = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    layers[i] = {sizes[i][0], sizes[i][1], at};
+    at = layers[i].end();
+  }
+  return layers;
+}();
+inline constexpr std::uint32_t dqn_parameters = dqn_layers[7].end();
+static_assert(dqn_parameters == 51782);
+
+struct dqn_weights {
+  std::array<float, dqn_parameters> values{};
+};
+
+//! What the network sees: 64 probabilities, their mean over non-zero entries, the newest non-zero one, the uplink state.
+using dqn_features = std::array<float, dqn_inputs>;
+//! One value per action.
+using dqn_values = std::array<float, dqn_actions>;
+
+inline constexpr std::size_t dqn_file_bytes = 8 + 4 + 8 * dqn_layers.size() + 4 * std::size_t{dqn_parameters} + 8;
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The inputs of the network. Auxiliary inputs are 0 where nothing was accepted yet.
+[[nodiscard]] constexpr dqn_features features_of(const observation& seen) noexcept {
+  dqn_features made{};
+  float sum = 0, last = 0;
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < observed_probabilities; ++i) {
+    const float probability = seen.accepted_probability[i];
+    made[i] = probability;
+    if (probability > 0) {
+      sum += probability;
+      last = probability;
+      count += 1;
+    }
+  }
+  made[observed_probabilities] = count > 0 ? sum / static_cast<float>(count) : 0.0f;
+  made[observed_probabilities + 1] = last;
+  made[observed_probabilities + 2] = seen.uplink_state != 0 ? 1.0f : 0.0f;
+  return made;
+}
+
+namespace detail {
+
+template <bool Rectified>
+constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, const float* in, float* out) noexcept {
+  const float* bias = weights.values.data() + layer.bias();
+  for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] = bias[o];
+  for (std::uint32_t i = 0; i < layer.inputs; ++i) {
+    const float* row = weights.values.data() + layer.offset + i * layer.outputs;
+    const float x = in[i];
+    for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] += x * row[o];
+  }
+  if constexpr (Rectified) {
+    for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] = out[o] > 0 ? out[o] : 0;
+  }
+}
+
+[[nodiscard]] constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7F800000u) != 0x7F800000u; }
+
+//! FNV-1a, 64 bits.
+[[nodiscard]] constexpr std::uint64_t dqn_checksum(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t sum = 0xCBF29CE484222325u;
+  for (const std::byte byte : bytes) sum = (sum ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001B3u;
+  return sum;
+}
+template <class Number>
+constexpr void dqn_put(std::span<std::byte> out, std::size_t& at, Number value) noexcept {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) out[at++] = static_cast<std::byte>(value >> (8 * i));
+}
+template <class Number>
+[[nodiscard]] constexpr Number dqn_get(std::span<const std::byte> in, std::size_t& at) noexcept {
+  Number value = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) value = static_cast<Number>(value | (std::to_integer<Number>(in[at++]) << (8 * i)));
+  return value;
+}
+inline constexpr std::uint64_t dqn_magic = 0x31304E5144565300u;  // "\0SVDQN01" in little-endian order
+inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
+
+}  // namespace detail
+
+//! The network's value of each action.
+[[nodiscard]] constexpr dqn_values dqn_evaluate(const dqn_weights& weights, const dqn_features& in) noexcept {
+  std::array<float, 128> first{};
+  std::array<float, 176> joined{};
+  std::array<float, 128> hidden{};
+  dqn_values out{};
+  detail::dqn_apply<true>(weights, dqn_layers[0], in.data(), first.data());
+  detail::dqn_apply<true>(weights, dqn_layers[1], first.data(), joined.data());
+  detail::dqn_apply<true>(weights, dqn_layers[2], in.data() + 64, first.data());
+  detail::dqn_apply<true>(weights, dqn_layers[3], first.data(), joined.data() + 128);
+  detail::dqn_apply<true>(weights, dqn_layers[4], in.data() + 66, first.data());
+  detail::dqn_apply<true>(weights, dqn_layers[5], first.data(), joined.data() + 160);
+  detail::dqn_apply<true>(weights, dqn_layers[6], joined.data(), hidden.data());
+  detail::dqn_apply<false>(weights, dqn_layers[7], hidden.data(), out.data());
+  return out;
+}
+
+//! The action of the highest value, the first of equals.
+[[nodiscard]] constexpr std::uint32_t dqn_best(const dqn_values& values) noexcept {
+  std::uint32_t best = 0;
+  for (std::uint32_t i = 1; i < dqn_actions; ++i) best = values[i] > values[best] ? i : best;
+  return best;
+}
+
+//! Errors: value_not_finite (`where` = index of the weight).
+[[nodiscard]] constexpr status check(const dqn_weights& weights) noexcept {
+  for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
+    if (!detail::is_finite(weights.values[i])) return {errc::value_not_finite, part::policy, i};
+  }
+  return {};
+}
+
+//! Writes `dqn_file_bytes` bytes: magic and version, the sizes of the layers, the weights in little-endian float32, a checksum.
+//! Errors: output_too_small, value_not_finite.
+[[nodiscard]] constexpr status save(const dqn_weights& weights, std::span<std::byte> out) noexcept {
+  if (out.size() < dqn_file_bytes) return {errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
+  if (const status why = check(weights); !why.ok()) return why;
+  std::size_t at = 0;
+  detail::dqn_put(out, at, detail::dqn_magic);
+  detail::dqn_put(out, at, static_cast<std::uint32_t>(dqn_layers.size()));
+  for (const dqn_layer& layer : dqn_layers) {
+    detail::dqn_put(out, at, layer.inputs);
+    detail::dqn_put(out, at, layer.outputs);
+  }
+  for (const float value : weights.values) detail::dqn_put(out, at, std::bit_cast<std::uint32_t>(value));
+  const std::uint64_t sum = detail::dqn_checksum(out.first(at));
+  detail::dqn_put(out, at, sum);
+  return {};
+}
+
+//! Reads what `save` wrote. Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version, weights_shape (`where` = layer),
+//! checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as it was.
+[[nodiscard]] inline status load(std::span<const std::byte> in, dqn_weights& out) noexcept {
+  constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();
+  if (in.size() < 8) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
+  std::size_t at = 0;
+  const auto magic = detail::dqn_get<std::uint64_t>(in, at);
+  if ((magic & detail::dqn_magic_mask) != (detail::dqn_magic & detail::dqn_magic_mask)) return {errc::weights_header, part::policy, 0};
+  if (magic != detail::dqn_magic) return {errc::unknown_version, part::policy, 6};
+  if (in.size() < header) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
+  if (detail::dqn_get<std::uint32_t>(in, at) != dqn_layers.size()) return {errc::weights_shape, part::policy, dqn_layers.size()};
+  for (std::uint32_t i = 0; i < dqn_layers.size(); ++i) {
+    const auto inputs = detail::dqn_get<std::uint32_t>(in, at), outputs = detail::dqn_get<std::uint32_t>(in, at);
+    if (inputs != dqn_layers[i].inputs || outputs != dqn_layers[i].outputs) return {errc::weights_shape, part::policy, i};
+  }
+  if (in.size() < dqn_file_bytes) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
+  if (in.size() > dqn_file_bytes) return {errc::trailing_bytes, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
+  std::size_t tail = dqn_file_bytes - 8;
+  if (detail::dqn_get<std::uint64_t>(in, tail) != detail::dqn_checksum(in.first(dqn_file_bytes - 8))) {
+    return {errc::checksum_mismatch, part::policy, static_cast<std::uint32_t>(dqn_file_bytes - 8)};
+  }
+  for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
+    std::size_t place = header + 4 * std::size_t{i};
+    if (!detail::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place)))) return {errc::value_not_finite, part::policy, i};
+  }
+  for (float& value : out.values) value = std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, at));
+  return {};
+}
+
+//! The window that a trained network chooses. The weights are the caller's and outlive it.
+class dqn_window {
+ public:
+  static constexpr bool unconditional = true;
+
+  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), value_not_finite.
+  [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights, const action_grid& grid = paper_action_grid(),
+                                               std::uint32_t support_size = 16) noexcept {
+    if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};
+    if (const status why = check(weights); !why.ok()) return why;
+    return dqn_window(weights, grid, support_size);
+  }
+  //! Index of the action for the next round.
+  [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept { return dqn_best(dqn_evaluate(*weights_, features_of(seen))); }
+  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
+    const window_action& chosen = grid_[choose(seen)];
+    return {chosen.draft_length, chosen.resolution, support_size_};
+  }
+  [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+
+ private:
+  dqn_window(const dqn_weights& weights, const action_grid& grid, std::uint32_t support_size) noexcept
+      : weights_(&weights), grid_(grid), support_size_(support_size) {}
+  const dqn_weights* weights_;
+  action_grid grid_;
+  std::uint32_t support_size_;
+};
+
+static_assert(window_policy<dqn_window>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A window that plans each round for the best modelled throughput: expected tokens over the time of the round.
+//!
+//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605), which it does not define; the rule is ours.
+//! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L; round time
+//!             L t_d + U/R_u + t_v + D/R_d + t_rtt.
+//! Guarantees: pure, O(actions) and at most 32 of them, no allocation.
+//! Deviates:   the rate of the round to come is taken to be the measured one; the choice maximises the ratio of this round alone, which differs
+//!             from the best long-run policy by second order.
+//! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp, examples/docs/model_window.cpp
+#ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
+#define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
+
+#include <specverify/link/latency.hpp>
+#include <specverify/policy/concepts.hpp>
+#include <specverify/policy/resolution.hpp>
+#include <specverify/policy/window.hpp>
+#include <specverify/verify/expected_length.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! What a round costs. Where the observation knows a rate, a round trip or a draft time, it goes before the one here.
+struct throughput_model {
+  std::uint32_t vocab_size = 50272;  //!< V
+  std::uint32_t support_size = 1;    //!< K, for accountings of a support
+  position_accounting accounting = position_accounting::dense;
+  round_times times{};   //!< t_d per draft, t_v per round, s
+  channel_state link{};  //!< rates in bit/s, round trip in s
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Modelled time of a round with this action, s.
+[[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen, const window_action& action) noexcept {
+  channel_state link = model.link;
+  if (seen.uplink_rate > 0) link.uplink_rate = static_cast<double>(seen.uplink_rate);
+  if (seen.downlink_rate > 0) link.downlink_rate = static_cast<double>(seen.downlink_rate);
+  if (seen.round_trip > 0) link.round_trip = static_cast<double>(seen.round_trip);
+  round_times times = model.times;
+  if (seen.draft_time > 0) times.draft_time = static_cast<double>(seen.draft_time);
+  const double bits = position_bits(model.accounting, model.vocab_size, model.support_size, action.resolution);
+  return round_time(action.draft_length, times, action.draft_length * bits, downlink_bits(action.draft_length, model.vocab_size), link);
+}
+
+//! Modelled tokens per second of a round with this action.
+[[nodiscard]] inline double modelled_throughput(const throughput_model& model, const observation& seen, const window_action& action) noexcept {
+  const double acceptance = static_cast<double>(acceptance_of(seen, action.resolution));
+  return expected_tokens(acceptance, action.draft_length) / modelled_round_time(model, seen, action);
+}
+
+//! The action of the grid with the highest modelled throughput; the first of equals.
+struct model_window {
+  static constexpr bool unconditional = true;
+  action_grid grid = paper_action_grid();  //!< 1..32 actions
+  throughput_model model{};
+
+  //! Index of the action for the next round.
+  [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept {
+    std::uint32_t best = 0;
+    double most = 0;
+    for (std::uint32_t i = 0; i < grid.size; ++i) {
+      const double throughput = modelled_throughput(model, seen, grid[i]);
+      if (throughput > most) {
+        most = throughput;
+        best = i;
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
+    const window_action& chosen = grid[choose(seen)];
+    return {chosen.draft_length, chosen.resolution, model.support_size};
+  }
+  [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+using model_based_window = model_window;
+
+static_assert(window_policy<model_window>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether hidden states travel with the drafts, on request, or one by one: chosen once per request from the link.
+//!
+//! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the model-based rule and the
+//!             lazy protocol are ours.
+//! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps = loss; tau = round_trip;
+//!             O_u, O_d = overheads; FH = full, SH = selective.
+//! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits travel, never which tokens stand.
+//! Deviates:   before M is known its mean and P(M > 0) stand in: running means per L, weight 0.05, from 1 and 0.7.
+//! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17), examples/docs/protocol.cpp
+#ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
+#define SPECVERIFY_POLICY_PROTOCOL_HPP
+
+#include <specverify/link/latency.hpp>
+#include <specverify/link/payload.hpp>
+
+#include <array>
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! When the hidden vectors of a round travel.
+enum class hidden_protocol : std::uint8_t {
+  full = 0,       //!< FH: all L with the drafts
+  selective = 1,  //!< SH: those of all mismatches, on one request
+  lazy = 2        //!< one mismatch after the other, until one is rejected
+};
+
+//! What the rounds of one draft length were like.
+struct mismatch_means {
+  double mismatches = 1;   //!< E[M]
+  double any = 0.7;        //!< P(M > 0)
+  double evaluated = 0.9;  //!< mismatches up to the first rejected one: what lazy asks for, mean over all rounds
+};
+
+//! The means of every draft length up to 64; longer ones share the last.
+struct mismatch_history {
+  static constexpr double weight = 0.05;  //!< of the newest round
+  std::array<mismatch_means, 64> by_length{};
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const mismatch_means& of(std::uint32_t draft_length) const noexcept {
+    return by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
+  }
+  //! A round: M mismatches of which `evaluated` <= M were judged before the first rejected one ended the round, that one included.
+  SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches, std::uint32_t evaluated) noexcept {
+    mismatch_means& means = by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
+    means.mismatches += weight * (mismatches - means.mismatches);
+    means.any += weight * ((mismatches > 0 ? 1.0 : 0.0) - means.any);
+    means.evaluated += weight * (evaluated - means.evaluated);
+  }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The rule of the testbed: the round trip alone, measured once per request.
+struct round_trip_rule {
+  double threshold = 10e-3;  //!< s
+
+  [[nodiscard]] constexpr hidden_protocol choose(double round_trip) const noexcept {
+    return round_trip > threshold ? hidden_protocol::full : hidden_protocol::selective;
+  }
+};
+
+//! The expected time that a round spends on hidden vectors.
+struct protocol_model {
+  wisv_format format{};
+  bit_accounting accounting = bit_accounting::wire;
+  bool allow_lazy = false;
+
+  //! E[B_req | M > 0] with E[M] / P(M > 0) mismatches, bits.
+  [[nodiscard]] constexpr double request_bits(std::uint32_t draft_length, const mismatch_means& means) const noexcept {
+    const double place = ceil_log2(std::uint64_t{draft_length} + 1);
+    const double list = (means.any > 0 ? means.mismatches / means.any : 0) * place;
+    const double shortest = list + place < draft_length ? list + place : draft_length;
+    return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
+  }
+  //! Seconds beyond a round that sends ids alone. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u / R_u + E[B_req] / R_d).
+  //! Lazy: a request, an answer and a round trip for each evaluated mismatch.
+  [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length, const channel_state& link,
+                                            const mismatch_means& means) const noexcept {
+    const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
+    switch (protocol) {
+      case hidden_protocol::full:
+        return draft_length * vector;
+      case hidden_protocol::selective:
+        return means.mismatches * vector + means.any * exchange_time(format.uplink_overhead, request_bits(draft_length, means), link);
+      case hidden_protocol::lazy:
+        break;
+    }
+    const double one = request_bits(draft_length, {1, 1, 1});
+    return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
+  }
+  //! The fastest protocol; FH where it ties with SH. `link`: measured once per request, for all of its rounds.
+  [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link, const mismatch_means& means) const noexcept {
+    const double full = extra_time(hidden_protocol::full, draft_length, link, means);
+    const double selective = extra_time(hidden_protocol::selective, draft_length, link, means);
+    const double lazy = extra_time(hidden_protocol::lazy, draft_length, link, means);
+    if (allow_lazy && lazy < full && lazy < selective) return hidden_protocol::lazy;
+    return full <= selective ? hidden_protocol::full : hidden_protocol::selective;
+  }
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

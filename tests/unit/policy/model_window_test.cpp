@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/policy/model_window.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace specverify;
+
+namespace {
+
+throughput_model paper_model() {
+  throughput_model model;
+  model.times = {8e-3, 45e-3};
+  model.link.uplink_rate = 350e3;
+  return model;
+}
+
+//! E[tokens] / time by the formulas, for one rate and one acceptance.
+double by_hand(double acceptance, double rate, unsigned length, double bits_per_token) {
+  double tokens = 0;
+  for (unsigned k = 0; k <= length; ++k) tokens += std::pow(acceptance, k);
+  return tokens / (length * (8e-3 + bits_per_token / rate) + 45e-3);
+}
+
+}  // namespace
+
+TEST_CASE("model_window: the modelled throughput is expected tokens over round time") {
+  observation seen;
+  const throughput_model model = paper_model();
+  for (const unsigned length : {1u, 4u, 12u}) {
+    CHECK(modelled_throughput(model, seen, {length, 240}) == doctest::Approx(by_hand(0.8, 350e3, length, 2209)).epsilon(1e-6));
+    CHECK(modelled_throughput(model, seen, {length, 720}) == doctest::Approx(by_hand(0.8, 350e3, length, 5467)).epsilon(1e-6));
+  }
+  seen.uplink_rate = 4e6f;
+  CHECK(modelled_throughput(model, seen, {4, 240}) == doctest::Approx(by_hand(0.8, 4e6, 4, 2209)).epsilon(1e-6));
+  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 32e-3 + 2.209e-3).epsilon(1e-6));  // 2.21 ms of uplink
+  seen.round_trip = 0.05f;
+  seen.downlink_rate = 1000.0f;  // 3 + 16 bits of feedback
+  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 32e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
+  seen.draft_time = 0.001f;
+  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 4e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
+}
+
+TEST_CASE("model_window: longer and finer on a fast link, and what was accepted decides") {
+  const model_window window{paper_action_grid(), paper_model()};
+  observation seen;
+  const draft_plan slow = window.begin(seen);
+  seen.uplink_rate = 4e6f;
+  const draft_plan fast = window.begin(seen);
+  CHECK(slow.resolution == 240);
+  CHECK(fast.max_draft_length > slow.max_draft_length);
+  for (std::uint32_t i = 0; i < window.grid.size; ++i)
+    CHECK(modelled_throughput(window.model, seen, window.grid[i]) <= modelled_throughput(window.model, seen, window.grid[window.choose(seen)]));
+  for (int round = 0; round < 200; ++round) record_round(seen, 4, 0, 1, 100, 240);
+  for (int round = 0; round < 200; ++round) record_round(seen, 4, 4, 5, 100, 720);
+  CHECK(window.begin(seen) == draft_plan{12, 720, 1});
+  for (int round = 0; round < 400; ++round) record_round(seen, 4, 0, 1, 100, 720);
+  CHECK(window.begin(seen) == draft_plan{1, 240, 1});
+}
