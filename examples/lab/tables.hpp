@@ -23,6 +23,7 @@ struct speed_system {
   std::string label;
   double upload_share = 1;                     //!< TR, in [0, 1]
   std::vector<double> upload_bits = {736000};  //!< of the first, second, ... upload, in turn
+  std::vector<std::uint8_t> uploads = {};      //!< whether round 0, 1, ... uploads, in turn, as measured; empty: a coin of that share
 };
 
 enum class fading_kind : std::uint8_t { none, rayleigh, rician };
@@ -67,8 +68,9 @@ template <class Rate>
     specverify::throughput_meter one;
     for (std::uint32_t r = 0; r < options.rounds; ++r, ++step) {
       const double coin = specverify::decision_uniform(source({0, step, 0, specverify::purpose::skip_coin, 0}));
+      const bool uploads = system.uploads.empty() ? coin < system.upload_share : system.uploads[step % system.uploads.size()] != 0;
       double seconds = options.times.draft_time;
-      if (coin < system.upload_share) {
+      if (uploads) {
         seconds = specverify::hlm_upload_time(options.times, system.upload_bits[upload % system.upload_bits.size()], state(source, step));
         ++upload;
       }

@@ -42,6 +42,9 @@ TEST_CASE("lab: speed over SNR without fading is the formula") {
   // Payloads are taken in turn.
   const std::vector<speed_point> two = speed_over_snr({"two sizes", 1, {0, 736000}}, options);
   CHECK(near(two.back().ratio_of_sums, 1 / (0.1302 + 21.2752e-3 / 2), 1e-5));
+  // So are measured decisions: one round of four uploads.
+  const std::vector<speed_point> measured = speed_over_snr({"one of four", 0, {736000}, {0, 1, 0, 0}}, options);
+  CHECK(near(measured.back().ratio_of_sums, 1 / (25.6e-3 + (104.6e-3 + 21.2752e-3) / 4), 1e-5));
   CHECK(speed_over_snr({"nothing to send", 1, {}}, options).empty());
   options.link.bandwidth = -1;
   CHECK(speed_over_snr({"HLM", 1, {736000}}, options).empty());

@@ -138,6 +138,27 @@ TEST_CASE("T14 HLM: gains under clipped Rayleigh fading, both estimators") {
   CHECK(throughput_meter{}.value() == 0);
 }
 
+TEST_CASE("E22 HLM: what no payload can exceed under Rician fading") {
+  // 10 dB factor, -20 dB: the full payload against none gives a factor of about 125, against 30 entries about 122.
+  const double factor = 10, floor = 1e-3;
+  fading_options options;
+  options.mean_snr = from_decibel(-20);
+  options.minimum_gain = floor;
+  const rician_channel channel = rician_channel::make(options, factor).value();
+  const auto weighted = [&](double g) {
+    const double density = (factor + 1) * std::exp(-factor - (factor + 1) * g) * std::cyl_bessel_i(0.0, 2 * std::sqrt(factor * (factor + 1) * g));
+    return density / channel.at_gain(std::max(g, floor)).uplink_rate;
+  };
+  const double per_bit = specverify_test::integrate(weighted, 0, 8);
+  const double full = hlm_mean_round_time({}, 1, 736000 * per_bit);
+  CHECK(std::fabs(full / hlm_mean_round_time({}, 0.252, 0) - 125) <= 1);
+  CHECK(std::fabs(full / hlm_mean_round_time({}, 0.252, 690 * per_bit) - 122) <= 1);
+  double drawn = 0;
+  const philox source{{{6, 2}}};
+  for (std::uint32_t step = 0; step < 50000; ++step) drawn += 1 / channel.state(source, step, {}).uplink_rate / 50000;
+  CHECK(near(drawn, per_bit, 0.02));
+}
+
 TEST_CASE("T16 Table II of CU-HLM: throughput = 1 / (SLM + comm + LLM), no fading, k = 200") {
   struct line {
     double draft, transfer, verify, throughput, upload_share;  // ms, printed
