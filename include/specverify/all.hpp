@@ -8,6 +8,11 @@
 // the drafts of a round, in an arena
 #include <specverify/distribution/draft_block.hpp>
 
+// should a token be sent?
+#include <specverify/uncertainty/calibration.hpp>
+#include <specverify/uncertainty/importance.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
 // bytes
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/count_code.hpp>
@@ -23,6 +28,12 @@
 #include <specverify/link/latency.hpp>
 #include <specverify/link/payload.hpp>
 
+// the WISV head; its trainer, which needs Eigen, is included by itself
+#include <specverify/decision_head/features.hpp>
+#include <specverify/decision_head/mlp.hpp>
+#include <specverify/decision_head/relabel.hpp>
+#include <specverify/decision_head/weights.hpp>
+
 #include <specverify/policy/concepts.hpp>
 #include <specverify/policy/dqn.hpp>
 #include <specverify/policy/dqn_trainer.hpp>
@@ -30,6 +41,7 @@
 #include <specverify/policy/observation.hpp>
 #include <specverify/policy/protocol.hpp>
 #include <specverify/policy/resolution.hpp>
+#include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 
 #include <specverify/vocabulary/fingerprint.hpp>

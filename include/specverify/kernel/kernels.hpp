@@ -9,6 +9,7 @@
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 #include <specverify/kernel/scalar/select.hpp>
 #include <specverify/kernel/scalar/softmax.hpp>
+#include <specverify/kernel/scalar/tempered.hpp>
 #if SPECVERIFY_WITH_XSIMD
 #include <specverify/kernel/simd/argmax.hpp>
 #include <specverify/kernel/simd/digest.hpp>
@@ -16,6 +17,7 @@
 #include <specverify/kernel/simd/log_sum_exp.hpp>
 #include <specverify/kernel/simd/select.hpp>
 #include <specverify/kernel/simd/softmax.hpp>
+#include <specverify/kernel/simd/tempered.hpp>
 #endif
 
 #endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The uncertainty of a token from its row, M = 20: digest, survivors and draws; against 20 softmaxes and 20 draws of the standard library.
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
+#include <cmath>
+#include <random>
+
+#include "support/inputs.hpp"
+
+namespace {
+
+using namespace bench_inputs;
+
+template <class Policy>
+void from_a_row(benchmark::State& state, Policy policy) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  std::vector<std::byte> memory(perturbation_workspace_size(vocab_size));
+  workspace scratch{std::span<std::byte>(memory)};
+  std::uint32_t position = 0;
+  std::uint64_t exact = 0;
+  run(state, input, [&](const std::vector<float>& row) {
+    disagreement out;
+    const auto token = static_cast<token_id>(std::max_element(row.begin(), row.begin() + 64) - row.begin());
+    if (!temperature_perturbation(policy, view(row), {}, token, {}, philox{{1, 2}}, position++, 0, scratch, out).ok()) state.SkipWithError("perturbation");
+    exact += out.exact_reads;
+    benchmark::DoNotOptimize(out);
+  });
+  state.counters["exact_reads"] = static_cast<double>(exact) / position;
+}
+
+template <class Policy>
+void mean_on_a_grid(benchmark::State& state, Policy policy) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  std::vector<std::byte> memory(perturbation_workspace_size(vocab_size));
+  workspace scratch{std::span<std::byte>(memory)};
+  run(state, input, [&](const std::vector<float>& row) {
+    double out = 0;
+    if (!expected_disagreement(policy, view(row), {}, 7, {}, scratch, out).ok()) state.SkipWithError("mean");
+    benchmark::DoNotOptimize(out);
+  });
+}
+
+void standard_library(benchmark::State& state) {
+  rows input(static_cast<std::uint32_t>(state.range(0)), state.range(1) != 0);
+  std::vector<double> law;
+  std::mt19937_64 engine;
+  run(state, input, [&](const std::vector<float>& row) {
+    const float maximum = *std::max_element(row.begin(), row.end());
+    law.resize(row.size());
+    int different = 0;
+    for (int m = 0; m < 20; ++m) {
+      const float theta = 0.1f * static_cast<float>(m + 1);
+      for (std::size_t i = 0; i < row.size(); ++i) law[i] = std::exp((row[i] - maximum) / theta);
+      std::discrete_distribution<int> draw(law.begin(), law.end());
+      different += draw(engine) != 7 ? 1 : 0;
+    }
+    benchmark::DoNotOptimize(different);
+  });
+}
+
+}  // namespace
+
+SPECVERIFY_BENCH_POLICIES(from_a_row);
+SPECVERIFY_BENCH_POLICIES(mean_on_a_grid);
+BENCHMARK(standard_library)->Args({32000, 0})->ArgNames({"V", "rot"});

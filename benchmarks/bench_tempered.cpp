@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Twenty draws of one token at random temperatures on a digest that exists, and the twenty probabilities themselves.
+#include <specverify/row/tempered.hpp>
+
+#include <array>
+
+#include "support/inputs.hpp"
+
+namespace {
+
+using namespace bench_inputs;
+
+struct twenty {
+  std::array<double, 20> temperatures{}, uniforms{};
+  explicit twenty(std::uint32_t position) {
+    for (std::uint32_t m = 0; m < 20; ++m) {
+      temperatures[m] = 2.0 * decision_uniform(philox{{1, 2}}({position, 0, m, purpose::perturbation_temperature, 0}));
+      uniforms[m] = decision_uniform(philox{{1, 2}}({position, 0, m, purpose::perturbed_draw, 0}));
+    }
+  }
+};
+
+template <class Policy>
+void draws(benchmark::State& state, Policy policy) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  digest_request wanted;
+  wanted.survivors = 256;
+  std::vector<digested> made;
+  for (const auto& row : input.values) {
+    made.emplace_back(vocab_size, row_transform{}, wanted);
+    if (!made.back().make(policy, row, {}, wanted)) state.SkipWithError("digest");
+  }
+  std::uint32_t position = 0;
+  std::uint64_t exact = 0;
+  run(state, input, [&](const std::vector<float>& row) {
+    const digested& from = made[static_cast<std::size_t>(&row - input.values.data())];
+    const twenty numbers(position++);
+    tempered_hits out;
+    if (!tempered_draws(policy, view(row), {}, from.value, from.space, from.value.argmax, numbers.temperatures, numbers.uniforms, out).ok())
+      state.SkipWithError("draws");
+    exact += out.exact_reads;
+    benchmark::DoNotOptimize(out);
+  });
+  state.counters["exact_reads"] = static_cast<double>(exact) / position;
+}
+
+template <class Policy>
+void probabilities(benchmark::State& state, Policy policy) {
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
+  rows input(vocab_size, state.range(1) != 0);
+  digested made(vocab_size, {}, {});
+  const twenty numbers(0);
+  run(state, input, [&](const std::vector<float>& row) {
+    std::array<double, 20> out{};
+    if (!made.make(policy, row, {}, {}) ||
+        !tempered_probabilities(policy, view(row), {}, made.value, made.space, made.value.argmax, numbers.temperatures, std::span<double>(out)).ok())
+      state.SkipWithError("probabilities");
+    benchmark::DoNotOptimize(out);
+  });
+}
+
+}  // namespace
+
+SPECVERIFY_BENCH_POLICIES(draws);
+SPECVERIFY_BENCH_POLICIES(probabilities);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Skip policies: whether a drafted token is uploaded for verification or committed by the edge alone.
+//!
+//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: a coin; U-HLM and CU-HLM: uncertain tokens), arXiv 2508.12590 (uncertain and important tokens).
+//! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in integers.
+//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + what verification makes of the rest; exact for always_send only, so the others are `lossy`.
+//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token, its row, its attention and a coin, never the target.
+//! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
+#ifndef SPECVERIFY_POLICY_SKIP_HPP
+#define SPECVERIFY_POLICY_SKIP_HPP
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/uncertainty/calibration.hpp>
+#include <specverify/uncertainty/importance.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! HLM: every token is verified.
+struct always_send {
+  static constexpr bool needs_uncertainty = false;
+  static constexpr bool needs_attention = false;
+  static constexpr bool needs_coin = false;
+  static constexpr guarantee strength = guarantee::unconditional;
+  [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
+};
+
+//! Rand-HLM: a token is verified with a fixed probability.
+struct random_skip {
+  double send_probability = 0.5;  //!< [0, 1]
+
+  static constexpr bool needs_uncertainty = false;
+  static constexpr bool needs_attention = false;
+  static constexpr bool needs_coin = true;
+  static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] constexpr bool send(const skip_observation& seen) const noexcept { return seen.coin < send_probability; }
+};
+
+//! U-HLM, CU-HLM: uncertain tokens are verified.
+struct uncertainty_gate {
+  double threshold = 0.8;  //!< u_th; not finite: every token is verified
+  perturbation_options perturbation{};
+
+  static constexpr bool needs_uncertainty = true;
+  static constexpr bool needs_attention = false;
+  static constexpr bool needs_coin = false;
+  static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
+    return static_cast<std::int64_t>(seen.disagreements) > disagreement_limit(threshold, seen.samples);
+  }
+};
+
+//! Tokens that are uncertain and important are verified. An attention row that the rule refuses counts as important: in doubt a token is verified.
+struct uncertainty_and_importance_gate {
+  double threshold = 0.8;
+  importance_rule importance{};
+  perturbation_options perturbation{};
+
+  static constexpr bool needs_uncertainty = true;
+  static constexpr bool needs_attention = true;
+  static constexpr bool needs_coin = false;
+  static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
+    if (static_cast<std::int64_t>(seen.disagreements) <= disagreement_limit(threshold, seen.samples)) return false;
+    const result<bool> important = importance.eligible(seen.attention);
+    return !important.ok() || important.value();
+  }
+};
+
+static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_policy<uncertainty_gate> && skip_policy<uncertainty_and_importance_gate>);
+
+//! Bytes of scratch that `observe_skip` takes and gives back.
+template <skip_policy Skip>
+[[nodiscard]] constexpr std::size_t skip_workspace_size(std::uint32_t vocab_size) noexcept {
+  return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
+}
+
+//! Measures what `policy` asks for about the drafted `token`: the disagreements on the drafter's row (purposes 4 and 5), the coin (purpose 10), and
+//! whether the attention row can be used. `attention`: the row of the query that produced `row`, or empty. The session may then ask `policy.send(out)`.
+//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`. On error `out` stays as it was.
+template <execution_policy Policy, skip_policy Skip, class Scalar, uniform_source Source>
+[[nodiscard]] status observe_skip(Policy policy, const Skip& skip, row_view<Scalar> row, const row_transform& transform, token_id token,
+                                  std::span<const float> attention, const Source& source, std::uint32_t position, std::uint32_t round, workspace& scratch,
+                                  skip_observation& out) noexcept {
+  skip_observation seen;
+  seen.position = position;
+  seen.round = round;
+  if constexpr (Skip::needs_attention) {
+    const result<bool> usable = skip.importance.eligible(attention);
+    if (!usable.ok()) return usable.error();
+    seen.attention = attention;
+  }
+  if constexpr (Skip::needs_uncertainty) {
+    disagreement found;
+    const status why = temperature_perturbation(policy, row, transform, token, skip.perturbation, source, position, round, scratch, found);
+    if (!why.ok()) return why;
+    seen.disagreements = found.disagreements;
+    seen.samples = found.samples;
+  }
+  if constexpr (Skip::needs_coin) seen.coin = decision_uniform(source(random_counter{position, round, 0, purpose::skip_coin, 0}));
+  out = seen;
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Importance of a drafted token, from the attention row of the query that produced its logits.
+//!
+//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv 2508.12590).
+//! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest weight.
+//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. n < k: not eligible. Larger k is stricter,
+//!             larger gamma looser. Option: the mean of the k largest in place of a_(k).
+//! Guarantees: population standard deviation and sums in double, ascending; O(n), O(32 n) for the mean; no allocation; noexcept.
+//! Deviates:   which row, which k-statistic and which deviation are not in the paper. Its words ask that sharp rows pass; its rule passes rows with many
+//!             weights near the largest one. `inverted` is the complement of the rule (n >= k): sharp rows pass, and exactly uniform ones.
+//! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
+#ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
+#define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
+
+#include <specverify/core/status.hpp>
+#include <specverify/kernel/scalar/exponential.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class importance_statistic : std::uint8_t { kth_largest, mean_of_top_k };
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The bit pattern of the k-th largest of n >= k weights: non-negative floats order like their bits.
+[[nodiscard]] inline std::uint32_t kth_largest_bits(std::span<const float> weights, std::uint32_t k) noexcept {
+  std::uint32_t bits = 0;
+  for (std::uint32_t bit = std::uint32_t{1} << 30; bit != 0; bit >>= 1) {
+    std::uint32_t reach = 0;
+    for (const float weight : weights) reach += (kernel::bits_as<std::uint32_t>(weight) & 0x7FFFFFFFu) >= (bits | bit) ? 1u : 0u;
+    if (reach >= k) bits |= bit;
+  }
+  return bits;
+}
+
+[[nodiscard]] inline double mean_of_largest(std::span<const float> weights, std::uint32_t k) noexcept {
+  const std::uint32_t cut = kth_largest_bits(weights, k);
+  double sum = 0;
+  std::uint32_t above = 0;
+  for (const float weight : weights) {
+    if ((kernel::bits_as<std::uint32_t>(weight) & 0x7FFFFFFFu) <= cut) continue;
+    sum += static_cast<double>(weight);
+    ++above;
+  }
+  sum += static_cast<double>(k - above) * static_cast<double>(kernel::bits_as<float>(cut));
+  return sum / static_cast<double>(k);
+}
+
+}  // namespace detail
+
+struct importance_rule {
+  std::uint32_t k = 3;    //!< >= 1
+  double gamma = 1.5;     //!< finite
+  bool inverted = false;  //!< the complement of the rule
+  importance_statistic statistic = importance_statistic::kth_largest;
+
+  //! Whether the token matters. Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row), invalid_attention (a weight
+  //! that is NaN, infinite or negative; `where` = its position).
+  [[nodiscard]] result<bool> eligible(std::span<const float> attention) const noexcept {
+    constexpr auto failed = [](errc code, std::size_t where) noexcept { return status{code, part::uncertainty, static_cast<std::uint32_t>(where)}; };
+    if (k == 0 || !kernel::is_finite(gamma)) return failed(errc::invalid_argument, 0);
+    if (attention.empty()) return failed(errc::attention_missing, 0);
+    double sum = 0, largest = 0;
+    for (std::size_t i = 0; i < attention.size(); ++i) {
+      const float weight = attention[i];
+      if (!kernel::is_finite(weight) || weight < 0.0f) return failed(errc::invalid_attention, i);
+      sum += static_cast<double>(weight);
+      largest = static_cast<double>(weight) > largest ? static_cast<double>(weight) : largest;
+    }
+    if (attention.size() < k) return false;
+    const double mean = sum / static_cast<double>(attention.size());
+    double squares = 0;
+    for (const float weight : attention) squares += (static_cast<double>(weight) - mean) * (static_cast<double>(weight) - mean);
+    const double bar = largest - gamma * std::sqrt(squares / static_cast<double>(attention.size())) + 1e-12 * largest;
+    bool passes = false;
+    if (statistic == importance_statistic::mean_of_top_k) {
+      passes = detail::mean_of_largest(attention, k) > bar;
+    } else {
+      std::uint32_t above = 0;
+      for (const float weight : attention) above += static_cast<double>(weight) > bar ? 1u : 0u;
+      passes = above >= k;
+    }
+    return passes != inverted;
+  }
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/core/random.hpp>
+#include <specverify/policy/skip.hpp>
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+using namespace specverify;
+
+namespace {
+
+struct throwing_skip {
+  static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
+  static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] bool send(const skip_observation&) const { return true; }
+};
+struct silent_skip {  // says nothing about what it needs
+  [[nodiscard]] bool send(const skip_observation&) const noexcept { return true; }
+};
+
+skip_observation uncertain(std::uint32_t disagreements, std::uint32_t samples = 20) {
+  skip_observation seen;
+  seen.disagreements = disagreements;
+  seen.samples = samples;
+  return seen;
+}
+
+template <class Skip>
+status observe(const Skip& skip, const std::vector<float>& row, std::span<const float> attention, skip_observation& out) {
+  std::vector<std::byte> memory(skip_workspace_size<Skip>(static_cast<std::uint32_t>(row.size())));
+  workspace scratch{std::span<std::byte>(memory)};
+  const status why = observe_skip(exec::simd, skip, logits_row(std::span<const float>(row)), {}, 1, attention, philox{{3, 4}}, 12, 7, scratch, out);
+  CHECK(scratch.used() == 0);
+  return why;
+}
+
+}  // namespace
+
+TEST_CASE("skip_policy: what is one and what is not; all but always_send are lossy") {
+  CHECK(skip_policy<always_send>);
+  CHECK(skip_policy<random_skip>);
+  CHECK(skip_policy<uncertainty_gate>);
+  CHECK(skip_policy<uncertainty_and_importance_gate>);
+  CHECK_FALSE(skip_policy<throwing_skip>);
+  CHECK_FALSE(skip_policy<silent_skip>);
+  CHECK_FALSE(skip_policy<int>);
+  CHECK(always_send::strength == guarantee::unconditional);
+  CHECK(random_skip::strength == guarantee::lossy);
+  CHECK(uncertainty_gate::strength == guarantee::lossy);
+  CHECK(uncertainty_and_importance_gate::strength == guarantee::lossy);
+  CHECK(always_send{}.send({}));
+}
+
+TEST_CASE("uncertainty_gate: at 0.8 of 20 a token is sent from 17 disagreements on; the comparison is exact at every grid point") {
+  const uncertainty_gate gate;
+  for (std::uint32_t d = 0; d <= 20; ++d) CHECK(gate.send(uncertain(d)) == (d >= 17));
+  for (std::uint32_t samples = 1; samples <= 120; ++samples) {
+    for (std::uint32_t j = 0; j <= samples; ++j) {
+      const uncertainty_gate at{static_cast<double>(j) / static_cast<double>(samples)};
+      CHECK_FALSE(at.send(uncertain(j, samples)));
+      if (j < samples) CHECK(at.send(uncertain(j + 1, samples)));
+    }
+  }
+  CHECK(uncertainty_gate{0.7}.send(uncertain(8, 10)));
+  CHECK_FALSE(uncertainty_gate{0.7}.send(uncertain(7, 10)));
+  CHECK(uncertainty_gate{-0.1}.send(uncertain(0)));
+  CHECK_FALSE(uncertainty_gate{1.0}.send(uncertain(20)));
+  CHECK(uncertainty_gate{std::numeric_limits<double>::quiet_NaN()}.send(uncertain(0)));
+}
+
+TEST_CASE("random_skip: sends below its probability") {
+  skip_observation seen;
+  for (const double coin : {0.0, 0.25, 0.4999}) {
+    seen.coin = coin;
+    CHECK(random_skip{}.send(seen));
+    CHECK_FALSE(random_skip{0.0}.send(seen));
+  }
+  for (const double coin : {0.5, 0.75, 0.9999}) {
+    seen.coin = coin;
+    CHECK_FALSE(random_skip{}.send(seen));
+    CHECK(random_skip{1.0}.send(seen));
+  }
+}
+
+TEST_CASE("uncertainty_and_importance_gate: both must hold; an attention row that cannot be used means send") {
+  const std::vector<float> flat{0.26f, 0.25f, 0.25f, 0.24f}, sharp{0.97f, 0.01f, 0.01f, 0.01f};
+  uncertainty_and_importance_gate gate;
+  gate.importance = {2, 1.5};
+  skip_observation seen = uncertain(20);
+  seen.attention = flat;
+  CHECK(gate.send(seen));
+  seen.attention = sharp;
+  CHECK_FALSE(gate.send(seen));
+  gate.importance.inverted = true;
+  CHECK(gate.send(seen));
+  seen.attention = {};
+  CHECK(gate.send(seen));
+  seen.disagreements = 16;
+  CHECK_FALSE(gate.send(seen));
+}
+
+TEST_CASE("observe_skip: measures what the policy asks for, and names what is missing") {
+  const std::vector<float> row{0.0f, 1.0f, 0.5f};
+  const std::vector<float> attention{0.5f, 0.25f, 0.25f};
+  skip_observation seen;
+  REQUIRE(observe(always_send{}, row, attention, seen).ok());
+  CHECK(seen.position == 12);
+  CHECK(seen.round == 7);
+  CHECK(seen.samples == 0);
+  CHECK(seen.attention.empty());
+  REQUIRE(observe(random_skip{}, row, {}, seen).ok());
+  CHECK(seen.coin == doctest::Approx(decision_uniform(philox{{3, 4}}({12, 7, 0, purpose::skip_coin, 0}))).epsilon(1e-15));
+  REQUIRE(observe(uncertainty_gate{0.8, {50, 2.0}}, row, {}, seen).ok());
+  CHECK(seen.samples == 50);
+  CHECK(seen.disagreements > 10);
+  CHECK(seen.disagreements < 40);
+  const uncertainty_and_importance_gate gate;
+  REQUIRE(observe(gate, row, attention, seen).ok());
+  CHECK(seen.samples == 20);
+  CHECK(seen.attention.size() == 3);
+  skip_observation untouched = uncertain(3, 4);
+  CHECK(observe(gate, row, {}, untouched).code == errc::attention_missing);
+  const std::vector<float> bad{0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f};
+  CHECK(observe(gate, row, bad, untouched) == status{errc::invalid_attention, part::uncertainty, 1});
+  CHECK(observe(uncertainty_gate{0.8, {0, 2.0}}, row, {}, untouched).code == errc::invalid_argument);
+  CHECK(untouched.disagreements == 3);
+  workspace nothing;
+  CHECK(observe_skip(exec::seq, gate, logits_row(std::span<const float>(row)), {}, 1, attention, philox{}, 0, 0, nothing, untouched).code ==
+        errc::workspace_too_small);
+}

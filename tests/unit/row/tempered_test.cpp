@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/core/random.hpp>
+#include <specverify/row/tempered.hpp>
+
+#include <doctest/doctest.h>
+
+#include "row_cases.hpp"
+
+using namespace row_cases;
+
+namespace {
+
+//! p_t(token) of the rows' transformed logits; the point mass at the argmax for a temperature below 1e-6.
+double probability_at(const std::vector<double>& values, double temperature, token_id token) {
+  if (temperature < 1e-6) return std::max_element(values.begin(), values.end()) - values.begin() == token ? 1.0 : 0.0;
+  return static_cast<double>(law_of(values, temperature)[static_cast<std::size_t>(token)]);
+}
+
+template <class Policy, class Scalar>
+tempered_hits draws(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, token_id token,
+                    const std::vector<double>& temperatures, const std::vector<double>& uniforms) {
+  tempered_hits out;
+  const status outcome = tempered_draws(policy, row, transform, from.value, from.space, token, temperatures, uniforms, out);
+  REQUIRE(outcome.ok());
+  return out;
+}
+
+//! For every temperature: the draw gives the token just below its probability, and does not just above.
+template <class Scalar>
+void check_edges(const std::vector<double>& values, const row_transform& transform, std::uint32_t survivors, const std::vector<double>& temperatures,
+                 token_id token, double closeness) {
+  const std::vector<Scalar> row = row_of<Scalar>(values);
+  const std::vector<double> seen = transformed(row, transform);
+  for_each_policy([&](auto policy) {
+    digest_request wanted;
+    wanted.survivors = survivors;
+    const held_digest from = make_digest(policy, logits(row), transform, wanted);
+    REQUIRE(from.outcome.ok());
+    std::vector<double> found(temperatures.size());
+    REQUIRE(tempered_probabilities(policy, logits(row), transform, from.value, from.space, token, temperatures, std::span<double>(found)).ok());
+    for (std::size_t m = 0; m < temperatures.size(); ++m) {
+      const double p = probability_at(seen, temperatures[m], token);
+      CAPTURE(temperatures[m]);
+      CAPTURE(token);
+      CHECK(found[m] == doctest::Approx(p).epsilon(1e-12));
+      for (const double distance : {closeness, 1e-6, 1e-3, 0.02, 0.05, 0.2}) {
+        const double below = p * (1 - distance), above = p * (1 + distance);
+        if (p > 0) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {below}).hits == 1);
+        if (above < 1 && p > 0) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {above}).hits == 0);
+        if (!(p > 0)) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {0.0}).hits == 0);
+      }
+    }
+  });
+}
+
+const std::vector<double> all_temperatures{0.0, 5e-7, 1e-6, 1e-3, 0.05, 0.3, 0.7, 0.999, 1.0, 1.2, 1.5, 1.75, 2.0};
+
+}  // namespace
+
+TEST_CASE("row.tempered: by hand, two logits ln 4 apart") {
+  const std::vector<double> row{0.0, std::log(4.0)};
+  for_each_policy([&](auto policy) {
+    const held_digest from = make_digest(policy, logits(row), {});
+    const std::vector<double> temperatures{1.0, 2.0, 0.5, 0.0};  // 1/5, 1/3, 1/17, 0
+    std::vector<double> p(4);
+    REQUIRE(tempered_probabilities(policy, logits(row), {}, from.value, from.space, 0, temperatures, std::span<double>(p)).ok());
+    CHECK(p[0] == doctest::Approx(0.2).epsilon(1e-14));
+    CHECK(p[1] == doctest::Approx(1.0 / 3.0).epsilon(1e-14));
+    CHECK(p[2] == doctest::Approx(1.0 / 17.0).epsilon(1e-14));
+    CHECK(p[3] < 1e-300);
+    CHECK(draws(policy, logits(row), {}, from, 0, temperatures, {0.199, 0.334, 0.058, 0.0}).hits == 2);
+    CHECK(draws(policy, logits(row), {}, from, 1, {0.0, 1.0}, {0.999, 0.799}).hits == 2);
+  });
+}
+
+TEST_CASE("row.tempered: decisions change at the probability itself, any temperature, any shape of row, with and without survivors") {
+  row_transform plain;
+  plain.temperature = 2;
+  for (const std::uint32_t survivors : {0u, 4u, 256u}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      for (const double spread : {0.5, 3.0, 12.0}) {
+        std::vector<double> values = normal_logits(1500, seed, spread);
+        const auto best = static_cast<token_id>(std::max_element(values.begin(), values.end()) - values.begin());
+        CAPTURE(seed);
+        CAPTURE(spread);
+        CAPTURE(survivors);
+        for (const token_id token : {best, token_id{3}}) {
+          check_edges<float>(values, plain, survivors, all_temperatures, token, 1e-9);
+          check_edges<double>(values, plain, survivors, all_temperatures, token, 1e-11);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("row.tempered: a peak over a flat floor, where the normaliser bends inside the range of temperatures") {
+  row_transform plain;
+  for (const double height : {4.0, 8.0, 12.0, 20.0}) {
+    std::vector<double> values(3000, 0.0);
+    values[1234] = height;
+    CAPTURE(height);
+    for (const std::uint32_t survivors : {1u, 64u}) check_edges<float>(values, plain, survivors, all_temperatures, 1234, 1e-9);
+    check_edges<bfloat16_bits>(values, plain, 64, all_temperatures, 0, 1e-9);
+  }
+}
+
+TEST_CASE("NUM-3 row.tempered: forbidden ids, biases and masks; digests of other temperatures and truncated ones say the same") {
+  std::vector<double> values = normal_logits(300, 5);
+  for (std::size_t v = 0; v < values.size(); v += 3) values[v] = -infinity;
+  const token_id ids[2] = {1, 7};
+  const float bias[2] = {6.0f, -2.0f};
+  std::vector<std::uint64_t> mask(5, ~std::uint64_t{0});
+  mask[0] &= ~(std::uint64_t{1} << 11);
+  row_transform transform;
+  transform.bias_ids = ids;
+  transform.bias_values = bias;
+  transform.mask_words = mask;
+  for (const double temperature : {0.0, 0.01, 0.7, 1.0, 5.0}) {
+    transform.temperature = temperature;
+    CAPTURE(temperature);
+    for (const std::uint32_t survivors : {0u, 16u, 400u}) {
+      check_edges<float>(values, transform, survivors, {0.1, 0.9, 1.4, 2.0}, 1, 1e-9);
+      check_edges<double>(values, transform, survivors, {0.1, 0.9, 1.4, 2.0}, 7, 1e-9);
+      check_edges<float>(values, transform, survivors, {0.0, 0.5, 2.0}, 11, 1e-9);  // masked
+      check_edges<float>(values, transform, survivors, {0.0, 0.5, 2.0}, 3, 1e-9);   // -infinity
+    }
+    transform.truncation.top_k = 5;
+    check_edges<float>(values, transform, 16, {0.1, 1.4, 2.0}, 1, 1e-9);
+    transform.truncation = {};
+  }
+}
+
+TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold ones mixed") {
+  const std::vector<double> values = normal_logits(2000, 9, 2.0);
+  const auto row = row_of<float>(values);
+  std::vector<double> temperatures, uniforms;
+  generator random{99};
+  for (int m = 0; m < 101; ++m) {
+    temperatures.push_back(m % 10 == 0 ? 0.0 : 8.0 * random.uniform() * random.uniform());
+    uniforms.push_back(random.uniform() * random.uniform());
+  }
+  for_each_policy([&](auto policy) {
+    digest_request wanted;
+    wanted.survivors = 64;
+    const held_digest from = make_digest(policy, logits(row), {}, wanted);
+    for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.survivor_ids)[5]}) {
+      std::uint32_t expected = 0;
+      for (std::size_t m = 0; m < temperatures.size(); ++m) expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
+      const tempered_hits found = draws(policy, logits(row), {}, from, token, temperatures, uniforms);
+      CHECK(found.hits == expected);
+      CHECK(found.exact_reads <= 12);
+    }
+  });
+}
+
+TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is written") {
+  const std::vector<float> row{0.0f, 1.0f, 2.0f};
+  const held_digest from = make_digest(exec::seq, logits(row), {});
+  const std::vector<double> one{1.0};
+  tempered_hits out{77, 78};
+  const auto code = [&](row_view<float> view, const row_digest& digested, token_id token, std::vector<double> temperatures, std::vector<double> uniforms) {
+    return tempered_draws(exec::seq, view, {}, digested, from.space, token, temperatures, uniforms, out).code;
+  };
+  CHECK(code(logits(row), row_digest{}, 0, one, {0.5}) == errc::invalid_argument);
+  CHECK(code({row_kind::logits, nullptr, 3}, from.value, 0, one, {0.5}) == errc::null_span);
+  CHECK(code({row_kind::logits, row.data(), 2}, from.value, 0, one, {0.5}) == errc::size_mismatch);
+  CHECK(code(logits(row), from.value, -1, one, {0.5}) == errc::token_out_of_range);
+  CHECK(code(logits(row), from.value, 3, one, {0.5}) == errc::token_out_of_range);
+  CHECK(code(logits(row), from.value, 0, {1.0, -1.0}, {0.5, 0.5}) == errc::invalid_temperature);
+  CHECK(code(logits(row), from.value, 0, {nan_value()}, {0.5}) == errc::invalid_temperature);
+  CHECK(code(logits(row), from.value, 0, {infinity}, {0.5}) == errc::invalid_temperature);
+  CHECK(code(logits(row), from.value, 0, one, {0.5, 0.5}) == errc::size_mismatch);
+  for (const double uniform : {-0.1, 1.0, nan_value(), infinity}) CHECK(code(logits(row), from.value, 0, one, {uniform}) == errc::invalid_argument);
+  CHECK(out.hits == 77);
+  CHECK(out.exact_reads == 78);
+  const std::vector<float> law{0.5f, 0.25f, 0.25f};
+  const held_digest of_law = make_digest(exec::seq, probabilities(law), {});
+  CHECK(tempered_draws(exec::seq, probabilities(law), {}, of_law.value, of_law.space, 0, one, one, out).code == errc::unsupported);
+  std::vector<double> none;
+  CHECK(tempered_probabilities(exec::seq, logits(row), {}, from.value, from.space, 0, one, std::span<double>(none)).code == errc::output_too_small);
+}
