@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -148,20 +149,23 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
   static constexpr const char* colours[] = {"#0b6e99", "#c8702a", "#4a9a4a", "#7a4fa3", "#a8324a", "#444444", "#1f9e9e", "#b8a100", "#d060a0", "#7f7f7f"};
   std::ofstream out(file);
   const std::size_t columns = std::min<std::size_t>(f.panels.size(), 3), lines = (f.panels.size() + columns - 1) / columns;
-  out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + 390 * lines << " font 'sans-serif,13' background '#ffffff' noenhanced\n"
+  std::size_t most_curves = 1;
+  for (const panel& p : f.panels) most_curves = std::max(most_curves, p.curves.size());
+  out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + (340 + 18 * ((most_curves + 1) / 2)) * lines
+      << " font 'sans-serif,13' background '#ffffff' noenhanced\n"
       << "set output " << plot_text(picture.string()) << "\ndata = " << plot_text(data.string()) << "\n"
       << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset grid lc rgb '#e4e4e4' lt 1\n"
       << "set multiplot layout " << lines << ',' << columns << "\n";
   std::size_t block = 0;
   for (const panel& p : f.panels) {
     const bool bars = !p.x_names.empty();
-    out << "unset logscale\nset xtics auto\nset key below maxcols 2\n"
+    out << "unset logscale\nset xtics auto\nset key below maxcols 2 samplen 1.5 font ',11'\n"
         << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << "\nset ylabel " << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
     if (!p.log_y) out << (bars ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
     if (p.log_y) out << "set yrange [*:*]\n";
-    out << "set xrange [*:*]\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0\n";
+    out << "set xrange [*:*] noextend\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0\n";
     if (bars) {
       out << "set xtics (";
       for (std::size_t i = 0; i < p.x_names.size(); ++i) out << (i > 0 ? ", " : "") << plot_text(p.x_names[i]) << ' ' << i;

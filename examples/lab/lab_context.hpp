@@ -153,6 +153,7 @@ class lab_context {
   }
   void save_traces(std::FILE* log) const {
     for (const auto& [trace, name] : {std::pair{drafter_trace_, "drafter.trace"}, {target_trace_, "target.trace"}}) {
+      if (trace->sizes().states == 0) continue;
       if (const std::string error = trace->save(settings_.out / name); !error.empty()) std::fprintf(log, "%s\n", error.c_str());
     }
   }
