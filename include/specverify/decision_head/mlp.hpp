@@ -4,7 +4,7 @@
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
 //! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold.
 //!             W_1 = first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 8 lanes of fixed order, the second layer in double. Split from float
+//! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 32 lanes of fixed order, the second layer in double. Split from float
 //!             parts = full, bit for bit without -ffast-math; parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|, see part_bound.
 //! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers): with d_D = 2048, w = 256 and int8 16 times less.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), examples/docs/mlp.cpp, benchmarks/bench_mlp.cpp
@@ -73,15 +73,19 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Sum of products in 8 lanes, lanes added as a tree.
+//! Sum of products in 32 lanes, lanes added as a tree.
 [[nodiscard]] inline float lane_dot(const float* a, const float* b, std::size_t size) noexcept {
-  float lane[8] = {};
+  constexpr std::size_t lanes = 32;
+  float lane[lanes] = {};
   std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    for (std::size_t j = 0; j < 8; ++j) lane[j] += a[i + j] * b[i + j];
+  for (; i + lanes <= size; i += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) lane[j] += a[i + j] * b[i + j];
   }
   for (std::size_t j = 0; i + j < size; ++j) lane[j] += a[i + j] * b[i + j];
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) lane[j] += lane[j + half];
+  }
+  return lane[0];
 }
 
 }  // namespace detail

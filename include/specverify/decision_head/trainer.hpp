@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Trains a decision head on labelled mismatches: AdamW, dropout, class weights, a validation part, one seed.
+//!
+//! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
+//! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
+//! Guarantees: same seed, same samples, same machine: same head. Validation takes whole groups (episodes), so that no state is on both sides.
+//!             A gradient equals finite differences (tested in double). The head of the epoch with the least validation loss is kept.
+//!             O(N d_in w) an epoch; memory is owned, the samples are not.
+//! Deviates:   the paper names no optimiser settings: the defaults are ours. Hidden states are standardised feature by feature over the training
+//!             part and the numbers folded into W_1 and b_1, so that a finished head takes raw states; c keeps its own standardisation.
+//! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp, examples/docs/trainer.cpp
+#ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
+#define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/decision_head/detail/gradient.hpp>
+#include <specverify/decision_head/weights.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct training_options {
+  std::uint32_t width = 256;      //!< w, hidden units, 1..2^16
+  double dropout = 0.1;           //!< share of hidden units left out of a training step, [0, 1)
+  double learning_rate = 1e-3;    //!< > 0
+  double late_rate = 1.0;         //!< factor of the learning rate in the second half of the epochs, > 0
+  double weight_decay = 1e-2;     //!< of W_1 and w_2, >= 0
+  double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 of the training part
+  double validation_share = 0.1;  //!< of the groups, (0, 1)
+  std::uint32_t batch = 256;      //!< >= 1
+  std::uint32_t epochs = 20;      //!< >= 1
+  bool use_channel = true;        //!< false: c is left out (its weights stay 0), for the ablation
+  std::uint64_t seed = 1;
+};
+
+//! Labelled samples. Several samples may share the states of one mismatch under different channels.
+struct training_samples {
+  hidden_mode mode = hidden_mode::predicting;
+  std::uint32_t drafter_size = 0;
+  std::uint32_t target_size = 0;
+  std::span<const float> drafter{};           //!< S x drafter_size
+  std::span<const float> target{};            //!< S x target_size
+  std::span<const std::uint32_t> group{};     //!< S: the episode of each mismatch
+  std::span<const std::uint32_t> state{};     //!< N: the mismatch of each sample
+  std::span<const channel_vector> channel{};  //!< N: c, not standardised
+  std::span<const std::uint8_t> labels{};     //!< N: 1 = reject
+};
+
+struct epoch_report {
+  std::uint32_t epoch = 0;     //!< from 1
+  double training_loss = 0;    //!< mean over the epoch, with dropout
+  double validation_loss = 0;  //!< weighted like the training loss
+  double validation_auc = 0;   //!< probability that a label 1 scores above a label 0
+  bool best = false;           //!< least validation loss so far
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! A training run. `run_epoch` until `finished`, then `head`.
+class head_trainer {
+ public:
+  //! The spans of `samples` must live as long as the trainer.
+  //! Errors: invalid_argument (`where` = index of the option); size_mismatch (20 drafter, 21 target, 22 state or channel or labels, 23 a state index);
+  //! value_not_finite; training_set_empty (a part without samples, or a training part of one label).
+  [[nodiscard]] static result<head_trainer> make(const training_options& options, const training_samples& samples) noexcept {
+    if (const status why = check_options(options); !why.ok()) return why;
+    if (const status why = check_samples(options, samples); !why.ok()) return why;
+    head_trainer made(options, samples);
+    made.split();
+    if (made.training_.empty() || made.validation_.empty()) return detail::head_error(errc::training_set_empty, 0);
+    std::size_t ones = 0;
+    for (const std::uint32_t i : made.training_) ones += samples.labels[i] != 0 ? 1u : 0u;
+    if (ones == 0 || ones == made.training_.size()) return detail::head_error(errc::training_set_empty, 1);
+    made.positive_weight_ =
+        options.positive_weight > 0 ? options.positive_weight : static_cast<double>(made.training_.size() - ones) / static_cast<double>(ones);
+    if (const status why = made.standardise_inputs(); !why.ok()) return why;
+    made.initialise();
+    return made;
+  }
+
+  [[nodiscard]] bool finished() const noexcept { return epoch_ == options_.epochs; }
+  [[nodiscard]] std::size_t training_size() const noexcept { return training_.size(); }
+  [[nodiscard]] std::size_t validation_size() const noexcept { return validation_.size(); }
+  [[nodiscard]] double positive_weight() const noexcept { return positive_weight_; }
+
+  //! One pass over the training part in an order of its own. Does nothing once finished.
+  epoch_report run_epoch() {
+    epoch_report report;
+    report.epoch = epoch_;
+    if (finished()) return report;
+    shuffle();
+    detail::adam_rates rates{options_.learning_rate * (2 * epoch_ >= options_.epochs ? options_.late_rate : 1.0), options_.weight_decay};
+    double loss = 0;
+    for (std::size_t first = 0; first < training_.size(); first += options_.batch) {
+      const std::size_t size = std::min<std::size_t>(options_.batch, training_.size() - first);
+      gather(std::span(training_).subspan(first, size));
+      detail::fill_dropout(mask_, options_.width, size, options_.dropout, [this](std::uint32_t sample, std::uint32_t lane) { return words(sample, lane, 5); });
+      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_), mask_, &gradient_, buffers_)) *
+              static_cast<double>(size);
+      if (!options_.use_channel) gradient_.first.rightCols(channel_feature_count).setZero();
+      detail::adam_step(now_, gradient_, mean_, square_, rates, ++step_);
+    }
+    report.epoch = ++epoch_;
+    report.training_loss = loss / static_cast<double>(training_.size());
+    validate(report);
+    return report;
+  }
+
+  //! The head of the best epoch so far (of the start before the first). Threshold 0.5.
+  //! Errors: value_not_finite when training diverged.
+  [[nodiscard]] result<decision_head> head() const {
+    const Eigen::Index width = best_.first.rows(), inputs = best_.first.cols(), states = inputs - static_cast<Eigen::Index>(channel_feature_count);
+    std::vector<float> first(static_cast<std::size_t>(width * inputs)), bias(static_cast<std::size_t>(width)), second(bias.size());
+    for (Eigen::Index k = 0; k < width; ++k) {
+      double shift = static_cast<double>(best_.first_bias(k));
+      for (Eigen::Index i = 0; i < inputs; ++i) {
+        const auto weight = static_cast<double>(best_.first(k, i));
+        const auto at = static_cast<std::size_t>(i);
+        if (i < states) shift -= weight * input_mean_[at] / input_scale_[at];
+        first[static_cast<std::size_t>(k * inputs + i)] = static_cast<float>(i < states ? weight / input_scale_[at] : weight);
+      }
+      bias[static_cast<std::size_t>(k)] = static_cast<float>(shift);
+      second[static_cast<std::size_t>(k)] = best_.second(k);
+    }
+    return decision_head::make(head_weights{shape(), first, bias, second, best_.second_bias(0), channel_, 0.5});
+  }
+
+ private:
+  head_trainer(const training_options& options, const training_samples& samples) : options_(options), samples_(samples) {
+    source_.key = {{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)}};
+  }
+
+  [[nodiscard]] head_shape shape() const noexcept { return {samples_.mode, samples_.drafter_size, samples_.target_size, options_.width}; }
+
+  [[nodiscard]] static status check_options(const training_options& o) noexcept {
+    const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
+    if (o.width == 0 || o.width > max_head_size) return bad(0);
+    if (!(o.dropout >= 0 && o.dropout < 1)) return bad(1);
+    if (!detail::head_finite(o.learning_rate) || !(o.learning_rate > 0)) return bad(2);
+    if (!detail::head_finite(o.late_rate) || !(o.late_rate > 0)) return bad(3);
+    if (!detail::head_finite(o.weight_decay) || o.weight_decay < 0) return bad(4);
+    if (!detail::head_finite(o.positive_weight) || o.positive_weight < 0) return bad(5);
+    if (!(o.validation_share > 0 && o.validation_share < 1)) return bad(6);
+    if (o.batch == 0) return bad(7);
+    return o.epochs == 0 ? bad(8) : status{};
+  }
+
+  [[nodiscard]] static status check_samples(const training_options& options, const training_samples& s) noexcept {
+    if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, options.width}); !why.ok()) return why;
+    if (s.drafter.size() != s.group.size() * s.drafter_size) return detail::head_error(errc::size_mismatch, 20);
+    if (s.target.size() != s.group.size() * s.target_size) return detail::head_error(errc::size_mismatch, 21);
+    if (s.channel.size() != s.state.size() || s.labels.size() != s.state.size()) return detail::head_error(errc::size_mismatch, 22);
+    for (const std::uint32_t state : s.state) {
+      if (state >= s.group.size()) return detail::head_error(errc::size_mismatch, 23);
+    }
+    for (const std::span<const float> values : {s.drafter, s.target}) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!detail::head_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
+      }
+    }
+    for (std::size_t i = 0; i < s.channel.size(); ++i) {
+      for (const float c : s.channel[i]) {
+        if (!detail::head_finite(c)) return detail::head_error(errc::value_not_finite, i);
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] random_block words(std::uint32_t position, std::uint32_t lane, std::uint32_t use) const noexcept {
+    return source_(random_counter{position, static_cast<std::uint32_t>(step_), lane, purpose::training, use});
+  }
+
+  // A group goes to the validation part when its own uniform says so: adding a group moves no other.
+  void split() {
+    for (std::uint32_t i = 0; i < samples_.state.size(); ++i) {
+      const double uniform = decision_uniform(words(samples_.group[samples_.state[i]], 0, 1));
+      (uniform < options_.validation_share ? validation_ : training_).push_back(i);
+    }
+  }
+
+  [[nodiscard]] float input(std::uint32_t sample, std::size_t feature) const noexcept {
+    const std::size_t state = samples_.state[sample];
+    if (feature < samples_.drafter_size) return samples_.drafter[state * samples_.drafter_size + feature];
+    return samples_.target[state * samples_.target_size + feature - samples_.drafter_size];
+  }
+
+  [[nodiscard]] status standardise_inputs() {
+    const std::size_t states = std::size_t{samples_.drafter_size} + samples_.target_size;
+    const auto count = static_cast<double>(training_.size());
+    input_mean_.assign(states, 0);
+    input_scale_.assign(states, 0);
+    for (const std::uint32_t sample : training_) {
+      for (std::size_t i = 0; i < states; ++i) input_mean_[i] += static_cast<double>(input(sample, i)) / count;
+    }
+    for (const std::uint32_t sample : training_) {
+      for (std::size_t i = 0; i < states; ++i) {
+        const double off = static_cast<double>(input(sample, i)) - input_mean_[i];
+        input_scale_[i] += off * off / count;
+      }
+    }
+    for (std::size_t i = 0; i < states; ++i) {
+      const double deviation = std::sqrt(input_scale_[i]);
+      input_scale_[i] = deviation > 1e-6 * (std::fabs(input_mean_[i]) + 1e-6) ? deviation : 1.0;
+    }
+    std::vector<channel_vector> seen;
+    seen.reserve(training_.size());
+    for (const std::uint32_t sample : training_) seen.push_back(samples_.channel[sample]);
+    return standardisation_of(seen, channel_);
+  }
+
+  // Uniform in +-sqrt(3 * 2 / inputs) and +-sqrt(3 / width): variances 2 / inputs and 1 / width.
+  void initialise() {
+    const auto width = static_cast<Eigen::Index>(options_.width), inputs = static_cast<Eigen::Index>(shape().input_size());
+    for (detail::mlp_parameters<float>* each : {&now_, &gradient_, &mean_, &square_}) each->set_zero(width, inputs);
+    const double range = std::sqrt(6.0 / static_cast<double>(inputs)), top = std::sqrt(3.0 / static_cast<double>(width));
+    for (Eigen::Index k = 0; k < width; ++k) {
+      const auto row = static_cast<std::uint32_t>(k);
+      for (Eigen::Index i = 0; i < inputs; ++i) {
+        const bool off = !options_.use_channel && i >= inputs - static_cast<Eigen::Index>(channel_feature_count);
+        if (!off) now_.first(k, i) = static_cast<float>(range * (2 * decision_uniform(words(row, static_cast<std::uint32_t>(i), 2)) - 1));
+      }
+      now_.second(k) = static_cast<float>(top * (2 * decision_uniform(words(row, 0, 3)) - 1));
+    }
+    best_ = now_;
+  }
+
+  void shuffle() {
+    for (std::size_t left = training_.size(); left > 1; --left) {
+      const random_counter counter{static_cast<std::uint32_t>(left), epoch_, 0, purpose::training, 4};
+      std::swap(training_[left - 1], training_[static_cast<std::size_t>(uniform_integer(source_, counter, left))]);
+    }
+  }
+
+  void gather(std::span<const std::uint32_t> samples) {
+    const std::size_t states = input_mean_.size();
+    inputs_.resize(static_cast<Eigen::Index>(states + channel_feature_count), static_cast<Eigen::Index>(samples.size()));
+    labels_.resize(static_cast<Eigen::Index>(samples.size()));
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      float* to = inputs_.data() + s * (states + channel_feature_count);
+      for (std::size_t i = 0; i < states; ++i) to[i] = static_cast<float>((static_cast<double>(input(samples[s], i)) - input_mean_[i]) / input_scale_[i]);
+      const channel_vector c = standardise(samples_.channel[samples[s]], channel_);
+      for (std::size_t i = 0; i < channel_feature_count; ++i) to[states + i] = options_.use_channel ? c[i] : 0;
+      labels_(static_cast<Eigen::Index>(s)) = samples_.labels[samples[s]] != 0 ? 1.0f : 0.0f;
+    }
+  }
+
+  void validate(epoch_report& report) {
+    const detail::matrix<float> none;
+    double loss = 0;
+    std::vector<std::pair<float, std::uint8_t>> scored;
+    scored.reserve(validation_.size());
+    for (std::size_t first = 0; first < validation_.size(); first += 1024) {
+      const std::size_t size = std::min<std::size_t>(1024, validation_.size() - first);
+      gather(std::span(validation_).subspan(first, size));
+      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_), none, nullptr, buffers_)) *
+              static_cast<double>(size);
+      for (std::size_t s = 0; s < size; ++s) scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)), samples_.labels[validation_[first + s]]);
+    }
+    report.validation_loss = loss / static_cast<double>(validation_.size());
+    report.validation_auc = detail::area_under_curve(scored);
+    report.best = report.validation_loss < best_loss_ || epoch_ == 1;
+    if (report.best) {
+      best_loss_ = report.validation_loss;
+      best_ = now_;
+    }
+  }
+
+  training_options options_;
+  training_samples samples_;
+  philox source_{};
+  std::vector<std::uint32_t> training_{}, validation_{};
+  std::vector<double> input_mean_{}, input_scale_{};
+  channel_standardisation channel_{};
+  double positive_weight_ = 1;
+  detail::mlp_parameters<float> now_{}, best_{}, gradient_{}, mean_{}, square_{};
+  detail::mlp_buffers<float> buffers_{};
+  detail::matrix<float> inputs_{}, mask_{};
+  detail::column<float> labels_{};
+  double best_loss_ = 0;
+  std::uint64_t step_ = 0;
+  std::uint32_t epoch_ = 0;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
