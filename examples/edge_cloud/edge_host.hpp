@@ -4,9 +4,8 @@
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
-#include <specverify/session/edge.hpp>
-
 #include "clock.hpp"
+#include "edge_session.hpp"
 #include "live_text.hpp"
 #include "run_report.hpp"
 #include "run_settings.hpp"
@@ -36,43 +35,43 @@ class edge_host {
     origin_ = microseconds_now();
     const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
     specverify::journal_reading found;
-    if (!kept.empty() && session_.restore(kept, origin_, &found).ok()) {
+    if (!kept.empty() && session_->restore(kept, origin_, &found).ok()) {
       journal_->cut(found.valid_bytes);
       restoring_ = true;
       std::ifstream(run_.state / "origin") >> origin_;
     } else {
       if (journal_) journal_->cut(0);
       const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
-      require(session_.start(prompt, origin_));
+      require(session_->start(prompt, origin_));
       if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
     }
     work();
   }
 
   void receive(std::span<const std::byte> message) {
-    counted_by_session(session_.receive(message, microseconds_now()));
+    counted_by_session(session_->receive(message, microseconds_now()));
     work();
   }
 
   void tick() {
-    counted_by_session(session_.tick(microseconds_now()));
+    counted_by_session(session_->tick(microseconds_now()));
     work();
   }
 
   //! The link was lost and stands again.
   void reconnect() {
-    counted_by_session(session_.reconnect(microseconds_now()));
+    counted_by_session(session_->reconnect(microseconds_now()));
     work();
   }
 
-  [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_.deadline(); }
+  [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_->deadline(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
 
   [[nodiscard]] run_report report() const {
-    const specverify::session_statistics& counted = session_.statistics();
+    const specverify::session_statistics& counted = session_->statistics();
     run_report made;
     made.system = run_.system;
-    made.tokens.assign(session_.text().begin() + session_.prompt_length(), session_.text().end());
+    made.tokens.assign(session_->text().begin() + session_->prompt_length(), session_->text().end());
     made.text = vocabulary_.decode(made.tokens);
     made.arrival = arrival_;
     made.rounds = counted.rounds;
@@ -86,7 +85,7 @@ class edge_host {
   }
 
  private:
-  static specverify::edge_session make_session(const run_settings& run, const side_model& model) {
+  static std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model) {
     const wire_plan plan = plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()));
     static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
     specverify::edge_options options;
@@ -100,15 +99,13 @@ class edge_host {
     options.token_budget = run.tokens;
     options.stop_tokens = end;
     options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;
-    auto made = specverify::edge_session::make(options, plan.support, plan.window);
-    if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
-    return std::move(made).value();
+    return make_edge_session(options, plan);
   }
 
   //! Does what the session asks for until it waits for the cloud.
   void work() {
-    while (take_outputs(session_, engine_, journal_, outlets_) > 0) {
-      require(session_.supply_row(specverify::exec::simd, engine_.row(0), transform(), microseconds_now()));
+    while (take_outputs(*session_, engine_, journal_, outlets_) > 0) {
+      require(session_->supply_row(engine_.row(0), transform(), microseconds_now()));
     }
     restoring_ = false;
   }
@@ -121,7 +118,7 @@ class edge_host {
 
   void record(const specverify::session_output& out) {
     for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
-      const std::size_t index = out.position + i - session_.prompt_length();
+      const std::size_t index = out.position + i - session_->prompt_length();
       if (index < arrival_.size()) continue;  // announced before
       arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
       if (show_) show_(kind_of(out, i), vocabulary_.text_of(out.tokens[i]), restoring_);
@@ -141,7 +138,7 @@ class edge_host {
   run_settings run_;
   const tinylm::tokenizer& vocabulary_;
   engine engine_;
-  specverify::edge_session session_;
+  std::unique_ptr<edge_session> session_;
   std::optional<state_file> journal_;
   outlets outlets_;
   observer show_;

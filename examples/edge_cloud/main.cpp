@@ -63,20 +63,20 @@ int main(int argc, char** argv) try {
   app.require_subcommand(1);
 
   demo_settings demo;
-  for (const system_plan& plan : all_systems) demo.systems.emplace_back(plan.key);
+  demo.systems.assign(demo_systems.begin(), demo_systems.end());
   CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
   add_text_options(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "which systems, in this order")->delimiter(',')->capture_default_str();
+  demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())->delimiter(',')->capture_default_str();
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
 
   side_options edge, cloud;
   edge.port = 7001;
   cloud.port = 7000;
   CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
-  edge_command->add_option("--system", edge.run.system, "target, hlm, qs, ksqs-paper or ksqs")->capture_default_str();
+  edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
   add_text_options(*edge_command, edge.run);

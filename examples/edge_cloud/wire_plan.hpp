@@ -6,18 +6,20 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/output.hpp>
+#include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
 #include "systems.hpp"
 
 #include <algorithm>
+#include <variant>
 
 namespace edge_cloud {
 
 struct wire_plan {
   specverify::session_mode mode = specverify::session_mode::draft;
   specverify::draft_format format;
-  specverify::top_k support;
+  std::variant<specverify::top_k, specverify::conformal> support;
   specverify::fixed_window window;
 };
 
@@ -45,8 +47,13 @@ struct wire_plan {
       made.format.format = specverify::law_format::sparse_drop_zero;
       break;
   }
-  made.support.support_size = std::max(1u, system.support_size);
-  made.window.plan = {made.format.max_draft_length, std::max(1u, system.resolution), made.support.support_size};
+  const std::uint32_t support_size = std::max(1u, system.support_size);
+  made.window.plan = {made.format.max_draft_length, std::max(1u, system.resolution), support_size};
+  if (system.support == support_rule::conformal) {
+    made.support = specverify::conformal{};
+  } else {
+    made.support = specverify::top_k{support_size};
+  }
   return made;
 }
 
