@@ -38,12 +38,14 @@
 #include <specverify/distribution/make_law.hpp>
 #include <specverify/distribution/support.hpp>
 
+#include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/concepts.hpp>
 #include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/min_p.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
 #include <specverify/sparsify/top_p.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
 
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/quantize/draft_law.hpp>
@@ -55,6 +57,7 @@
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/expected_length.hpp>
 #include <specverify/verify/greedy.hpp>
+#include <specverify/verify/mismatched.hpp>
 #include <specverify/verify/semantic.hpp>
 #include <specverify/verify/token.hpp>
 #include <specverify/verify/verdict.hpp>

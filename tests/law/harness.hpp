@@ -271,8 +271,8 @@ inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transfor
 }
 
 //! One round from `node` at `position`: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may exchange the draft.
-template <class Policy, class Scalar, class Source, class MakeDraft>
-round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, sv::token_rule rule, std::size_t node, std::uint32_t length,
+template <class Policy, class Scalar, class Source, class MakeDraft, class Rule = sv::token_rule>
+round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, Rule rule, std::size_t node, std::uint32_t length,
                        sv::verify_request request, MakeDraft make_draft) {
   using draft_type = std::decay_t<std::invoke_result_t<MakeDraft, const sv::draft&, std::size_t>>;
   round_record record;

@@ -61,11 +61,13 @@ struct claimed_draft {
   std::uint32_t resolution = 0;
 };
 
-//! A token drawn from another law than the one it is verified against (sample-then-quantize baselines). Lossy by name.
+//! A token drawn from another law than the one it is verified against (sample-then-quantize and compressed-upload baselines). Lossy by name.
 struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;
-  law claimed_law{};
+  law claimed_law{};             //!< what a rejection subtracts from the target's law
+  std::uint32_t count = 0;       //!< with `resolution` above 0: the token is tested against count / resolution, its own probability,
+  std::uint32_t resolution = 0;  //!< instead of the one that the claimed law gives it
 };
 
 struct draw_access {

@@ -44,13 +44,17 @@ class tested_law {
   explicit tested_law(const claimed_draft& drafted) noexcept : id_(drafted.token), known_(drafted.count == 0), count_(drafted.count == 0 ? 1 : drafted.count) {
     law_ = {&id_, &unit_, 1, 0, known_ ? 1 : drafted.resolution, max_vocab_size};
   }
+  explicit tested_law(const mismatched_draft& drafted) noexcept
+      : law_(drafted.claimed_law), count_(drafted.resolution > 0 ? drafted.count : law_.count(drafted.token)), own_resolution_(drafted.resolution) {}
   tested_law(const tested_law&) = delete;
   tested_law& operator=(const tested_law&) = delete;
 
   [[nodiscard]] const law& whole() const noexcept { return law_; }
   [[nodiscard]] bool known() const noexcept { return known_; }
+  //! The tested probability is count() / resolution().
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-  [[nodiscard]] bool valid() const noexcept { return count_ <= law_.resolution && law_.resolution > 0; }
+  [[nodiscard]] std::uint32_t resolution() const noexcept { return own_resolution_ > 0 ? own_resolution_ : law_.resolution; }
+  [[nodiscard]] bool valid() const noexcept { return count_ <= resolution() && law_.resolution > 0; }
 
  private:
   law law_{};
@@ -58,9 +62,12 @@ class tested_law {
   std::uint32_t unit_ = 1;
   bool known_ = true;
   std::uint32_t count_ = 0;
+  std::uint32_t own_resolution_ = 0;
 };
 
 }  // namespace detail
+
+struct lossy_token_rule;
 
 struct token_rule {
   std::uint32_t trial_cap = 32;  //!< proposals of a draw before its exact pass, >= 1; changes the tokens, never their law
@@ -73,6 +80,15 @@ struct token_rule {
   //! invalid_resolution (a claim whose count is above its resolution; `where` = its index).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source, const verify_request& request,
+                               workspace& scratch) const noexcept {
+    return decide(policy, drafts, rows, source, request, scratch);
+  }
+
+ private:
+  friend struct lossy_token_rule;
+
+  template <class Policy, class Draft, class Rows, class Source>
+  [[nodiscard]] verdict decide(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source, const verify_request& request,
                                workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
     if (round.failed()) return round.done({});
@@ -94,7 +110,6 @@ struct token_rule {
     return result;
   }
 
- private:
   // Tests draft `index`; true when the next one is due.
   template <class Policy, class Draft, class Rows, class Source>
   [[nodiscard]] bool test_one(Policy policy, const Draft& drafted, std::uint32_t index, const Rows& rows, const Source& source, detail::round& round,
@@ -117,8 +132,7 @@ struct token_rule {
       ++round.counters().evaluated;
       if (in_vocabulary) {
         const double uniform = decision_uniform(source(round.counter(index, purpose::acceptance)));
-        const status tested_status =
-            accept_token(policy, row, transform, summary, scratch, token, tested.count(), tested.whole().resolution, uniform, decision);
+        const status tested_status = accept_token(policy, row, transform, summary, scratch, token, tested.count(), tested.resolution(), uniform, decision);
         if (!tested_status.ok()) return round.fail_row(tested_status, index), false;
         if (decision.near_tie) ++round.counters().near_ties;
       }

@@ -16,6 +16,7 @@ namespace detail {
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const draft& drafted) noexcept { return drafted.token(); }
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const received_draft& drafted) noexcept { return drafted.token(); }
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
 
 //! One verdict in the making.
 class round {

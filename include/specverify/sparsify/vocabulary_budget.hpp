@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many of the drafter's most probable tokens must be sent so that an even tail in place of the others does little harm.
+//!
+//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission, arXiv 2505.11788,
+//!             Propositions 1 and 2 (k* offline, k(t)* online).
+//! Symbols:    x = drafter's law, y = target's; x^_k = the k largest of x as they are and r_k / (V - k) on the others, r_k = their mass;
+//!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k); TV(p, q) = harm to the residual.
+//! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no allocation. Weights and
+//!             sums are integers (class (a)), N(k) is a double of relative error 2^-50. With N(k) <= epsilon, whatever y is:
+//!             token drawn from x: committed law within epsilon of y; token drawn from x^_k and verified against it: exactly y, acceptance
+//!             lowered by at most epsilon / 2.
+//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's online size does not (its softplus makes the
+//!             denominator too large), and its sharpness is not given there.
+//! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp, tests/law/mismatched_test.cpp,
+//!             benchmarks/bench_vocabulary_budget.cpp, examples/docs/vocabulary_budget.cpp
+#ifndef SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
+#define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
+
+#include <specverify/sparsify/detail/survivors.hpp>
+
+#include <cmath>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The weights of a law from the largest down, with their sums: N(k) and the smallest k for a budget. A view of arrays in a workspace.
+class tail_profile {
+ public:
+  constexpr tail_profile() noexcept = default;
+  //! `descending` weights, sums[j] = sum of the first j, one more than weights; ids beyond them weigh nothing. `total_weight` > 0.
+  constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums, std::uint32_t vocab_size) noexcept
+      : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}
+
+  [[nodiscard]] constexpr std::uint32_t vocab_size() const noexcept { return vocab_size_; }
+  //! Tokens of positive weight: N is 0 from here on.
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(weights_.size()); }
+
+  //! N(k), in [0, 2]. O(log V).
+  [[nodiscard]] constexpr double distortion(std::uint32_t k) const noexcept {
+    if (k >= size() || k >= vocab_size_) return 0;
+    const std::uint64_t rest = sums_[size()] - sums_[k];
+    const double mean = static_cast<double>(rest) / static_cast<double>(vocab_size_ - k);
+    std::uint32_t low = k, high = size();  // the first weight that is not above the mean
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (static_cast<double>(weights_[middle]) > mean) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    const double above = static_cast<double>(sums_[low] - sums_[k]) - static_cast<double>(low - k) * mean;
+    return above > 0 ? 2 * above / static_cast<double>(sums_[size()]) : 0.0;
+  }
+
+  //! The smallest k >= 1 with N(k) <= budget; at most `size()`. O(log^2 V).
+  [[nodiscard]] constexpr std::uint32_t smallest(double budget) const noexcept {
+    std::uint32_t low = 1, high = size() > 1 ? size() : 1;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (distortion(middle) <= budget) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+
+ private:
+  std::span<const std::uint32_t> weights_{};
+  std::span<const std::uint64_t> sums_{};
+  std::uint32_t vocab_size_ = 0;
+};
+
+//! Bytes of workspace that `make_tail_profile` takes and keeps.
+[[nodiscard]] constexpr std::size_t tail_profile_workspace_size(std::uint32_t vocab_size) noexcept {
+  return 2 * slice_bytes<std::uint32_t>(vocab_size) + slice_bytes<std::uint64_t>(std::size_t{vocab_size} + 1) + workspace_alignment;
+}
+
+namespace detail {
+
+//! Sorts `weights` from the largest down in three radix passes; `other` is scratch of the same length. The result stands in `other`.
+inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uint32_t> other) noexcept {
+  constexpr std::uint32_t bins = 2048;
+  std::uint32_t* from = weights.data();
+  std::uint32_t* to = other.data();
+  for (const int shift : {0, 11, 22}) {
+    std::uint32_t starts[bins] = {};
+    for (std::size_t i = 0; i < weights.size(); ++i) ++starts[(from[i] >> shift) & (bins - 1)];
+    std::uint32_t next = 0;
+    for (std::uint32_t b = bins; b > 0; --b) {
+      const std::uint32_t count = starts[b - 1];
+      starts[b - 1] = next;
+      next += count;
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) to[starts[(from[i] >> shift) & (bins - 1)]++] = from[i];
+    std::uint32_t* const swapped = from;
+    from = to;
+    to = swapped;
+  }
+}
+
+}  // namespace detail
+
+//! The profile of a digest that holds every token of positive weight (`digest_request` with survivors = V). O(V).
+//! Errors: digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
+[[nodiscard]] inline status make_tail_profile(const row_digest& digest, const workspace& digest_space, workspace& scratch, tail_profile& out) noexcept {
+  const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+  if (!from.complete || from.size() == 0) return {errc::digest_insufficient, part::sparsify, from.size()};
+  const std::size_t mark = scratch.mark();
+  workspace_slice sorted, other, summed;
+  if (!scratch.take<std::uint32_t>(from.size(), sorted) || !scratch.take<std::uint32_t>(from.size(), other) ||
+      !scratch.take<std::uint64_t>(std::size_t{from.size()} + 1, summed)) {
+    scratch.rewind(mark);
+    return {errc::workspace_too_small, part::sparsify, from.size()};
+  }
+  const std::span<std::uint32_t> weights = scratch.at<std::uint32_t>(sorted), descending = scratch.at<std::uint32_t>(other);
+  const std::span<std::uint64_t> sums = scratch.at<std::uint64_t>(summed);
+  for (std::uint32_t i = 0; i < from.size(); ++i) weights[i] = from.weights[i];
+  detail::sort_descending(weights, descending);
+  sums[0] = 0;
+  for (std::uint32_t i = 0; i < from.size(); ++i) sums[i + 1] = sums[i] + descending[i];
+  out = tail_profile(descending, sums, from.vocab_size);
+  return {};
+}
+
+//! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a sparsifier it keeps them;
+//! `compressed_law` turns the support into x^_k.
+struct vocabulary_budget {
+  using state_type = no_state;
+  double distortion = 0.1;             //!< epsilon in [0, 2]
+  std::uint32_t min_support_size = 1;  //!< k at least
+  std::uint32_t max_support_size = 0;  //!< k at most; 0: no cap. Where it binds, the bound does not hold
+
+  [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
+
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    digest_request wanted;
+    wanted.survivors = vocab_size;
+    wanted.integer_total = true;
+    return wanted;
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {
+    return tail_profile_workspace_size(vocab_size) + detail::support_bytes(vocab_size);
+  }
+
+  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight were not gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+    if (!detail::is_number(distortion) || distortion < 0 || distortion > 2) return {errc::invalid_argument, part::sparsify, 0};
+    const std::size_t mark = scratch.mark();
+    tail_profile profile;
+    if (const status why = make_tail_profile(digest, digest_space, scratch, profile); !why.ok()) return why;
+    std::uint32_t k = profile.smallest(distortion);
+    scratch.rewind(mark);
+    if (k < min_support_size) k = min_support_size < profile.size() ? min_support_size : profile.size();
+    if (max_support_size > 0 && k > max_support_size) k = max_support_size;
+    return detail::keep_largest(detail::survivors_of(digest, digest_space), k, scratch, out);
+  }
+};
+
+static_assert(sparsifier<vocabulary_budget>);
+
+//! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness > 0.
+[[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
+  const double scaled = sharpness * z;
+  return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
+}
+
+struct online_size_options {
+  double distortion = 0.1;  //!< theta > 0: U^(k) at most this
+  double sharpness = 2;     //!< eta > 0 of the softplus; not given by the paper
+};
+
+//! What N(k) may be at a token of probability `draft_probability` under x that the target rejects with about `rejection_probability`
+//! (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A surer rejection makes it smaller, so more tokens are sent.
+[[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability, online_size_options options = {}) noexcept {
+  const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
+  return options.distortion * ((1 - draft_probability) * softplus(-1, options.sharpness) + draft_probability * softplus(-rejected, options.sharpness));
+}
+
+//! k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. No bound on the bias: see `vocabulary_budget`.
+[[nodiscard]] inline std::uint32_t online_support_size(const tail_profile& profile, double draft_probability, double rejection_probability,
+                                                       online_size_options options = {}) noexcept {
+  return profile.smallest(online_budget(draft_probability, rejection_probability, options));
+}
+
+//! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, from which the fixed size k* is read.
+struct offline_calibration {
+  std::span<double> sums{};       //!< the caller's, zeros at first: sums[k - 1] for k = 1 .. sums.size()
+  std::uint32_t rounds = 0;       //!< rounds recorded
+  double least_variation = 1e-6;  //!< rounds whose TV(x, y) is not above this say nothing and are left out
+};
+
+//! Records one uploaded round: the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
+inline void record(offline_calibration& into, const tail_profile& profile, double total_variation) noexcept {
+  if (!(total_variation > into.least_variation)) return;
+  for (std::size_t k = 1; k <= into.sums.size() && k < profile.size(); ++k)
+    into.sums[k - 1] += profile.distortion(static_cast<std::uint32_t>(k)) / total_variation;
+  ++into.rounds;
+}
+
+//! k* = min{ k : mean_t U_TV(k, t) <= distortion }; 0 when no recorded size suffices or nothing was recorded. O(log).
+[[nodiscard]] inline std::uint32_t calibrate_offline(const offline_calibration& from, double distortion) noexcept {
+  if (from.rounds == 0 || from.sums.empty()) return 0;
+  const double allowed = distortion * static_cast<double>(from.rounds);
+  std::size_t low = 1, high = from.sums.size() + 1;
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (from.sums[middle - 1] <= allowed) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low > from.sums.size() ? 0 : static_cast<std::uint32_t>(low);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

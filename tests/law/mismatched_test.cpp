@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The lossy baselines have the law of their formulas, and the same parts in the other order keep the target's law.
+#include "law/harness.hpp"
+
+#include <specverify/quantize/draft_law.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
+#include <specverify/verify/mismatched.hpp>
+
+using namespace law_test;
+
+namespace {
+
+double tv(const probabilities& a, const probabilities& b) {
+  double sum = 0;
+  for (std::size_t v = 0; v < a.size(); ++v) sum += std::fabs(a[v] - b[v]);
+  return sum / 2;
+}
+
+probabilities residual_of(const probabilities& p, const probabilities& subtracted) {
+  probabilities left(p.size());
+  double sum = 0;
+  for (std::size_t v = 0; v < p.size(); ++v) sum += left[v] = std::max(0.0, p[v] - subtracted[v]);
+  for (double& mass : left) mass = sum > 0 ? mass / sum : 0;
+  return left;
+}
+
+probabilities dense(const sv::law& law) {
+  probabilities q;
+  for (std::uint32_t v = 0; v < law.vocab_size; ++v) q.push_back(static_cast<double>(law.count(static_cast<sv::token_id>(v))) / law.resolution);
+  return q;
+}
+
+//! The committed law by the formula: q(v) a(v) + sum_z q(z) (1 - a(z)) residual_z(v), a(v) = min(1, p(v) / t(v)) and 1 where t(v) = 0 < p(v).
+probabilities formula(const probabilities& q, const probabilities& p, const probabilities& tested, const std::vector<probabilities>& claimed) {
+  probabilities out(p.size(), 0.0);
+  for (std::size_t z = 0; z < p.size(); ++z) {
+    const double a = tested[z] > 0 ? std::min(1.0, p[z] / tested[z]) : (p[z] > 0 ? 1.0 : 0.0);
+    out[z] += q[z] * a;
+    const probabilities left = residual_of(p, claimed[z]);
+    for (std::size_t v = 0; v < p.size(); ++v) out[v] += q[z] * (1 - a) * left[v];
+  }
+  return out;
+}
+
+template <class Scalar>
+world<Scalar> one_position(const std::vector<Scalar>& target, const owned_law& drafter) {
+  world<Scalar> in;
+  in.vocab_size = static_cast<std::uint32_t>(target.size());
+  in.draft_length = 1;
+  for (std::size_t node = 0; node < node_count(in.vocab_size, 1); ++node) {
+    in.rows.push_back(target);
+    in.drafter.push_back(drafter);
+  }
+  return in;
+}
+
+template <class Scalar>
+std::vector<Scalar> random_logits(generator& draw, std::uint32_t size, double spread) {
+  std::vector<Scalar> row(size);
+  for (Scalar& z : row) z = static_cast<Scalar>(spread * (2 * draw.uniform() - 1));
+  return row;
+}
+
+//! The law of the one committed token; draft z travels as `drafts[z]`.
+template <class Policy, class Scalar, class Draft, class Rule>
+sv::enumerated_law<sv::token_id> committed(Policy policy, const world<Scalar>& in, const std::vector<Draft>& drafts, Rule rule) {
+  sv::verify_request request;
+  request.remaining_budget = 1;
+  const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+    return run_round(policy, in, source, rule, 0, 1, request,
+                     [&](const sv::draft& drawn, std::size_t) { return drafts[static_cast<std::size_t>(drawn.token())]; })
+        .committed.front();
+  });
+  REQUIRE(law.complete);
+  CHECK_FALSE(law.grid_may_be_too_coarse);
+  return law;
+}
+
+probabilities measured(const sv::enumerated_law<sv::token_id>& law, std::uint32_t size) {
+  probabilities out;
+  for (std::uint32_t v = 0; v < size; ++v) out.push_back(law.probability(static_cast<sv::token_id>(v)));
+  return out;
+}
+
+template <class Scalar, class Policy>
+void check_sample_quantize(Policy policy) {
+  generator draw(33);
+  const std::vector<std::uint32_t> flat{200, 201, 199, 203, 197};
+  const owned_law raw = law_of_counts(flat, false);
+  const auto p_logits = random_logits<Scalar>(draw, 5, 2);
+  std::vector<Scalar> q_logits;
+  for (const std::uint32_t count : flat) q_logits.push_back(static_cast<Scalar>(std::log(static_cast<double>(count))));
+  const world<Scalar> in = one_position(p_logits, raw);
+  for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
+    const sv::top_k rule{5};
+    std::vector<std::byte> bytes(sv::draft_law_workspace_size(5, {}, rule, {}, sv::sparse_lattice{}) + 64);
+    sv::workspace space{std::span<std::byte>(bytes)};
+    sv::draft_law made;
+    REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(q_logits), {}, rule, {}, sv::sparse_lattice{}, {.resolution = resolution}, space, made).ok());
+    std::vector<sv::mismatched_draft> drafts;
+    for (sv::token_id z = 0; z < 5; ++z) drafts.push_back({z, made.drafted});
+    const auto law = committed(policy, in, drafts, sv::lossy_token_rule{2});
+    const probabilities p = in.target_law(0), hat = dense(made.drafted);
+    INFO("resolution ", resolution);
+    const double distance_to_formula = sv::total_variation(law, formula(raw.dense(5), p, hat, std::vector<probabilities>(5, hat)));
+    CHECK(distance_to_formula <= tolerance<Scalar>);
+    if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
+  }
+}
+
+//! A drafter whose law is exact in integer weights, so that what it draws from is what it says: counts whose largest is a power of two.
+struct small_drafter {
+  std::vector<std::uint32_t> counts{16, 9, 5, 3, 2};
+  std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16);
+  sv::workspace space{std::span<std::byte>(bytes)};
+  sv::row_digest digested{};
+  std::vector<double> row{};
+
+  explicit small_drafter(std::uint64_t seed) {
+    generator draw(seed);
+    for (std::size_t i = counts.size(); i > 1; --i) std::swap(counts[i - 1], counts[draw.below(static_cast<std::uint32_t>(i))]);
+    for (const std::uint32_t count : counts) row.push_back(count / 35.0);
+    sv::digest_request wanted;
+    wanted.survivors = 5;
+    wanted.integer_total = true;
+    REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, digested).ok());
+    REQUIRE(digested.total_weight == (std::uint64_t{1} << 27) * 35);
+  }
+  [[nodiscard]] sv::support largest(std::uint32_t k) {
+    sv::support kept;
+    REQUIRE(sv::top_k{k, true}.select(digested, space, space, {}, kept).ok());
+    return kept;
+  }
+  //! The paper's draft of every token: drawn from x, x^ claimed.
+  [[nodiscard]] std::vector<sv::mismatched_draft> drafts(std::uint32_t k, const sv::compressed_law_options& options) {
+    const sv::support kept = largest(k);
+    std::vector<sv::mismatched_draft> made(counts.size());
+    for (sv::token_id z = 0; z < 5; ++z) {
+      REQUIRE(sv::compressed_draft(digested, space, kept, z, options, space, made[static_cast<std::size_t>(z)]).ok());
+      CHECK(sv::check(made[static_cast<std::size_t>(z)].claimed_law).ok());
+    }
+    return made;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("T3 sample-quantize through the lossy rule: the law of the formula, which is not p") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    INFO(policy_name);
+    check_sample_quantize<double>(policy);
+    check_sample_quantize<float>(policy);
+  });
+}
+
+TEST_CASE("T7 the identity of the bias without an entry for the draft: 2 TV(x, y) TV(p, q)") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      small_drafter drafter(seed);
+      generator draw(seed + 70);
+      const owned_law whole = law_of_counts(drafter.counts, false);
+      const world<double> in = one_position(random_logits<double>(draw, 5, 2), whole);
+      const probabilities x = whole.dense(5), y = in.target_law(0);
+      for (std::uint32_t k = 1; k <= 5; ++k) {
+        INFO(policy_name, ", seed ", seed, ", k ", k);
+        const auto drafts = drafter.drafts(k, {.draft_entry = false});
+        const probabilities out = measured(committed(policy, in, drafts, sv::lossy_token_rule{1}), 5);
+        const probabilities reconstructed = dense(drafts[0].claimed_law), p = residual_of(y, x), q = residual_of(y, reconstructed);
+        const double bias = 2 * tv(out, y), identity = 2 * tv(x, y) * tv(p, q);
+        CHECK(std::fabs(bias - identity) <= 1e-12);
+        const probabilities by_formula = formula(x, y, x, std::vector<probabilities>(5, reconstructed));
+        CHECK(std::fabs(2 * tv(by_formula, y) - identity) <= 2e-15);
+        CHECK(tv(out, y) <= 2 * tv(x, reconstructed) + 1e-12);
+        if (k >= 4) CHECK(bias <= 1e-8);  // one token left over is its own tail
+      }
+    }
+  });
+}
+
+TEST_CASE("T7 with an entry for the draft: below the sum over drafts, and below N(k)") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    small_drafter drafter(seed);
+    generator draw(seed + 70);
+    const owned_law whole = law_of_counts(drafter.counts, false);
+    const world<double> in = one_position(random_logits<double>(draw, 5, 2), whole);
+    const probabilities x = whole.dense(5), y = in.target_law(0), p = residual_of(y, x);
+    std::vector<std::byte> bytes(1 << 12);
+    sv::workspace space{std::span<std::byte>(bytes)};
+    sv::tail_profile profile;
+    REQUIRE(sv::make_tail_profile(drafter.digested, drafter.space, space, profile).ok());
+    for (std::uint32_t k = 1; k <= 5; ++k) {
+      INFO("seed ", seed, ", k ", k);
+      const auto drafts = drafter.drafts(k, {});
+      const probabilities out = measured(committed(sv::exec::simd, in, drafts, sv::lossy_token_rule{1}), 5);
+      double allowed = 0;
+      for (std::size_t d = 0; d < 5; ++d) allowed += x[d] * std::max(0.0, 1 - y[d] / x[d]) * tv(p, residual_of(y, dense(drafts[d].claimed_law)));
+      CHECK(tv(out, y) <= allowed + 1e-12);
+      CHECK(allowed <= profile.distortion(k) + 1e-8);
+    }
+  }
+}
+
+TEST_CASE("CU-HLM in the paper's order with nothing skipped: the law of one round") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    for (std::uint64_t seed = 11; seed <= 14; ++seed) {
+      small_drafter drafter(seed);
+      generator draw(seed);
+      const owned_law whole = law_of_counts(drafter.counts, false);
+      const world<double> in = one_position(random_logits<double>(draw, 5, 2), whole);
+      const world<float> narrow = one_position(random_logits<float>(draw, 5, 2), whole);
+      for (const sv::value_format format : {sv::value_format::exact, sv::value_format::lattice}) {
+        for (const bool entry : {true, false}) {
+          for (const std::uint32_t k : {1u, 2u, 4u}) {
+            INFO(policy_name, ", seed ", seed, ", k ", k, ", lattice ", format == sv::value_format::lattice, ", entry ", entry);
+            const auto drafts = drafter.drafts(k, {format, 15, entry});
+            probabilities tested;
+            std::vector<probabilities> claimed;
+            for (const sv::mismatched_draft& drafted : drafts) {
+              claimed.push_back(dense(drafted.claimed_law));
+              const std::size_t z = claimed.size() - 1;
+              tested.push_back(format == sv::value_format::exact ? drafter.counts[z] / 35.0 : claimed[z][z]);
+            }
+            const auto law = committed(policy, in, drafts, sv::lossy_token_rule{1});
+            const double distance_to_formula = sv::total_variation(law, formula(whole.dense(5), in.target_law(0), tested, claimed));
+            CHECK(distance_to_formula <= 1e-12);
+            if (k == 1 && entry && format == sv::value_format::exact) {
+              const auto with_floats = committed(policy, narrow, drafts, sv::lossy_token_rule{2});
+              CHECK(sv::total_variation(with_floats, formula(whole.dense(5), narrow.target_law(0), tested, claimed)) <= 1e-6);
+              CHECK(sv::total_variation(law, in.target_law(0)) > 1e-4);  // lossy indeed
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("T10 CU-HLM drawn from the compressed law returns y") {
+  for_each_policy([](auto policy, const std::string& policy_name) {
+    for (std::uint64_t seed = 21; seed <= 24; ++seed) {
+      small_drafter drafter(seed);
+      generator draw(seed);
+      const auto target = random_logits<double>(draw, 5, 2);
+      const auto narrow = random_logits<float>(draw, 5, 2);
+      for (const std::uint32_t resolution : {3u, 15u, 255u}) {
+        for (std::uint32_t k = 1; k <= 5; ++k) {
+          INFO(policy_name, ", seed ", seed, ", k ", k, ", resolution ", resolution);
+          sv::law compressed;
+          const sv::support kept = drafter.largest(k);
+          REQUIRE(sv::compressed_law(kept, {sv::value_format::lattice, resolution}, drafter.space, compressed).ok());
+          owned_law from{
+              {compressed.ids, compressed.ids + compressed.size}, {compressed.counts, compressed.counts + compressed.size}, compressed.tail_count, 5};
+          probabilities inside;  // a number inside every token's interval: the tail's can be narrow
+          double below = 0;
+          for (const double mass : dense(compressed)) {
+            if (mass > 0) inside.push_back(below + mass / 2);
+            below += mass;
+          }
+          const auto drawn = [&](auto in) {
+            sv::verify_request request;
+            request.remaining_budget = 1;
+            const auto law = sv::enumerate_law(
+                [&](const sv::scripted_source& source) {
+                  return run_round(policy, in, source, sv::token_rule{1}, 0, 1, request, [](const sv::draft& d, std::size_t) { return d; }).committed.front();
+                },
+                {.hints = inside});
+            REQUIRE(law.complete);
+            CHECK_FALSE(law.grid_may_be_too_coarse);
+            return sv::total_variation(law, in.target_law(0));
+          };
+          const double compressed_distance = drawn(one_position(target, from));
+          CHECK(compressed_distance <= 1e-12);
+          CHECK(drawn(one_position(narrow, from)) <= 1e-6);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("T10 acceptance is lowered by at most N(k) / 2 when the token is drawn from the compressed law") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    small_drafter drafter(seed);
+    generator draw(seed + 500);
+    const probabilities x = law_of_counts(drafter.counts, false).dense(5), y = plain_law(random_logits<double>(draw, 5, 2), sv::row_kind::logits, {}, 5);
+    std::vector<std::byte> bytes(1 << 12);
+    sv::workspace space{std::span<std::byte>(bytes)};
+    sv::tail_profile profile;
+    REQUIRE(sv::make_tail_profile(drafter.digested, drafter.space, space, profile).ok());
+    for (std::uint32_t k = 1; k <= 5; ++k) {
+      sv::law compressed;
+      REQUIRE(sv::compressed_law(drafter.largest(k), {}, drafter.space, compressed).ok());
+      CHECK(tv(dense(compressed), y) <= tv(x, y) + profile.distortion(k) / 2 + 1e-8);
+      CHECK(std::fabs(tv(dense(compressed), x) - profile.distortion(k) / 2) <= 1e-8);
+    }
+  }
+}

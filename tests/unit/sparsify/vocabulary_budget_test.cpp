@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/sparsify/vocabulary_budget.hpp>
+
+#include <doctest/doctest.h>
+
+#include "hand_digest.hpp"
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+using specverify::errc;
+using specverify::tail_profile;
+using specverify::vocabulary_budget;
+
+namespace {
+
+using numbers = std::vector<long double>;
+
+struct profiled {
+  explicit profiled(const hand::weights& row) : of(row, row.size()), bytes(specverify::tail_profile_workspace_size(static_cast<std::uint32_t>(row.size()))) {
+    specverify::workspace scratch{std::span(bytes)};
+    REQUIRE(specverify::make_tail_profile(of.value, of.space, scratch, profile).ok());
+  }
+  hand::digest of;
+  std::vector<std::byte> bytes;
+  tail_profile profile{};
+};
+
+numbers law_of(const hand::weights& row) {
+  numbers x(row.size());
+  const auto total = static_cast<long double>(hand::total(row));
+  for (std::size_t v = 0; v < row.size(); ++v) x[v] = row[v] / total;
+  return x;
+}
+
+//! x^_k by its definition: the k largest stay (ties to the smaller id), the others share their mass.
+numbers reconstruction(const numbers& x, std::size_t k) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
+  numbers made = x;
+  long double rest = 0;
+  for (std::size_t i = k; i < x.size(); ++i) rest += x[order[i]];
+  for (std::size_t i = k; i < x.size(); ++i) made[order[i]] = rest / static_cast<long double>(x.size() - k);
+  return made;
+}
+
+long double distance(const numbers& a, const numbers& b) {
+  long double sum = 0;
+  for (std::size_t v = 0; v < a.size(); ++v) sum += std::fabs(a[v] - b[v]);
+  return sum / 2;
+}
+
+numbers residual(const numbers& y, const numbers& x) {
+  numbers left(y.size());
+  long double sum = 0;
+  for (std::size_t v = 0; v < y.size(); ++v) sum += left[v] = std::max(0.0L, y[v] - x[v]);
+  for (long double& mass : left) mass = sum > 0 ? mass / sum : 0;
+  return left;
+}
+
+hand::weights random_law(std::mt19937_64& random, std::size_t size, double sharpness) {
+  hand::weights row(size);
+  for (std::uint32_t& weight : row) weight = static_cast<std::uint32_t>(0x1.0p31 * std::exp(-sharpness * static_cast<double>(random() >> 11) * 0x1.0p-53));
+  row[random() % size] = 1u << 31;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("vocabulary_budget: the profile by hand") {
+  const profiled made({40, 10, 25, 5, 20});
+  CHECK(made.profile.size() == 5);
+  CHECK(made.profile.distortion(0) == doctest::Approx(0.5).epsilon(1e-15));   // mean .2: .4 and .25 stand above it by .25
+  CHECK(made.profile.distortion(1) == doctest::Approx(0.30).epsilon(1e-15));  // mean .15: .25 and .20
+  CHECK(made.profile.distortion(2) == doctest::Approx(1.0 / 6).epsilon(1e-14));
+  CHECK(made.profile.distortion(3) == doctest::Approx(0.05).epsilon(1e-15));
+  CHECK(made.profile.distortion(4) == 0);
+  CHECK(made.profile.distortion(50) == 0);
+  CHECK(made.profile.smallest(0.301) == 1);
+  CHECK(made.profile.smallest(0.299) == 2);
+  CHECK(made.profile.smallest(0.1) == 3);
+  CHECK(made.profile.smallest(0) == 4);
+  CHECK(profiled({7}).profile.smallest(0) == 1);
+}
+
+TEST_CASE("T19 N(k) is the distance from the reconstruction and never grows with k") {
+  std::mt19937_64 random(19);
+  for (std::uint32_t trial = 0; trial < 3000; ++trial) {
+    const hand::weights row = hand::random_row(random, 1 + random() % 60, trial);
+    const profiled made(row);
+    const numbers x = law_of(row);
+    double before = 2;
+    for (std::size_t k = 0; k <= row.size(); ++k) {
+      const double found = made.profile.distortion(static_cast<std::uint32_t>(k));
+      REQUIRE(found == doctest::Approx(static_cast<double>(2 * distance(x, reconstruction(x, k)))).epsilon(1e-12));
+      REQUIRE(found <= before + 1e-15);
+      before = found;
+    }
+    // The smallest size for a budget, against a search one by one.
+    const double budget = static_cast<double>(random() % 1000) / 1500.0;
+    std::uint32_t k = 1;
+    while (made.profile.distortion(k) > budget) ++k;
+    REQUIRE(made.profile.smallest(budget) == k);
+  }
+}
+
+TEST_CASE("T20 Proposition 1: TV(p, q) <= N(k) / TV(x, y)") {
+  std::mt19937_64 random(20);
+  for (int trial = 0; trial < 4000; ++trial) {
+    const std::size_t size = 3 + random() % 62;
+    const hand::weights row = random_law(random, size, 12);
+    const numbers x = law_of(row), y = law_of(random_law(random, size, 12));
+    const std::size_t k = 1 + random() % size;
+    const double allowed = profiled(row).profile.distortion(static_cast<std::uint32_t>(k));
+    const long double apart = distance(residual(y, x), residual(y, reconstruction(x, k)));
+    REQUIRE(apart * distance(x, y) <= static_cast<long double>(allowed) + 1e-15L);
+  }
+}
+
+TEST_CASE("T20 a budget on N(k) bounds the committed law, with the drafted token an entry of its own or not") {
+  std::mt19937_64 random(77);
+  for (int trial = 0; trial < 1500; ++trial) {
+    const std::size_t size = 3 + random() % 40;
+    const hand::weights row = random_law(random, size, 10);
+    const numbers x = law_of(row), y = law_of(random_law(random, size, 10));
+    const double epsilon = 0.3 * static_cast<double>(random() % 1000) / 1000.0;
+    const hand::outcome kept = select(vocabulary_budget{epsilon}, hand::digest(row, size));
+    REQUIRE(kept.why.ok());
+    REQUIRE(2 * distance(x, reconstruction(x, kept.kept.size())) <= static_cast<long double>(epsilon) + 1e-15L);
+    for (const bool entry : {false, true}) {
+      numbers out(size, 0);
+      for (std::size_t d = 0; d < size; ++d) {
+        const long double beta = std::max(0.0L, 1 - y[d] / x[d]);
+        out[d] += x[d] * (1 - beta);
+        numbers reconstructed = reconstruction(x, kept.kept.size());
+        if (entry && !std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(d)) && kept.kept.size() + 1 < size) {
+          const long double each =
+              (reconstructed[d] * static_cast<long double>(size - kept.kept.size()) - x[d]) / static_cast<long double>(size - kept.kept.size() - 1);
+          for (std::size_t v = 0; v < size; ++v) {
+            if (!std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(v))) reconstructed[v] = each;
+          }
+          reconstructed[d] = x[d];
+        }
+        const numbers q = residual(y, reconstructed);
+        for (std::size_t v = 0; v < size; ++v) out[v] += x[d] * beta * q[v];
+      }
+      REQUIRE(distance(out, y) <= static_cast<long double>(epsilon) + 1e-15L);
+    }
+  }
+}
+
+TEST_CASE("E18 the online denominator is no bound: TV(p, q) above N(k) over it occurs, and less often for a sharper softplus") {
+  std::mt19937_64 random(18);
+  std::vector<int> above(2, 0);
+  for (int trial = 0; trial < 4000; ++trial) {
+    const std::size_t size = 64;
+    const hand::weights row = random_law(random, size, 14);
+    hand::weights target = row;  // a target near the drafter: TV(x, y) is small, the denominator is not
+    for (std::uint32_t& weight : target) weight = static_cast<std::uint32_t>(weight * (0.85 + static_cast<double>(random() % 100) / 800.0));
+    const numbers x = law_of(row), y = law_of(target);
+    const std::size_t k = 1 + random() % 16, d = random() % size;
+    const double allowed = profiled(row).profile.distortion(static_cast<std::uint32_t>(k));
+    const auto rejected = static_cast<double>(std::max(0.0L, 1 - y[d] / x[d]));
+    const long double apart = distance(residual(y, x), residual(y, reconstruction(x, k)));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double denominator = specverify::online_budget(static_cast<double>(x[d]), rejected, {.distortion = 1, .sharpness = i == 0 ? 1.0 : 20.0});
+      above[i] += static_cast<double>(apart) * denominator > allowed ? 1 : 0;
+    }
+  }
+  CHECK(above[0] > 0);
+  CHECK(above[1] < above[0]);
+}
+
+TEST_CASE("E19 softplus stands above max(0, z) by at most ln 2 / eta, at z = 0") {
+  for (const double eta : {0.5, 1.0, 2.0, 10.0, 100.0}) {
+    CHECK(specverify::softplus(0, eta) == doctest::Approx(std::log(2.0) / eta).epsilon(1e-15));
+    for (double z = -20; z <= 20; z += 0.01) {
+      const double excess = specverify::softplus(z, eta) - std::max(0.0, z);
+      REQUIRE(excess >= -1e-14);
+      REQUIRE(excess <= std::log(2.0) / eta + 1e-14);
+      if (eta * z < 600) REQUIRE(specverify::softplus(z, eta) == doctest::Approx(std::log(1 + std::exp(eta * z)) / eta).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("vocabulary_budget: the online size grows with the probability of a rejection") {
+  std::mt19937_64 random(47);
+  for (int trial = 0; trial < 200; ++trial) {
+    const profiled made(random_law(random, 400, 14));
+    const double drafted = static_cast<double>(random() % 1000) / 1000.0;
+    std::uint32_t before = 0;
+    for (const double rejected : {-0.3, 0.0, 0.2, 0.5, 0.9, 1.0, 1.7}) {
+      const std::uint32_t k = specverify::online_support_size(made.profile, drafted, rejected);
+      const double clipped = std::clamp(rejected, 0.0, 1.0);
+      const double denominator = (1 - drafted) * std::log1p(std::exp(-2.0)) / 2 + drafted * std::log1p(std::exp(-2.0 * clipped)) / 2;
+      std::uint32_t expected = 1;
+      while (made.profile.distortion(expected) / denominator > 0.1) ++expected;
+      REQUIRE(k == expected);
+      REQUIRE(k >= before);
+      before = k;
+    }
+  }
+}
+
+TEST_CASE("vocabulary_budget: the offline size is the least with a mean of N(k) / TV(x, y) below theta") {
+  std::mt19937_64 random(46);
+  std::vector<double> sums(120, 0.0);
+  specverify::offline_calibration statistics{sums};
+  CHECK(specverify::calibrate_offline(statistics, 0.1) == 0);
+  std::vector<hand::weights> rows;
+  std::vector<double> variations;
+  for (int round = 0; round < 40; ++round) {
+    rows.push_back(random_law(random, 150, 12));
+    variations.push_back(round % 8 == 0 ? 1e-7 * (round % 2) : 0.05 + static_cast<double>(random() % 100) / 200.0);
+    specverify::record(statistics, profiled(rows.back()).profile, variations.back());
+  }
+  CHECK(statistics.rounds == 35);
+  for (const double theta : {0.5, 0.1, 0.02, 1e-3}) {
+    std::uint32_t expected = 0;
+    for (std::uint32_t k = 1; k <= sums.size() && expected == 0; ++k) {
+      long double mean = 0;
+      for (std::size_t t = 0; t < rows.size(); ++t) {
+        const numbers x = law_of(rows[t]);
+        if (variations[t] > 1e-6) mean += 2 * distance(x, reconstruction(x, k)) / static_cast<long double>(variations[t]) / 35;
+      }
+      if (mean <= static_cast<long double>(theta)) expected = k;
+    }
+    CHECK(specverify::calibrate_offline(statistics, theta) == expected);
+  }
+  CHECK(specverify::calibrate_offline(statistics, 1e-12) == 0);  // none of the sizes recorded suffices
+}
+
+TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
+  const hand::weights row{40, 10, 25, 5, 20};
+  CHECK(select(vocabulary_budget{0.1}, hand::digest(row, 5)).kept == hand::ids{0, 2, 4});
+  CHECK(select(vocabulary_budget{0.1, 4}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
+  CHECK(select(vocabulary_budget{0.1, 1, 2}, hand::digest(row, 5)).kept == hand::ids{0, 2});
+  CHECK(select(vocabulary_budget{2.0}, hand::digest(row, 5)).kept == hand::ids{0});
+  CHECK(select(vocabulary_budget{0.1, 40}, hand::digest(row, 5)).kept.size() == 5);
+  CHECK(select(vocabulary_budget{0.0}, hand::digest({9, 9, 9}, 3)).kept == hand::ids{0});  // a flat law is its own tail
+  CHECK(select(vocabulary_budget{0.1}, hand::digest(row, 5)).total_weight == 100);
+  CHECK(select(vocabulary_budget{0.1}, hand::digest(row, 3)).why.code == errc::digest_insufficient);
+  CHECK(select(vocabulary_budget{-0.1}, hand::digest(row, 5)).why.code == errc::invalid_argument);
+  CHECK(select(vocabulary_budget{2.1}, hand::digest(row, 5)).why.code == errc::invalid_argument);
+  CHECK(select(vocabulary_budget{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest(row, 5)).why.code == errc::invalid_argument);
+  const vocabulary_budget rule;
+  CHECK(rule.request({}, 77).survivors == 77);
+  const hand::digest whole(row, 5);
+  for (std::size_t size = 0; size < rule.workspace_size({}, 5); size += 4) {
+    std::vector<std::byte> bytes(size);
+    specverify::workspace scratch{std::span(bytes)};
+    specverify::support kept;
+    const auto why = rule.select(whole.value, whole.space, scratch, {}, kept);
+    if (!why.ok()) {
+      REQUIRE(why.code == errc::workspace_too_small);
+      REQUIRE(scratch.used() == 0);
+      REQUIRE(kept.size() == 0);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exec::seq_policy, specverify::exec::simd_policy) {
+  std::mt19937_64 random(5);
+  const std::uint32_t vocab_size = 5000;
+  std::vector<float> logits(vocab_size);
+  for (float& z : logits) z = static_cast<float>(-static_cast<double>(random() % 1000) / 80.0);
+  const vocabulary_budget rule{0.05};
+  const auto wanted = rule.request({}, vocab_size);
+  std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)), more(rule.workspace_size({}, vocab_size));
+  specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
+  specverify::row_digest digested;
+  specverify::support kept;
+  REQUIRE(digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
+  REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+  CHECK(check(kept).ok());
+  numbers x(vocab_size);
+  long double sum = 0;
+  for (std::uint32_t v = 0; v < vocab_size; ++v) sum += x[v] = std::exp(static_cast<long double>(logits[v]));
+  for (long double& mass : x) mass /= sum;
+  const auto exact = [&](std::size_t k) { return static_cast<double>(2 * distance(x, reconstruction(x, k))); };
+  CHECK(exact(kept.size()) <= 0.05 + 1e-6);
+  CHECK(exact(kept.size() - 1) > 0.05 - 1e-6);
+}
