@@ -29,7 +29,7 @@ struct perturbation_options {
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave another token
   std::uint32_t samples = 0;        //!< M
-  std::uint32_t exact_reads = 0;    //!< further reads of the row that were needed to decide
+  std::uint32_t further_reads = 0;  //!< further reads of the row that were needed to decide
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept {
     return samples == 0 ? 0.0 : static_cast<double>(disagreements) / static_cast<double>(samples);
@@ -96,7 +96,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
         tempered_draws(policy, row, transform, from, space, token, std::span<const double>(temperatures, size), std::span<const double>(uniforms, size), same);
     if (!why.ok()) return why;
     found.disagreements += size - same.hits;
-    found.exact_reads += same.exact_reads;
+    found.further_reads += same.further_reads;
   }
   out = found;
   return {};

@@ -130,3 +130,45 @@ TEST_CASE("observe_skip: measures what the policy asks for, and names what is mi
   CHECK(observe_skip(exec::seq, gate, logits_row(std::span<const float>(row)), {}, 1, attention, philox{}, 0, 0, nothing, untouched).code ==
         errc::workspace_too_small);
 }
+
+TEST_CASE("T23 uncertainty_and_importance_gate: on a fixed trace uploads fall with k and with the threshold, and grow with gamma") {
+  struct recorded {
+    skip_observation seen{};
+    std::vector<float> attention{};
+  };
+  std::vector<recorded> trace(400);
+  const philox numbers{{8, 9}};
+  for (std::uint32_t i = 0; i < trace.size(); ++i) {
+    trace[i].seen = uncertain(static_cast<std::uint32_t>(uniform_integer(numbers, {i, 0, 0, purpose::training, 0}, 21)));
+    double sum = 0;
+    for (std::uint32_t j = 0; j < 10 + i % 50; ++j) {
+      const double u = decision_uniform(numbers({i, 1, j, purpose::training, 0}));
+      trace[i].attention.push_back(static_cast<float>(u * u * u * u + 0.01));
+      sum += static_cast<double>(trace[i].attention.back());
+    }
+    for (float& weight : trace[i].attention) weight = static_cast<float>(static_cast<double>(weight) / sum);
+    trace[i].seen.attention = trace[i].attention;
+  }
+  const auto uploads = [&](const uncertainty_and_importance_gate& gate) {
+    int count = 0;
+    for (const recorded& step : trace) count += gate.send(step.seen) ? 1 : 0;
+    return count;
+  };
+  int fewest = 400, most = 0;
+  for (const auto statistic : {importance_statistic::kth_largest, importance_statistic::mean_of_top_k}) {
+    for (const double threshold : {0.2, 0.5, 0.8}) {
+      for (std::uint32_t k = 1; k <= 13; ++k) {
+        for (const double gamma : {0.25, 0.5, 1.0, 1.5, 2.0}) {
+          const int here = uploads({threshold, {k, gamma, false, statistic}, {}});
+          CHECK(uploads({threshold, {k + 1, gamma, false, statistic}, {}}) <= here);
+          CHECK(uploads({threshold, {k, gamma + 0.25, false, statistic}, {}}) >= here);
+          CHECK(uploads({threshold + 0.1, {k, gamma, false, statistic}, {}}) <= here);
+          fewest = here < fewest ? here : fewest;
+          most = here > most ? here : most;
+        }
+      }
+    }
+  }
+  CHECK(fewest < 10);
+  CHECK(most > 200);
+}

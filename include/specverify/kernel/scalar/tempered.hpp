@@ -47,12 +47,14 @@ inline void temper_sums(exec::seq_policy, const row_source<Scalar>& source, work
   }
 }
 
-//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences are <= 0.
-inline void add_exponentials(exec::seq_policy, const double* differences, std::uint32_t count, const double* inverses, std::uint32_t temperatures,
+inline constexpr double tempered_margin = 0x1.0p-16;  // relative error, at most, of a quick sum of exponentials of floats
+
+//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences are <= 0. Exact here.
+inline void add_exponentials(exec::seq_policy, const float* differences, std::uint32_t count, const double* inverses, std::uint32_t temperatures,
                              double* sums) noexcept {
   for (std::uint32_t m = 0; m < temperatures; ++m) {
     double sum = 0;
-    for (std::uint32_t i = 0; i < count; ++i) sum += exponential(differences[i] * inverses[m]);
+    for (std::uint32_t i = 0; i < count; ++i) sum += exponential(static_cast<double>(differences[i]) * inverses[m]);
     sums[m] += sum;
   }
 }

@@ -47,18 +47,19 @@ inline void temper_sums(exec::simd_on<Level>, const row_source<Scalar>& source, 
   }
 }
 
+//! In float, relative error below tempered_margin.
 template <class Level>
-inline void add_exponentials(exec::simd_on<Level>, const double* differences, std::uint32_t count, const double* inverses, std::uint32_t temperatures,
+inline void add_exponentials(exec::simd_on<Level>, const float* differences, std::uint32_t count, const double* inverses, std::uint32_t temperatures,
                              double* sums) noexcept {
-  constexpr std::uint32_t width = pack_size<double>;
+  constexpr std::uint32_t width = pack_size<float>;
   const std::uint32_t whole = count / width * width;
   for (std::uint32_t m = 0; m < temperatures; ++m) {
-    const pack<double> inverse(inverses[m]);
-    pack<double> sum(0.0);
-    for (std::uint32_t i = 0; i < whole; i += width) sum += exponentials(load_pack(differences + i) * inverse);
-    double lanes[width];
+    const pack<float> scale(static_cast<float>(inverses[m] * log2_e));
+    pack<float> sum(0.0f);
+    for (std::uint32_t i = 0; i < whole; i += width) sum += quick_exponentials(load_pack(differences + i), scale);
+    float lanes[width];
     store_pack(lanes, sum);
-    for (std::uint32_t j = 0; j < width; ++j) sums[m] += lanes[j];
+    for (std::uint32_t j = 0; j < width; ++j) sums[m] += static_cast<double>(lanes[j]);
   }
   add_exponentials(exec::seq, differences + whole, count - whole, inverses, temperatures, sums);
 }

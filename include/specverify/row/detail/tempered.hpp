@@ -98,12 +98,13 @@ class tempered_row {
     }
   }
 
-  //! Sums over the survivors.
+  //! Sums over the survivors, to a relative error of kernel::tempered_margin.
   void add_survivors(const double* inverses, std::uint32_t count, double* sums) const noexcept {
-    double differences[64];
-    for (std::size_t first = 0; first < survivors_.size(); first += 64) {
-      const std::size_t filled = survivors_.size() - first < 64 ? survivors_.size() - first : 64;
-      for (std::size_t i = 0; i < filled; ++i) differences[i] = difference(survivors_[first + i]);
+    constexpr std::size_t part = 256;
+    float differences[part];
+    for (std::size_t first = 0; first < survivors_.size(); first += part) {
+      const std::size_t filled = survivors_.size() - first < part ? survivors_.size() - first : part;
+      for (std::size_t i = 0; i < filled; ++i) differences[i] = static_cast<float>(difference(survivors_[first + i]));
       kernel::add_exponentials(policy_, differences, static_cast<std::uint32_t>(filled), inverses, count, sums);
     }
   }
@@ -124,6 +125,8 @@ class tempered_row {
     return {2.0 / highest, sums, slack, below_, source_.size};
   }
 
+  //! Z to a relative error of kernel::tempered_margin, and exactly.
+  [[nodiscard]] double quick(double inverse) const noexcept { return kernel::quick_sum(policy_, source_, {maximum_, inverse, false}); }
   [[nodiscard]] double exact(double inverse) const noexcept { return kernel::exact_sum(policy_, source_, {maximum_, inverse, false}); }
   [[nodiscard]] double difference(token_id id) const noexcept { return static_cast<double>(source_.value(static_cast<std::uint32_t>(id))) - maximum_; }
 
