@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/codec/message.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
 
 #include <doctest/doctest.h>
 
@@ -325,6 +326,32 @@ TEST_CASE("top_k_tail: laws with a tail come back as they were, whatever K, and 
     std::size_t written = 0;
     REQUIRE(encode_draft(some_context, format, read.block.drafts(), again, written).ok());
     REQUIRE(again == bytes);
+  }
+}
+
+TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice travels as it is") {
+  std::mt19937_64 random(51);
+  for (int run = 0; run < 2000; ++run) {
+    const auto vocab_size = static_cast<std::uint32_t>(1 + random() % 60);
+    const auto size = static_cast<std::uint32_t>(1 + random() % vocab_size);
+    const auto ids = random_ids(random, vocab_size, size, false);
+    std::vector<std::uint32_t> weights(size);
+    std::uint64_t total = vocab_size > size ? random() % 100000 : 0;
+    for (std::uint32_t& weight : weights) total += weight = static_cast<std::uint32_t>(1 + random() % 100000);
+    const support kept{ids, weights, total, vocab_size};
+    compressed_law_options options;
+    options.format = value_format::lattice;
+    options.resolution = run % 2 == 0 ? 255 : 15;
+    std::vector<std::byte> memory(compressed_law_workspace_size(size) + workspace_alignment);
+    workspace space(memory);
+    law made;
+    REQUIRE(compressed_law(kept, options, space, made).ok());
+    const draft drafted = draw(made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
+    const draft_format format{law_format::top_k_tail, vocab_size, options.resolution, 0, 1, 1};
+    decoder read(format);
+    REQUIRE(read.read(encoded(format, std::span(&drafted, 1))).ok());
+    REQUIRE(read.block[0].token() == drafted.token());
+    REQUIRE(same_law(read.block[0].source_law(), made));
   }
 }
 
