@@ -44,6 +44,7 @@
 #include <specverify/sparsify/min_p.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_n_sigma.hpp>
 #include <specverify/sparsify/top_p.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 

@@ -32,6 +32,7 @@ struct digest_request {
   bool integer_total = false;                   //!< compute W
   bool exact_normaliser = false;                //!< compute Z in double; else only its bracket
   std::span<const double> temperature_nodes{};  //!< reserved: must be empty (errc::unsupported)
+  bool spread = false;                          //!< compute the standard deviation of the logits; one more read, rows of logits only
 };
 
 struct row_digest {
@@ -48,6 +49,7 @@ struct row_digest {
   double lower = 0;                    //!< lower <= Z
   double upper = 0;                    //!< Z <= upper
   double normaliser = 0;               //!< Z, or 0 when only the bracket was asked for
+  double spread = 0;                   //!< population standard deviation of the z above -infinity, before temperature and truncation; 0 when not asked for
   double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
   std::uint64_t total_weight = 0;      //!< W, or 0 when not asked for
   workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids
@@ -79,7 +81,7 @@ template <class Policy, class Scalar>
 
 //! Reads a row and fills `out`. On error `out` stays as it was and the workspace gives back what was taken.
 //! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside [0, 1]), invalid_temperature,
-//! size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (nodes; a bias on probabilities),
+//! size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (nodes; a bias on probabilities, or their spread),
 //! workspace_too_small; row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| > 4e-3), `where` = id.
 //! The stored values of masked and padded ids are never looked at.
 template <execution_policy Policy, class Scalar>

@@ -4,6 +4,7 @@
 #define SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 
 #include <specverify/core/workspace.hpp>
+#include <specverify/kernel/scalar/spread.hpp>
 #include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
 
@@ -175,7 +176,7 @@ template <class Policy, class Scalar>
                                   row_digest& out) noexcept {
   const status checked = check_arguments(row, transform);
   if (!checked.ok()) return checked;
-  if (!request.temperature_nodes.empty()) return row_error(errc::unsupported);
+  if (!request.temperature_nodes.empty() || (request.spread && row.kind() == row_kind::probabilities)) return row_error(errc::unsupported);
   if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 || request.minimum_probability > 1.0) {
     return row_error(errc::invalid_argument);
   }
@@ -196,6 +197,7 @@ template <class Policy, class Scalar>
     if (!outcome.ok()) return outcome;
     out.argmax = static_cast<token_id>(found.argmax);
     out.maximum = static_cast<double>(found.maximum);
+    if (request.spread) out.spread = kernel::logit_spread(policy, source, out.maximum);
     point_mass(request, list, out);
     return {};
   }
@@ -205,6 +207,7 @@ template <class Policy, class Scalar>
   }
   const status outcome = read_coarse(policy, source, space, out);
   if (!outcome.ok()) return outcome;
+  if (request.spread) out.spread = kernel::logit_spread(policy, source, out.maximum);
 
   if (transform.truncation.active()) {
     if (!build_kept(policy, source, transform, layout, space, list, out)) return row_error(errc::workspace_too_small);
