@@ -19,6 +19,7 @@ struct outlets {
   std::function<void(std::span<const std::byte>)> send;
   std::function<void(const specverify::session_output&)> committed;  //!< may be empty
   std::function<void()> finished;                                    //!< may be empty
+  std::function<void(const specverify::session_output&)> judge;      //!< may be empty: mismatches whose scores are wanted
 };
 
 //! Takes outputs until there is none. Returns how many rows the engine has computed for the session to take, 0 if none are wanted.
@@ -42,6 +43,9 @@ template <class Session>
         break;
       case specverify::session_action::committed:
         if (out.committed) out.committed(next);
+        break;
+      case specverify::session_action::judge:
+        if (out.judge) out.judge(next);
         break;
       case specverify::session_action::finished:
         if (out.finished) out.finished();

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/policy/skip.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -16,18 +17,29 @@ using namespace specverify_test;
 
 namespace {
 
-template <class Policy>
-std::uint64_t allocations_of(Policy policy, law_format format, std::uint64_t& emitted) {
+struct system_options {
+  law_format format = law_format::sparse_drop_zero;
+  wire_rule rule = wire_rule::token;
+  bool bonus = true;
+  std::uint32_t draft_length = 4;
+  side_format side{};
+};
+
+template <class Policy, class Skip = always_send>
+std::uint64_t allocations_of(Policy policy, const system_options& system, std::uint64_t& emitted, const Skip& skip = {}) {
+  const law_format format = system.format;
   constexpr std::uint32_t vocab_size = 3000;
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
-  device.format = {format, vocab_size, sparse || format == law_format::dense_lattice ? 100u : 0u, sparse ? 16u : 0u, 4, 1};
+  device.format = {format, vocab_size, sparse || format == law_format::dense_lattice ? 100u : 0u, sparse ? 16u : 0u, system.draft_length, 1, system.side};
+  device.rule = system.rule;
+  device.bonus = system.bonus;
   device.token_budget = 60;
   device.max_length = 128;
   cloud_options server;
   server.largest = device.format;
   server.max_length = 128;
-  auto edge = std::move(edge_session::make(device)).value();
+  auto edge = std::move(basic_edge_session<top_k, draft_plan, Skip>::make(device, {}, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;
@@ -38,6 +50,9 @@ std::uint64_t allocations_of(Policy policy, law_format format, std::uint64_t& em
   cloud_engine.reserve(256, 128);
   const std::array<row_transform, 1> transforms{};
   const std::array<token_id, 3> prompt{1, 2, 3};
+  const std::array<float, 8> hidden{1, 2, 3};
+  const std::array<float, 4> attention{0.4F, 0.3F, 0.2F, 0.1F};
+  const std::array<double, 4> scores{0.1, 0.9, 0.4, 0.6};
   bool sound = true;
   const alloc_guard guard;
   (void)edge.start(prompt, 1);
@@ -47,7 +62,7 @@ std::uint64_t allocations_of(Policy policy, law_format format, std::uint64_t& em
     if (out.action == session_action::rollback) sound = sound && edge_engine.cut(out.position);
     if (out.action == session_action::evaluate) {
       sound = sound && edge_engine.feed(out.position, out.tokens, out.rows);
-      (void)edge.supply_row(policy, edge_engine.rows()[0], {}, 1);
+      (void)edge.supply_row(policy, edge_engine.rows()[0], {}, {hidden, attention}, 1);
     }
     if (out.action != session_action::send) continue;
     (void)cloud.receive(out.bytes, 1);
@@ -57,9 +72,8 @@ std::uint64_t allocations_of(Policy policy, law_format format, std::uint64_t& em
         sound = sound && cloud_engine.feed(reply.position, reply.tokens, reply.rows);
         (void)cloud.supply_rows(policy, row_span_provider<float>(cloud_engine.rows(), transforms), 1);
       }
-      if (reply.action == session_action::send) {
-        (void)edge.receive(reply.bytes, 1);
-      }
+      if (reply.action == session_action::judge) (void)cloud.supply_scores(std::span(scores).first(reply.rows), 1);
+      if (reply.action == session_action::send) (void)edge.receive(reply.bytes, 1);
     }
   }
   const std::uint64_t count = guard.count();
@@ -74,9 +88,26 @@ TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per messa
   for (const law_format format :
        {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row, law_format::token_only}) {
     std::uint64_t emitted = 0;
-    CHECK(allocations_of(exec::simd, format, emitted) == 0);
+    CHECK(allocations_of(exec::simd, {format}, emitted) == 0);
     CHECK(emitted == 60);
-    CHECK(allocations_of(exec::seq, format, emitted) == 0);
+    CHECK(allocations_of(exec::seq, {format}, emitted) == 0);
+    CHECK(emitted == 60);
+  }
+}
+
+TEST_CASE("PRF-7 no heap allocation where the edge commits tokens alone, nor with hidden states with each draft or on request") {
+  std::uint64_t emitted = 0;
+  system_options hybrid{law_format::half_row, wire_rule::token, false, 1, {}};
+  hybrid.side.max_skipped = 8;
+  CHECK(allocations_of(exec::simd, hybrid, emitted, uncertainty_gate{0.5}) == 0);
+  CHECK(emitted == 60);
+  CHECK(allocations_of(exec::seq, hybrid, emitted, uncertainty_and_importance_gate{0.5}) == 0);
+  CHECK(emitted == 60);
+  for (const bool with_draft : {true, false}) {
+    system_options semantic{law_format::token_only, wire_rule::semantic, true, 4, {8, hidden_format::int8, with_draft, true, 0}};
+    CHECK(allocations_of(exec::simd, semantic, emitted) == 0);
+    CHECK(emitted == 60);
+    CHECK(allocations_of(exec::seq, semantic, emitted) == 0);
     CHECK(emitted == 60);
   }
 }

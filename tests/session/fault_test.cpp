@@ -102,6 +102,132 @@ TEST_CASE("NET-4 NET-5 fault schedules: the text is that of the fault-free run a
   }
 }
 
+namespace {
+
+//! One schedule, run without faults and with them. False: something was wrong, which doctest has noted.
+template <class Skip>
+bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates& suffer, ledger& total, sv::session_statistics& clean_counts) {
+  basic_simulation<Skip> clean(o, skip);
+  const bool clean_run_ended = clean.run();
+  INFO("schedule ", o.seed, " ", clean.trouble());
+  CHECK(clean_run_ended);
+  if (!clean_run_ended) return false;
+  CHECK(clean.counts().counted() == 0);
+  CHECK(clean.text().size() == o.tokens);
+  sv::merge(clean_counts, clean.edge().statistics());
+  o.rates = suffer;
+  basic_simulation<Skip> faulted(o, skip);
+  const bool session_ended_well = faulted.run();
+  INFO(faulted.trouble());
+  CHECK(session_ended_well);
+  const bool same_text = faulted.text() == clean.text();
+  CHECK(same_text);
+  const bool injected_is_counted = faulted.counts().injected() == faulted.counts().counted();
+  CHECK(injected_is_counted);
+  total.add(faulted.counts());
+  return session_ended_well && same_text && injected_is_counted;
+}
+
+simulation_options hybrid_options(std::uint64_t seed) {
+  simulation_options o;
+  o.seed = seed;
+  o.session_id = seed;
+  o.bonus = false;
+  o.draft_length = 1;
+  o.format = seed % 2 == 0 ? sv::law_format::half_row : sv::law_format::sparse_drop_zero;
+  o.tokens = 40;
+  return o;
+}
+
+simulation_options semantic_options(std::uint64_t seed) {
+  simulation_options o;
+  o.seed = seed;
+  o.session_id = seed;
+  o.rule = sv::wire_rule::semantic;
+  o.format = sv::law_format::token_only;
+  o.hidden = seed % 2 == 0 ? sv::hidden_format::float16 : sv::hidden_format::int8;
+  return o;
+}
+
+std::uint64_t system_schedules() { return (schedules() + 2) / 3; }
+
+}  // namespace
+
+TEST_CASE("NET-4 NET-5 fault schedules without a bonus token (HLM)") {
+  ledger total;
+  sv::session_statistics counts;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = hybrid_options(seed);
+    o.draft_length = 1 + static_cast<std::uint32_t>(seed % 3 == 0) * 2;
+    if (!same_under_faults(o, sv::always_send{}, rates, total, counts)) return;
+  }
+  CHECK(total.injected() > 0);
+  CHECK(counts.bonus_tokens == 0);
+  CHECK(counts.residual_tokens > 0);
+}
+
+TEST_CASE("NET-4 NET-5 fault schedules with tokens that the edge commits alone (U-HLM, Rand-HLM)") {
+  ledger total;
+  sv::session_statistics uncertain, coin;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = hybrid_options(seed);
+    o.max_skipped = 1 + static_cast<std::uint32_t>(seed % 5);
+    if (seed % 4 == 3) o.bonus = true, o.draft_length = 3;
+    if (seed % 2 == 0) {
+      if (!same_under_faults(o, sv::uncertainty_gate{0.9}, rates, total, uncertain)) return;
+    } else {
+      if (!same_under_faults(o, sv::random_skip{0.4}, rates, total, coin)) return;
+    }
+  }
+  CHECK(total.injected() > 0);
+  CHECK(uncertain.skipped > 0);
+  CHECK(uncertain.rounds > 0);
+  CHECK(coin.skipped > 0);
+}
+
+TEST_CASE("NET-4 NET-5 fault schedules with hidden states: with each draft, on request, one by one (WISV)") {
+  ledger total;
+  sv::session_statistics counts;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = semantic_options(seed);
+    o.with_draft = seed % 3 == 0;
+    o.lazy = seed % 3 == 1;
+    if (!same_under_faults(o, sv::always_send{}, rates, total, counts)) return;
+  }
+  CHECK(total.injected() > 0);
+  CHECK(counts.supply_bytes > 0);
+  CHECK(counts.accepted > 0);
+}
+
+TEST_CASE("NET-4 NET-5 fault schedules in which the edge writes ahead while the link is lost") {
+  ledger total;
+  std::uint64_t ahead = 0, differs = 0;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = options_of(seed);
+    if (seed % 3 == 0) o.bonus = false;
+    simulation clean(o);
+    REQUIRE(clean.run());
+    o.on_link_loss = sv::link_loss::continue_local;
+    o.loss_after = 1;
+    o.rates = rates;
+    simulation faulted(o);
+    const bool session_ended_well = faulted.run();
+    INFO("schedule ", seed, " ", faulted.trouble());
+    CHECK(session_ended_well);
+    if (!session_ended_well) return;
+    CHECK(faulted.text().size() == o.tokens);
+    const bool injected_is_counted = faulted.counts().injected() == faulted.counts().counted();
+    CHECK(injected_is_counted);
+    ahead += faulted.edge().statistics().written_ahead;
+    differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: local_law_test.cpp
+    if (o.rule == sv::wire_rule::greedy) CHECK(faulted.text() == clean.text());
+    total.add(faulted.counts());
+  }
+  CHECK(total.injected() > 0);
+  CHECK(ahead > 0);
+  CHECK(differs > 0);
+}
+
 TEST_CASE("NET-5 heavy faults: one message in three suffers") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     simulation_options o = options_of(seed);

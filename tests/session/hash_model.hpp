@@ -6,6 +6,8 @@
 #include <specverify/core/views.hpp>
 #include <specverify/row/transform.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,6 +34,21 @@ class dice {
  private:
   std::uint64_t state_;
 };
+
+//! A hidden state of a few numbers in [-1, 1).
+template <std::size_t Size>
+std::array<float, Size> hidden_of(std::uint64_t prefix) {
+  std::array<float, Size> made{};
+  for (std::size_t i = 0; i < Size; ++i) made[i] = static_cast<float>(mix(prefix + i) >> 40) * 0x1.0p-23F - 1.0F;
+  return made;
+}
+
+//! A judge's score: a function of what travelled, of what the target knows, and of nothing else.
+inline double score_of(std::span<const std::byte> vector, std::uint64_t target) {
+  std::uint64_t hash = mix(target);
+  for (const std::byte byte : vector) hash = mix(hash ^ std::to_integer<std::uint64_t>(byte));
+  return static_cast<double>(hash >> 11) * 0x1.0p-53;
+}
 
 //! Target and drafter share most of their logits, so that some drafts are accepted and some are not.
 struct hash_model {
@@ -77,6 +94,9 @@ class hash_engine {
     return true;
   }
   void clear() { prefixes_.clear(); }
+  //! What a model knows behind the token at `position`: the hash of the text up to it.
+  [[nodiscard]] std::uint64_t knows(std::size_t position) const { return position < prefixes_.size() ? prefixes_[position] : 0; }
+  [[nodiscard]] std::uint64_t knows() const { return prefixes_.empty() ? 0 : prefixes_.back(); }
   void reserve(std::size_t length, std::size_t rows) {
     prefixes_.reserve(length);
     values_.resize(rows * model_.vocab_size);

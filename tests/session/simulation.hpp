@@ -8,6 +8,7 @@
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
+#include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -69,14 +70,27 @@ struct simulation_options {
   sv::law_format format = sv::law_format::sparse_drop_zero;
   sv::wire_rule rule = sv::wire_rule::token;
   sv::session_mode mode = sv::session_mode::draft;
+  bool bonus = true;
+  std::uint32_t max_skipped = 0;
+  sv::hidden_format hidden = sv::hidden_format::none;
+  bool with_draft = false;  // hidden states travel with each draft
+  bool lazy = false;
+  double threshold = 0.5;
+  sv::link_loss on_link_loss = sv::link_loss::wait;
+  std::uint32_t loss_after = 0;
   fault_rates rates{};
   std::uint64_t step_limit = 200000;
   bool trace = false;  // tells the story of the run on stderr
 };
 
-class simulation {
+template <class Skip>
+class basic_simulation {
  public:
-  explicit simulation(const simulation_options& options) : options_(options), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
+  using edge_type = sv::basic_edge_session<sv::top_k, sv::draft_plan, Skip>;
+  static constexpr std::size_t hidden_size = 6;
+
+  explicit basic_simulation(const simulation_options& options, const Skip& skip = {})
+      : options_(options), skip_(skip), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
     prompt_.resize(options.prompt_length);
     for (std::uint32_t i = 0; i < options.prompt_length; ++i) prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
   }
@@ -102,7 +116,8 @@ class simulation {
   [[nodiscard]] const std::vector<token_id>& text() const { return told_; }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   [[nodiscard]] const ledger& counts() const { return ledger_; }
-  [[nodiscard]] const sv::edge_session& edge() const { return *edge_; }
+  [[nodiscard]] std::uint64_t judged() const { return judged_; }
+  [[nodiscard]] const edge_type& edge() const { return *edge_; }
   [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
 
  private:
@@ -131,6 +146,11 @@ class simulation {
     f.max_draft_length = options_.draft_length;
     const bool sparse = options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
     f.support_size = sparse ? 8 : 0;
+    f.side.max_skipped = options_.max_skipped;
+    f.side.hidden = options_.hidden;
+    f.side.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
+    f.side.hidden_with_draft = options_.with_draft;
+    f.side.channel_report = options_.hidden != sv::hidden_format::none;
     f.resolution = sparse || options_.format == sv::law_format::dense_lattice ? 50 : 0;
     return f;
   }
@@ -140,6 +160,7 @@ class simulation {
     o.largest = format();
     o.max_length = 256;
     o.text_chunk = 24;
+    o.lazy = options_.lazy;
     auto made = sv::cloud_session::make(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
@@ -152,13 +173,18 @@ class simulation {
     o.format = format();
     o.rule = options_.rule;
     o.mode = options_.mode;
+    o.bonus = options_.bonus;
+    o.threshold = options_.threshold;
+    o.on_link_loss = options_.on_link_loss;
+    o.loss_after = options_.loss_after;
+    o.max_ahead = 9;
     o.max_length = 256;
     o.token_budget = options_.tokens;
     o.retry_timeout = patience;
     o.text_chunk = 24;
-    auto made = sv::edge_session::make(o, sv::top_k{8}, sv::fixed_window{{options_.draft_length, 50, 8}});
+    auto made = edge_type::make(o, sv::top_k{8}, sv::fixed_window{{options_.draft_length, 50, 8}}, skip_);
     if (!made.ok()) return void(fail("edge options"));
-    edge_ = std::make_unique<sv::edge_session>(std::move(made).value());
+    edge_ = std::make_unique<edge_type>(std::move(made).value());
     edge_engine_.clear();
   }
   bool fail(const std::string& what) {
@@ -171,6 +197,7 @@ class simulation {
     ++life_;
     ++now_;  // a clock moves on between two processes
     make_edge();
+    shown_ = told_;
     if (edge_journal_.empty()) {
       if (begun_) {
         expect(edge_->recover(options_.prompt_length, now_).ok(), "recover");
@@ -179,7 +206,8 @@ class simulation {
       }
     } else {
       expect(edge_->restore(edge_journal_, now_).ok(), "restore of the edge");
-      expect(told_.empty() || edge_->text().size() >= told_.size() + options_.prompt_length, "the restored text is shorter than what the host was told");
+      expect(redraws_ || told_.empty() || edge_->text().size() >= told_.size() + options_.prompt_length,
+             "the restored text is shorter than what the host was told");
     }
     drain_edge();
   }
@@ -197,6 +225,7 @@ class simulation {
     if (!held_down_.bytes.empty()) ++ledger_.masked;  // nobody is there for the late one
     held_down_ = {};
     if (blank) edge_journal_.clear();
+    redraws_ = redraws_ || (blank && options_.max_skipped > 0);
     restart_edge();
     return true;
   }
@@ -254,7 +283,10 @@ class simulation {
           if (!edge_engine_.feed(out.position, out.tokens, out.rows)) return fail("the edge feeds its engine wrongly");
           if (maybe_kill_edge()) return true;
           expect(edge_->next().action == sv::session_action::none, "evaluate is the last output");
-          (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, now_);
+          {
+            const std::array<float, hidden_size> hidden = hidden_of<hidden_size>(edge_engine_.knows());
+            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, {}}, now_);
+          }
           break;
         case sv::session_action::rollback:
           if (!edge_engine_.cut(out.position)) return fail("the edge cuts its engine wrongly");
@@ -265,14 +297,29 @@ class simulation {
         case sv::session_action::failed:
           return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
         case sv::session_action::tentative:
+          show(out);
+          break;
         case sv::session_action::retracted:
+          shown_.resize(std::min<std::size_t>(shown_.size(), out.position - options_.prompt_length));
+          break;
+        case sv::session_action::judge:
         case sv::session_action::finished:
           break;
       }
     }
     return false;
   }
+  //! What a reader sees: tokens come in order and are never exchanged without being taken back first.
+  void show(const sv::session_output& out) {
+    if (out.position > shown_.size() + options_.prompt_length) return void(fail("a gap in the text shown"));
+    for (std::size_t i = 0; i < out.tokens.size(); ++i) {
+      const std::size_t at = out.position + i - options_.prompt_length;
+      if (at == shown_.size()) shown_.push_back(out.tokens[i]);
+      if (shown_[at] != out.tokens[i]) return void(fail("a token that was shown was exchanged"));
+    }
+  }
   void hear(const sv::session_output& out) {
+    show(out);
     if (out.position > told_.size() + options_.prompt_length) return void(fail("a gap in the committed text"));
     for (std::size_t i = 0; i < out.tokens.size(); ++i) {
       const std::size_t at = out.position + i - options_.prompt_length;
@@ -282,6 +329,17 @@ class simulation {
         told_.push_back(out.tokens[i]);
       }
     }
+    if (out.position + out.tokens.size() >= told_.size() + options_.prompt_length) redraws_ = false;
+  }
+  void judge(const sv::session_output& out) {
+    const std::size_t each = out.rows == 0 ? 0 : out.bytes.size() / out.rows;
+    std::vector<double> scores;
+    for (std::uint32_t i = 0; scores.size() < out.rows && i < 64 * out.positions.size(); ++i) {
+      if ((out.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
+      scores.push_back(score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine_.knows(out.position + i - 1)));
+    }
+    judged_ += scores.size();
+    (void)cloud_->supply_scores(scores, now_);
   }
   //! `life`: whose question is being worked on; `live`: it is the question that the edge waits for.
   bool drain_cloud(std::uint32_t life, bool live) {
@@ -317,6 +375,10 @@ class simulation {
           expect(cloud_->next().action == sv::session_action::none, "evaluate is the last output");
           (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_), now_);
           break;
+        case sv::session_action::judge:
+          if (killed()) return true;
+          judge(out);
+          break;
         case sv::session_action::rollback:
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
           break;
@@ -338,8 +400,9 @@ class simulation {
     if (deadline.has_value() && *deadline <= next) {
       now_ = std::max(now_, *deadline);
       if (maybe_kill_edge(10)) return true;  // a deadline is ten flights long
+      const std::uint64_t before = edge_->statistics().timeouts;
       (void)edge_->tick(now_);
-      dead_ = false;  // noticed
+      if (edge_->statistics().timeouts != before) dead_ = false;  // noticed
       drain_edge();
       return true;
     }
@@ -442,24 +505,30 @@ class simulation {
   }
 
   simulation_options options_;
+  Skip skip_;
   dice dice_;
   hash_engine edge_engine_, cloud_engine_;
   std::array<sv::row_transform, 1> transform_{};
   std::vector<token_id> prompt_;
-  std::unique_ptr<sv::edge_session> edge_;
+  std::unique_ptr<edge_type> edge_;
   std::unique_ptr<sv::cloud_session> cloud_;
   std::vector<std::byte> edge_journal_, cloud_journal_;
-  std::vector<token_id> told_;  // what the host was told is committed, without the prompt
+  std::vector<token_id> shown_;  // what a reader sees, tentative tokens included
+  std::vector<token_id> told_;   // what the host was told is committed, without the prompt
   std::deque<packet> up_, down_;
   packet held_up_{}, held_down_{};
   sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
   std::uint32_t life_ = 0, cloud_life_ = 0;
-  bool dead_ = false;  // the question that the edge waits for will not be answered
+  bool redraws_ = false;  // the edge lost its journal, and with it tokens that it committed alone: it draws the same ones again
+  bool dead_ = false;     // the question that the edge waits for will not be answered
   bool begun_ = false;
   bool cloud_blank_ = true;
   ledger ledger_{};
+  std::uint64_t judged_ = 0;
   std::string trouble_;
 };
+
+using simulation = basic_simulation<sv::always_send>;
 
 }  // namespace specverify_test
 

@@ -77,6 +77,15 @@ concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, co
   { Policy::strength } -> std::convertible_to<guarantee>;
 };
 
+//! HLM: every token is verified.
+struct always_send {
+  static constexpr bool needs_uncertainty = false;
+  static constexpr bool needs_attention = false;
+  static constexpr bool needs_coin = false;
+  static constexpr guarantee strength = guarantee::unconditional;
+  [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
+};
+
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -16,15 +16,6 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! HLM: every token is verified.
-struct always_send {
-  static constexpr bool needs_uncertainty = false;
-  static constexpr bool needs_attention = false;
-  static constexpr bool needs_coin = false;
-  static constexpr guarantee strength = guarantee::unconditional;
-  [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
-};
-
 //! Rand-HLM: a token is verified with a fixed probability.
 struct random_skip {
   double send_probability = 0.5;  //!< [0, 1]

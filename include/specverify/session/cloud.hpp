@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every answer.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942).
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts with hidden states sent along
+//!             or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
 //! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms are a function of
 //!             (secret, session id, position, round). After `make` no heap allocation; noexcept. Every message that is not used is counted once.
@@ -18,6 +19,7 @@
 #include <specverify/session/prefix_hash.hpp>
 #include <specverify/session/statistics.hpp>
 #include <specverify/verify/greedy.hpp>
+#include <specverify/verify/semantic.hpp>
 #include <specverify/verify/token.hpp>
 #include <specverify/vocabulary/fingerprint.hpp>
 
@@ -36,9 +38,10 @@ struct cloud_options {
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
   std::uint32_t text_chunk = 256;           //!< tokens of one text message
+  bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
 };
 
-enum class cloud_state : std::uint8_t { blank, filling, ready, evaluating, streaming, finished, failed };
+enum class cloud_state : std::uint8_t { blank, filling, ready, evaluating, judging, requesting, streaming, finished, failed };
 
 //! What a restarted cloud needs, written with the ids before every answer.
 struct cloud_snapshot {
@@ -48,12 +51,14 @@ struct cloud_snapshot {
   std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
   std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
   draft_format format{};
+  double threshold = 0.5;    //!< of the semantic rule
   double temperature = 1.0;  //!< what the edge's hello asks for
   row_truncation truncation{};
   feedback_message kept{};       //!< the last verdict
   std::uint32_t kept_round = 0;  //!< 0: none
   std::uint32_t kept_base = 0;
   std::uint32_t kept_drafted = 0;
+  std::uint32_t kept_skipped = 0;
   std::uint32_t epoch = 0;
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
@@ -67,6 +72,7 @@ struct cloud_snapshot {
   std::uint8_t next_number = 0;
   std::uint8_t heard_number = 0;
   bool heard_any = false;
+  bool bonus = true;
 };
 
 SPECVERIFY_TYPES_END
@@ -90,6 +96,9 @@ class cloud_session {
   //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed and the edge is told).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
+  //! The scores that `judge` asked for, one per named draft, ascending, in [0, 1].
+  //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of `decide_semantically` (failed).
+  [[nodiscard]] inline status supply_scores(std::span<const double> scores, session_time now) noexcept;
   //! The engine cannot go on; the edge is told.
   [[nodiscard]] inline status engine_failed(status why) noexcept;
 
@@ -104,6 +113,10 @@ class cloud_session {
   [[nodiscard]] std::uint32_t round() const noexcept { return now_.round; }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return now_.epoch; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no report.
+  [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
+  //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows from here on.
+  [[nodiscard]] std::uint32_t draft_position() const noexcept { return now_.length + skipped_; }
   //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law of the rows with *their*
   //! transform. A host passes this one with its rows, or ends the session by `engine_failed` with invalid_temperature or invalid_truncation.
   [[nodiscard]] row_transform asked() const noexcept {
@@ -125,6 +138,7 @@ class cloud_session {
   [[nodiscard]] inline status on_resume(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
   [[nodiscard]] inline status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
   [[nodiscard]] inline status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] inline status read_draft(const wire_context& context, std::span<const std::byte> message, std::uint32_t& drafts, draft_side& side) noexcept;
   [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] inline status judge_length(const wire_context& peer) noexcept;
   [[nodiscard]] inline status judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept;
@@ -138,6 +152,9 @@ class cloud_session {
   inline void write_journal(std::uint32_t first_position) noexcept;
   inline status fail(status why) noexcept;
   inline void settle() noexcept;
+  [[nodiscard]] bool round_is_open() const noexcept {
+    return state_ == cloud_state::evaluating || state_ == cloud_state::judging || state_ == cloud_state::requesting;
+  }
 
   // detail/cloud_round.hpp
   inline void want_rows(std::uint32_t drafted) noexcept;
@@ -146,6 +163,17 @@ class cloud_session {
   inline void roll_back(std::uint32_t length) noexcept;
   template <class Policy, class Rows>
   [[nodiscard]] verdict decide(Policy policy, const Rows& rows) noexcept;
+  [[nodiscard]] inline verify_request round_request() const noexcept;
+  [[nodiscard]] inline status commit(const verdict& decided) noexcept;
+
+  // detail/cloud_judge.hpp
+  template <class Policy, class Rows>
+  [[nodiscard]] status compare(Policy policy, const Rows& rows) noexcept;
+  [[nodiscard]] inline status judge_on() noexcept;
+  [[nodiscard]] inline status send_request() noexcept;
+  inline void want_scores() noexcept;
+  [[nodiscard]] inline status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
+  inline void abandon() noexcept;
 
   cloud_options options_;
   received_draft_block block_;
@@ -153,6 +181,13 @@ class cloud_session {
   std::vector<token_id> text_;
   std::vector<token_id> stop_tokens_;
   std::vector<token_id> received_;
+  std::vector<token_id> skipped_ids_;
+  std::vector<token_id> best_;  // argmax of each row of a round under the semantic rule
+  std::vector<std::uint64_t> mismatches_;
+  std::vector<std::uint64_t> near_ties_;
+  std::vector<std::uint64_t> asked_;  // of them, those whose scores or vectors are wanted now
+  std::vector<double> scores_;
+  std::vector<std::byte> hidden_;
   std::vector<std::byte> message_;
   std::vector<std::byte> record_;
   std::vector<std::byte> decode_space_;
@@ -160,12 +195,15 @@ class cloud_session {
   std::size_t record_used_ = 0;
   philox source_{};
   session_statistics statistics_{};
+  channel_report channel_{};
   cloud_snapshot now_{};
   detail::output_queue outputs_{};
   detail::context_memory memory_{};
   detail::transmission_window heard_{};
   std::uint32_t cached_ = 0;
   std::uint32_t drafted_ = 0;
+  std::uint32_t skipped_ = 0;  // tokens before the drafts of the open round that the edge committed alone
+  std::uint32_t scored_ = 0;
   std::uint32_t journaled_ = 0;  // tokens that the journal has
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
@@ -175,6 +213,7 @@ class cloud_session {
 SPECVERIFY_NAMESPACE_END
 
 #include <specverify/session/detail/cloud_answers.hpp>
+#include <specverify/session/detail/cloud_judge.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 

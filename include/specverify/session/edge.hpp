@@ -2,6 +2,7 @@
 //! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a rejection as in docs/session.md.
+//!             Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run without; after `make` no
 //!             heap allocation; noexcept. Every message that is not used is counted once.
@@ -20,6 +21,7 @@
 #include <specverify/session/output.hpp>
 #include <specverify/session/prefix_hash.hpp>
 #include <specverify/session/statistics.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
 #include <specverify/vocabulary/fingerprint.hpp>
 
 #include <optional>
@@ -28,6 +30,13 @@
 
 SPECVERIFY_TYPES_BEGIN
 
+//! What the edge does while the link is lost.
+enum class link_loss : std::uint8_t {
+  wait,           //!< asks again until the retry limit
+  stop,           //!< fails with link_lost; the journal goes on from there
+  continue_local  //!< writes ahead of the cloud: tentative tokens, which are verified when the link is back
+};
+
 struct edge_options {
   std::uint64_t session_id = 1;  //!< unique for the cloud's secret: keys derive from it
   std::uint64_t secret = 0;      //!< of this device; never travels (docs/decisions/0003)
@@ -35,6 +44,8 @@ struct edge_options {
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
+  double threshold = 0.5;                   //!< wire_rule::semantic: told to the cloud; finite, >= 0
+  bool bonus = true;                        //!< a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
   row_transform transform{};                //!< temperature and truncation, told to the cloud; also sizes the workspace
   std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
   std::uint32_t token_budget = 0;           //!< tokens to generate; 0: until max_length
@@ -42,9 +53,18 @@ struct edge_options {
   session_time retry_timeout = 0;           //!< microseconds until a question is asked again; 0: never (a reliable transport)
   std::uint32_t retry_limit = 64;           //!< times a question is asked again before peer_timeout
   std::uint32_t text_chunk = 256;           //!< tokens of one text message
+  link_loss on_link_loss = link_loss::wait;
+  std::uint32_t loss_after = 0;  //!< times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
+  std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
 };
 
 enum class edge_state : std::uint8_t { idle, greeting, resuming, sending_text, fetching_text, drafting, waiting, streaming, finished, failed };
+
+//! What an engine gives beside a row where the session needs it.
+struct row_extras {
+  std::span<const float> hidden{};     //!< the drafter's hidden state behind this row; format.side.hidden_size numbers
+  std::span<const float> attention{};  //!< weights of the last layer, mean over the heads, of this row's query; over the positions before it
+};
 
 //! What a restarted edge needs, written with the ids before a round's first message.
 template <class SparsifierState>
@@ -52,11 +72,15 @@ struct edge_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
   observation seen{};
+  channel_report channel{};
   philox_key draft_key{};
   std::uint32_t epoch = 0;
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
+  std::uint32_t carry_round = 0;  //!< drafts before position carry_end have counters of this round: they were written ahead in it
+  std::uint32_t carry_end = 0;
+  std::uint32_t base_length = 0;  //!< of it the cloud has; the rest was committed here alone. prefix_hash is of this part
   stop_reason stop = stop_reason::none;
   bool finished = false;
   SparsifierState sparsifier{};
@@ -65,16 +89,21 @@ struct edge_snapshot {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-template <sparsifier Sparsifier = top_k, window_policy Window = draft_plan>
+template <sparsifier Sparsifier = top_k, window_policy Window = draft_plan, skip_policy Skip = always_send>
 class basic_edge_session {
  public:
   using state_type = typename Sparsifier::state_type;
   using snapshot = edge_snapshot<state_type>;
 
-  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here); invalid_argument.
-  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {}, const Window& window = {});
+  //! What a token committed here alone, or under another rule, is worth at most.
+  static constexpr guarantee strength = Skip::strength;
 
-  // Inputs. Each returns `busy` while outputs wait. The status says what became of the input; a session that fails also says so in an output.
+  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here); invalid_argument (also a skip
+  //! policy without room for skipped tokens: format.side.max_skipped is 0).
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {}, const Window& window = {},
+                                                       const Skip& skip = {});
+
+  // Inputs. Each returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is written ahead. The status says what became of the input; a session that fails also says so in an output.
 
   //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range, invalid_argument.
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
@@ -88,17 +117,28 @@ class basic_edge_session {
   [[nodiscard]] status tick(session_time now) noexcept;
   //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the session has failed).
   template <execution_policy Policy, class Scalar>
-  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept;
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept {
+    return supply_row(policy, row, transform, {}, now);
+  }
+  //! With what the engine gives beside the row. Errors: also hidden_state_missing, attention_missing (the session has failed), size_mismatch.
+  template <execution_policy Policy, class Scalar>
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, session_time now) noexcept;
   //! The transport was lost and stands again: names the session and asks again what was open.
   [[nodiscard]] status reconnect(session_time now) noexcept;
+  //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session has failed).
+  [[nodiscard]] status disconnect(session_time now) noexcept;
   //! The engine cannot go on.
   [[nodiscard]] status engine_failed(status why) noexcept;
   //! What the host measured of the link; recorded with the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
+  //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the next round.
+  void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
   [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
-  [[nodiscard]] std::optional<session_time> deadline() const noexcept { return deadline_; }
+  [[nodiscard]] std::optional<session_time> deadline() const noexcept {
+    return ahead_at_.has_value() && (!deadline_.has_value() || *ahead_at_ < *deadline_) ? ahead_at_ : deadline_;
+  }
 
   [[nodiscard]] edge_state state() const noexcept { return state_; }
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), length_}; }
@@ -110,11 +150,11 @@ class basic_edge_session {
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
  private:
-  enum class question : std::uint8_t { none, hello, resume, text, draft };
+  enum class question : std::uint8_t { none, hello, resume, text, draft, supply };
 
-  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, draft_block&& block);
+  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip, draft_block&& block);
 
-  // detail/edge_link.hpp: questions and answers
+  // detail/edge_link.hpp, detail/edge_answers.hpp, detail/edge_start.hpp: questions and answers
   [[nodiscard]] wire_context context_at(std::uint32_t round, std::uint32_t length, std::uint64_t hash) const noexcept {
     return {options_.session_id, epoch_, round, length, hash, next_number_};
   }
@@ -136,17 +176,41 @@ class basic_edge_session {
 
   // detail/edge_round.hpp: drafting and committing
   [[nodiscard]] status begin_round(session_time now) noexcept;
-  [[nodiscard]] status want_row() noexcept;
+  [[nodiscard]] status want_row(std::uint32_t end) noexcept;
   [[nodiscard]] status close_block(session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
   void discard_draft() noexcept;
   void append_text(std::uint32_t count) noexcept;
+  [[nodiscard]] std::uint32_t pending() const noexcept { return length_ - base_; }
   [[nodiscard]] std::uint32_t text_limit() const noexcept;
   void note_end() noexcept;
   void note_link() noexcept;
 
+  // detail/edge_ahead.hpp: tokens written while the link is lost
+  [[nodiscard]] status lose_link(session_time now) noexcept;
+  void link_is_back() noexcept;
+  [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_row_; }
+  [[nodiscard]] std::uint32_t ahead() const noexcept { return shown_end_ > length_ + drafted_ ? shown_end_ : length_ + drafted_; }
+  [[nodiscard]] std::uint32_t round_of(std::uint32_t position) const noexcept { return position < carry_end_ ? carry_round_ : round_; }
+  void plan_ahead(session_time now) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept;
+  void carry_on(bool keep) noexcept;
+  void replace_shown(std::uint32_t position, token_id token) noexcept;
+
+  // detail/edge_extras.hpp: tokens committed here alone, hidden states
+  template <class Policy, class Scalar>
+  [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, token_id token,
+                             bool& keep) noexcept;
+  [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
+  [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
+  [[nodiscard]] draft_side side() const noexcept;
+  [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status encode_hidden_supply(std::span<std::byte> out, std::size_t& written) noexcept;
+
   edge_options options_;
   Window window_;
+  Skip skip_;
   detail::drafter<Sparsifier> drafter_;
   draft_block block_;
   std::vector<claimed_draft> claims_;
@@ -154,6 +218,11 @@ class basic_edge_session {
   std::vector<token_id> stop_tokens_;
   std::vector<token_id> received_;
   std::vector<state_type> states_;  // before each draft of the window, and after the last
+  std::vector<std::byte> skip_space_;
+  std::vector<std::byte> hidden_;   // vectors of the drafts, as they travel
+  std::vector<std::byte> payload_;  // those that were asked for
+  std::vector<std::uint64_t> asked_;
+  std::vector<std::uint64_t> supplied_;
   std::vector<std::byte> message_;
   std::vector<std::byte> record_;
   std::size_t record_used_ = 0;
@@ -163,23 +232,33 @@ class basic_edge_session {
   round_record open_round_{};
   observation seen_{};
   observation measured_{};  // of the link, since the round began: a round drafted again after a restart must see what it saw
+  channel_report channel_{};
+  channel_report measured_channel_{};
   state_type sparsifier_state_{};
   detail::output_queue outputs_{};
   detail::context_memory memory_{};
   detail::transmission_window heard_{};
   wire_context question_context_{};
   std::optional<session_time> deadline_{};
-  std::uint64_t hash_ = prefix_hash_seed;
+  std::optional<session_time> ahead_at_{};  // the next token is written ahead then
+  state_type ahead_state_{};
+  std::uint64_t hash_ = prefix_hash_seed;  // of the text up to base_
   std::uint64_t nonce_ = 0;
   std::uint64_t target_hash_ = 0;
   std::uint32_t epoch_ = 0;
   std::uint32_t round_ = 0;
   std::uint32_t prompt_length_ = 0;
   std::uint32_t length_ = 0;
+  std::uint32_t base_ = 0;       // of it the cloud has too; what follows was committed here alone
   std::uint32_t cached_ = 0;     // positions in the engine's cache
   std::uint32_t journaled_ = 0;  // tokens that the journal has
+  std::uint64_t charged_ = 0;    // bits of the laws so far, as the window counts them
   std::uint32_t drafted_ = 0;
   std::uint32_t planned_ = 0;
+  std::uint32_t shown_end_ = 0;    // end of the tokens that the host was shown beyond the open round's drafts
+  std::uint32_t ahead_round_ = 0;  // whose counters those have
+  std::uint32_t carry_round_ = 0;
+  std::uint32_t carry_end_ = 0;
   std::uint32_t peer_length_ = 0;
   std::uint32_t peer_round_ = 0;
   std::uint32_t target_length_ = 0;  // of the text that is fetched
@@ -192,8 +271,11 @@ class basic_edge_session {
   stop_reason stop_ = stop_reason::none;
   std::uint8_t next_number_ = 0;
   bool row_wanted_ = false;
+  bool ahead_row_ = false;  // it is for a token beyond the open round's drafts
+  bool lost_ = false;
   bool block_complete_ = false;
   bool announce_ = false;
+  bool fresh_supply_ = false;  // vectors that were not asked for before
 };
 
 //! The edge of the papers: top-K supports, the same plan every round.
@@ -201,7 +283,10 @@ using edge_session = basic_edge_session<>;
 
 SPECVERIFY_NAMESPACE_END
 
+#include <specverify/session/detail/edge_ahead.hpp>
+#include <specverify/session/detail/edge_extras.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_round.hpp>
+#include <specverify/session/detail/edge_start.hpp>
 
 #endif

@@ -26,19 +26,29 @@ enum class session_action : std::uint8_t {
   committed,  //!< `tokens` at `position`... are final; the first `accepted` of them are accepted drafts
   tentative,  //!< `tokens` at `position`... were drafted
   retracted,  //!< drafted tokens from `position` on are void
+  judge,      //!< cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes` holds their
+              //!< hidden vectors in ascending order as they travelled; answered by `supply_scores`
   finished,   //!< the text is complete; `stop` says why
   failed      //!< the session is over; `reason` says why
 };
 
+//! Who has the last word on a position of the text.
+enum class token_authority : std::uint8_t {
+  cloud = 0,  //!< verified or written by the target
+  edge = 1    //!< committed by the edge alone
+};
+
 struct session_output {
   session_action action = session_action::none;
-  token_source source = token_source::none;  //!< committed: where the last token comes from if it is no accepted draft
-  stop_reason stop = stop_reason::none;      //!< committed, finished
+  token_source source = token_source::none;            //!< committed: where the last token comes from if it is no accepted draft
+  stop_reason stop = stop_reason::none;                //!< committed, finished
+  token_authority authority = token_authority::cloud;  //!< committed, tentative
   std::uint32_t position = 0;
   std::uint32_t rows = 0;
   std::uint32_t accepted = 0;
   std::span<const std::byte> bytes{};
   std::span<const token_id> tokens{};
+  std::span<const std::uint64_t> positions{};  //!< judge: bit i % 64 of word i / 64 is draft i
   status reason{};
 };
 
@@ -70,6 +80,8 @@ SPECVERIFY_NAMESPACE_BEGIN
       return "tentative";
     case session_action::retracted:
       return "retracted";
+    case session_action::judge:
+      return "judge";
     case session_action::finished:
       return "finished";
     case session_action::failed:

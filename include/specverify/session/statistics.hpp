@@ -20,15 +20,19 @@ inline constexpr std::uint32_t statistics_positions = 32;
 
 struct session_statistics {
   // the text
-  std::uint64_t rounds = 0;              //!< decided rounds
-  std::uint64_t drafted = 0;             //!< drafts of decided rounds
-  std::uint64_t evaluated = 0;           //!< drafts that were tested: the accepted ones, and the first rejected one of a round
-  std::uint64_t accepted = 0;            //!< drafts that were accepted
-  std::uint64_t emitted = 0;             //!< committed tokens, prompt not included
-  std::uint64_t residual_tokens = 0;     //!< emitted after a rejection
-  std::uint64_t bonus_tokens = 0;        //!< emitted after a fully accepted draft
-  std::uint64_t residual_fallbacks = 0;  //!< the residual had no usable mass
-  std::uint64_t near_ties = 0;           //!< decisions inside the margin of class (c); counted by the cloud
+  std::uint64_t rounds = 0;               //!< decided rounds
+  std::uint64_t drafted = 0;              //!< drafts of decided rounds
+  std::uint64_t evaluated = 0;            //!< drafts that were tested: the accepted ones, and the first rejected one of a round
+  std::uint64_t accepted = 0;             //!< drafts that were accepted
+  std::uint64_t emitted = 0;              //!< committed tokens, prompt not included
+  std::uint64_t skipped = 0;              //!< emitted by the edge alone
+  std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
+  std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
+  std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
+  std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
+  std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
+  std::uint64_t mismatches = 0;           //!< drafts that a judge decided (semantic rule); counted by the cloud
+  std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
   // the wire; bytes of whole messages, headers included, framing of the transport not
@@ -36,7 +40,8 @@ struct session_statistics {
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::uint64_t draft_bytes = 0;  //!< of the draft messages, first transmissions only
+  std::uint64_t draft_bytes = 0;   //!< of the draft messages, first transmissions only
+  std::uint64_t supply_bytes = 0;  //!< of second uploads, first transmissions only
   // faults, counted by who notices; exactly one per fault (docs/session.md)
   std::uint64_t duplicates = 0;  //!< errc::duplicate: the transmission was seen before
   std::uint64_t stale = 0;       //!< stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
@@ -61,7 +66,9 @@ struct round_record {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
+  std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
   std::uint64_t draft_bytes = 0;
+  std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
   std::uint64_t began = 0;     //!< the first row of the draft was asked for
   std::uint64_t sent = 0;      //!< the draft was first sent: sent - began is the drafting time
@@ -79,15 +86,20 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("evaluated", s.evaluated);
   visit("accepted", s.accepted);
   visit("emitted", s.emitted);
+  visit("skipped", s.skipped);
+  visit("written_ahead", s.written_ahead);
   visit("residual_tokens", s.residual_tokens);
   visit("bonus_tokens", s.bonus_tokens);
   visit("residual_fallbacks", s.residual_fallbacks);
   visit("near_ties", s.near_ties);
+  visit("mismatches", s.mismatches);
+  visit("accepted_mismatches", s.accepted_mismatches);
   visit("messages_up", s.messages_up);
   visit("messages_down", s.messages_down);
   visit("bytes_up", s.bytes_up);
   visit("bytes_down", s.bytes_down);
   visit("draft_bytes", s.draft_bytes);
+  visit("supply_bytes", s.supply_bytes);
   visit("duplicates", s.duplicates);
   visit("stale", s.stale);
   visit("corrupt", s.corrupt);

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -32,12 +33,19 @@ struct pair_options {
   sv::session_time timeout = 100;
   std::uint32_t retry_limit = 64;
   std::uint32_t cloud_max_length = 100;
+  sv::wire_rule rule = sv::wire_rule::token;
+  bool bonus = true;
+  double threshold = 0.5;
+  sv::side_format side{};
+  bool lazy = false;
 };
 
-struct pair {
+template <class Skip>
+struct basic_pair {
+  using edge_type = sv::basic_edge_session<sv::top_k, sv::draft_plan, Skip>;
   static constexpr std::uint32_t vocab_size = 30;
 
-  explicit pair(const pair_options& with = {}) : options(with), edge_engine(model(true)), cloud_engine(model(false)) {
+  explicit basic_pair(const pair_options& with = {}, const Skip& gate = {}) : options(with), skip(gate), edge_engine(model(true)), cloud_engine(model(false)) {
     new_edge();
     new_cloud();
   }
@@ -50,7 +58,8 @@ struct pair {
   }
   [[nodiscard]] sv::draft_format format() const {
     const bool sparse = options.format == sv::law_format::sparse_drop_zero || options.format == sv::law_format::sparse_paper;
-    return {options.format, vocab_size, sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u, sparse ? 8u : 0u, options.draft_length, 1};
+    return {options.format, vocab_size, sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u, sparse ? 8u : 0u, options.draft_length, 1,
+            options.side};
   }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
@@ -58,6 +67,9 @@ struct pair {
     o.secret = 1;
     o.format = format();
     o.mode = options.mode;
+    o.rule = options.rule;
+    o.bonus = options.bonus;
+    o.threshold = options.threshold;
     o.fingerprint.low = options.edge_fingerprint;
     o.max_length = 100;
     o.token_budget = options.budget;
@@ -67,7 +79,7 @@ struct pair {
     return o;
   }
   void new_edge() {
-    edge.emplace(std::move(sv::edge_session::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}})).value());
+    edge.emplace(std::move(edge_type::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}}, skip)).value());
     edge_engine.clear();
   }
   void new_cloud() {
@@ -76,6 +88,7 @@ struct pair {
     o.largest = format();
     o.required = options.required;
     o.max_length = options.cloud_max_length;
+    o.lazy = options.lazy;
     o.stop_tokens = options.stop_tokens;
     cloud.emplace(std::move(sv::cloud_session::make(o)).value());
     cloud_engine.clear();
@@ -90,10 +103,14 @@ struct pair {
       if (out.action == sv::session_action::journal) edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(edge_engine.cut(out.position));
       if (out.action == sv::session_action::failed) edge_failure = out.reason;
-      if (out.action == sv::session_action::committed) last_commit.assign(out.tokens.begin(), out.tokens.end());
+      if (out.action == sv::session_action::committed) {
+        last_commit.assign(out.tokens.begin(), out.tokens.end());
+        if (out.authority == sv::token_authority::edge) alone += out.tokens.size();
+      }
       if (out.action == sv::session_action::evaluate) {
         CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
-        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {}, now);
+        const std::array<float, 6> hidden = hidden_of<6>(edge_engine.knows());
+        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {}, {std::span<const float>(hidden).first(options.side.hidden_size), attention}, now);
       }
     }
     return sent;
@@ -105,6 +122,18 @@ struct pair {
       if (out.action == sv::session_action::journal) cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
       if (out.action == sv::session_action::failed) cloud_failure = out.reason;
+      if (out.action == sv::session_action::judge) {
+        judged.emplace_back(out.bytes.begin(), out.bytes.end());
+        judged_positions.push_back(out.positions.front());
+        if (hold_scores) return sent;
+        const std::size_t each = out.bytes.size() / out.rows;
+        std::vector<double> scores;
+        for (std::uint32_t i = 0; scores.size() < out.rows; ++i) {
+          if ((out.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
+          scores.push_back(score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine.knows(out.position + i - 1)));
+        }
+        (void)cloud->supply_scores(scores, now);
+      }
       if (out.action == sv::session_action::evaluate) {
         CHECK(cloud_engine.feed(out.position, out.tokens, out.rows));
         if (hold_rows) return sent;
@@ -140,8 +169,9 @@ struct pair {
   [[nodiscard]] std::vector<token_id> text() const { return {edge->text().begin(), edge->text().end()}; }
 
   pair_options options;
+  Skip skip;
   hash_engine edge_engine, cloud_engine;
-  std::optional<sv::edge_session> edge;
+  std::optional<edge_type> edge;
   std::optional<sv::cloud_session> cloud;
   bytes edge_journal, cloud_journal;
   std::string story;
@@ -149,8 +179,14 @@ struct pair {
   std::optional<sv::status> edge_failure, cloud_failure;
   std::array<sv::row_transform, 1> transforms{};
   sv::session_time now = 1;
-  bool hold_rows = false;
+  bool hold_rows = false, hold_scores = false;
+  std::size_t alone = 0;  // tokens of which the edge's host was told that the edge alone committed them
+  std::vector<bytes> judged;
+  std::vector<std::uint64_t> judged_positions;
+  std::vector<float> attention;
 };
+
+using pair = basic_pair<sv::always_send>;
 
 inline sv::message_kind kind_of(const bytes& message) {
   sv::message_header header;

@@ -14,13 +14,13 @@ inline errc cloud_session::judge_hello(const hello_message& hello) const noexcep
   if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high) return errc::fingerprint_mismatch;
   // What the edge says counts only as far as the format bears it out: drafts with laws need an honest drafter.
-  const guarantee strongest = format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
-  if (std::min(hello.strength, strongest) < options_.required) return errc::guarantee_too_weak;
+  if (std::min(hello.strength, detail::strength_of(format, hello.rule)) < options_.required) return errc::guarantee_too_weak;
   if (format.format == law_format::token_and_count) return errc::unsupported;
   if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size()) return errc::unsupported;
   const bool claims = format.format == law_format::token_only;
   if (!claims && max_draft_entries(format, format.max_draft_length) > max_draft_entries(options_.largest, options_.largest.max_draft_length))
     return errc::unsupported;
+  if (format.side.max_skipped > skipped_ids_.size() || hidden_bytes(format.side) * format.max_draft_length > hidden_.size()) return errc::unsupported;
   if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size()) return errc::unsupported;  // padding
   if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length) return errc::unsupported;
   if (hello.token_budget > options_.max_length - hello.prompt_length) return errc::unsupported;
@@ -41,16 +41,25 @@ inline status cloud_session::judge_length(const wire_context& peer) noexcept {
 
 //! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not commit them.
 inline status cloud_session::judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept {
-  if (state_ == cloud_state::evaluating) return {};  // another round's drafts are in use, and the edge has gone on
-  const bool claims = now_.format.format == law_format::token_only;
+  if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
+  const bool claims = !carries_laws(now_.format.format);
   std::uint32_t drafts = 0;
-  workspace space{std::span<std::byte>(decode_space_)};
-  const status read = claims ? decode_claims(kept, now_.format, message, claims_, drafts) : decode_draft(kept, now_.format, message, space, block_);
-  if (!read.ok()) return read;
-  if (!claims) drafts = block_.size();
-  bool same = drafts == now_.kept_drafted;
-  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i) same = text_[now_.kept_base + i] == (claims ? claims_[i].token : block_[i].token());
+  draft_side side;
+  if (const status why = read_draft(kept, message, drafts, side); !why.ok()) return why;
+  bool same = drafts == now_.kept_drafted && side.skipped.size() == now_.kept_skipped;
+  const token_id* const then = text_.data() + now_.kept_base;
+  for (std::uint32_t i = 0; same && i < now_.kept_skipped; ++i) same = then[i] == side.skipped[i];
+  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i) same = then[now_.kept_skipped + i] == (claims ? claims_[i].token : block_[i].token());
   return same ? status{} : status{errc::prefix_mismatch, part::session, now_.kept_base};
+}
+
+//! Takes a draft message apart: the drafts go to the claims or to the block.
+inline status cloud_session::read_draft(const wire_context& context, std::span<const std::byte> message, std::uint32_t& drafts, draft_side& side) noexcept {
+  if (!carries_laws(now_.format.format)) return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, side);
+  workspace space{std::span<std::byte>(decode_space_)};
+  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, side); !why.ok()) return why;
+  drafts = block_.size();
+  return {};
 }
 
 inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
@@ -81,6 +90,8 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
     now_.prompt_length = hello.prompt_length;
     now_.token_budget = hello.token_budget;
     now_.rule = hello.rule;
+    now_.threshold = hello.threshold;
+    now_.bonus = hello.bonus;
     now_.mode = static_cast<session_mode>(hello.mode);
     source_.key = derive_session_keys(options_.secret, peer.session_id).verdict;
     now_.next_number = header.flags;  // ahead of what an earlier life of this cloud may have sent
@@ -91,10 +102,11 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   }
   if (!accept_epoch(peer, why_not) || !heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
-  if (state_ == cloud_state::evaluating) {
+  if (state_ == cloud_state::evaluating || state_ == cloud_state::judging) {
     owed_ = message_kind::hello;
     return {};
   }
+  if (state_ == cloud_state::requesting) abandon();
   if (const status why = judge_length(peer); !why.ok()) return why;
   aim_at(peer);
   return greet(message_kind::hello);
@@ -128,10 +140,11 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
   }
   if (!heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
-  if (state_ == cloud_state::evaluating) {
+  if (state_ == cloud_state::evaluating || state_ == cloud_state::judging) {
     owed_ = message_kind::resume;
     return {};
   }
+  if (state_ == cloud_state::requesting) abandon();
   if (peer.epoch != 0) {
     if (const status why = judge_length(peer); !why.ok()) return why;
     aim_at(peer);
@@ -151,8 +164,10 @@ inline status cloud_session::greet(message_kind kind) noexcept {
     hello.context = context();
     hello.fingerprint_low = options_.fingerprint.low;
     hello.fingerprint_high = options_.fingerprint.high;
-    hello.strength = now_.format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+    hello.strength = detail::strength_of(now_.format, now_.rule);
     hello.rule = now_.rule;
+    hello.threshold = now_.threshold;
+    hello.bonus = now_.bonus;
     hello.mode = static_cast<std::uint8_t>(now_.mode);
     hello.prompt_length = now_.prompt_length;
     hello.token_budget = now_.token_budget;
@@ -240,20 +255,22 @@ inline status cloud_session::on_text(std::span<const std::byte> message, const m
 inline status cloud_session::on_draft(std::span<const std::byte> message, const message_header& header) noexcept {
   const wire_context open = context();
   errc why_not = errc::ok;
-  if (detail::belongs_to(open, message, header) && (state_ == cloud_state::ready || state_ == cloud_state::evaluating)) {
+  if (detail::belongs_to(open, message, header) && (state_ == cloud_state::ready || round_is_open())) {
     if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    if (state_ == cloud_state::evaluating) return {};  // asked again while the engine works: one answer will do
-    workspace space{std::span<std::byte>(decode_space_)};
-    status read;
-    if (now_.format.format == law_format::token_only) {
-      read = decode_claims(open, now_.format, message, claims_, drafted_);
-      for (std::uint32_t i = 0; read.ok() && i < drafted_; ++i) text_[now_.length + i] = claims_[i].token;
-    } else {
-      read = decode_draft(open, now_.format, message, space, block_);
-      drafted_ = block_.size();
-      for (std::uint32_t i = 0; read.ok() && i < drafted_; ++i) text_[now_.length + i] = block_[i].token();
+    if (state_ == cloud_state::requesting) {  // the request was lost
+      statistics_.repeated_answers += 1;
+      return send_request();
     }
-    if (!read.ok()) return fail(read);
+    if (round_is_open()) return {};  // asked again while the host works: one answer will do
+    draft_side side;
+    if (const status why = read_draft(open, message, drafted_, side); !why.ok()) return fail(why);
+    skipped_ = static_cast<std::uint32_t>(side.skipped.size());
+    if (skipped_ >= remaining() && skipped_ > 0) return fail({errc::base_length_mismatch, part::session, now_.length + skipped_});
+    const bool claims = !carries_laws(now_.format.format);
+    std::copy(side.skipped.begin(), side.skipped.end(), text_.begin() + now_.length);
+    for (std::uint32_t i = 0; i < drafted_; ++i) text_[draft_position() + i] = claims ? claims_[i].token : block_[i].token();
+    std::copy(side.hidden.begin(), side.hidden.end(), hidden_.begin());
+    channel_ = side.channel;
     want_rows(drafted_);
     state_ = cloud_state::evaluating;
     return {};

@@ -142,10 +142,12 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
       return on_resume(message, header, now);
     case message_kind::text:
     case message_kind::draft:
+    case message_kind::supply:
     case message_kind::stop:
       if (state_ == cloud_state::blank) return header.kind == message_kind::stop ? status{} : on_unknown(message, header);
       if (header.kind == message_kind::text) return on_text(message, header, now);
       if (header.kind == message_kind::draft) return on_draft(message, header);
+      if (header.kind == message_kind::supply) return on_supply(message, header);
       break;
     default:
       break;

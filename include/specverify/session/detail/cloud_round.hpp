@@ -25,12 +25,20 @@ inline result<cloud_session> cloud_session::make(const cloud_options& options) {
 inline cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block) : options_(options), block_(std::move(block)) {
   const std::uint32_t drafts = options.largest.max_draft_length;
   claims_.resize(drafts);
-  text_.resize(std::size_t{options.max_length} + drafts + 1);
+  text_.resize(std::size_t{options.max_length} + options.largest.side.max_skipped + drafts + 1);
   stop_tokens_.assign(options.stop_tokens.begin(), options.stop_tokens.end());
   options_.stop_tokens = {};
   received_.resize(options.text_chunk);
+  skipped_ids_.resize(options.largest.side.max_skipped);
+  best_.resize(std::size_t{drafts} + 1);
+  mismatches_.resize(position_words(drafts));
+  near_ties_.resize(position_words(drafts));
+  asked_.resize(position_words(drafts));
+  scores_.resize(drafts);
+  hidden_.resize(hidden_bytes(options.largest.side) * drafts);
   message_.resize(std::max(max_control_bytes(options.largest), text_bytes(options.largest, options.text_chunk)));
-  record_.resize(journal_record_bytes<snapshot>(std::size_t{options.text_chunk} + drafts + 1) + 2 * journal_record_bytes<snapshot>(0));
+  record_.resize(journal_record_bytes<snapshot>(std::size_t{options.text_chunk} + options.largest.side.max_skipped + drafts + 1) +
+                 2 * journal_record_bytes<snapshot>(0));
   decode_space_.resize(decode_draft_workspace_size(options.largest) + workspace_alignment);
   verify_space_.resize(verify_workspace_size(options.largest.vocab_size, options.transform, drafts) + workspace_alignment);
 }
@@ -83,11 +91,13 @@ inline void cloud_session::roll_back(std::uint32_t length) noexcept {
   outputs_.push(out);
 }
 
-//! Feeds what the engine has not seen of the text and the drafts behind it; wants the rows from the last committed token on. Drafts beyond the
-//! budget decide nothing and are not fed: the engine's context need hold no more than prompt and budget.
+//! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind them; wants the rows from
+//! the last committed token on. Drafts beyond the budget decide nothing and are not fed: the engine's context need hold no more than prompt and
+//! budget. Nor is the last draft where no bonus token follows it.
 inline void cloud_session::want_rows(std::uint32_t drafted) noexcept {
-  const std::uint32_t fed = std::min(drafted, std::max(remaining(), std::uint32_t{1}) - 1);
-  const std::uint32_t end = now_.length + fed;
+  const std::uint32_t room = std::max(remaining() - skipped_, std::uint32_t{1});
+  const std::uint32_t fed = now_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
+  const std::uint32_t end = now_.length + skipped_ + fed;
   roll_back(now_.length - 1);
   session_output out;
   out.action = session_action::evaluate;
@@ -101,17 +111,23 @@ inline void cloud_session::want_rows(std::uint32_t drafted) noexcept {
   rows_wanted_ = true;
 }
 
-template <class Policy, class Rows>
-verdict cloud_session::decide(Policy policy, const Rows& rows) noexcept {
+inline verify_request cloud_session::round_request() const noexcept {
   verify_request request;
-  request.base_position = now_.length;
+  request.base_position = draft_position();
   request.round = now_.round;
   request.stop_tokens = stop_tokens_;
-  request.remaining_budget = remaining();
+  request.remaining_budget = remaining() - skipped_;
+  request.bonus = now_.bonus;
+  return request;
+}
+
+template <class Policy, class Rows>
+verdict cloud_session::decide(Policy policy, const Rows& rows) noexcept {
+  const verify_request request = round_request();
   workspace scratch{std::span<std::byte>(verify_space_)};
   const token_rule sampled{options_.trial_cap};
   const greedy_rule greedy{};
-  if (now_.mode == session_mode::stream || now_.format.format == law_format::token_only) {
+  if (now_.mode == session_mode::stream || !carries_laws(now_.format.format)) {
     const std::span<const claimed_draft> claims = std::span<const claimed_draft>(claims_).first(drafted_);
     return now_.rule == wire_rule::greedy ? greedy.verify(policy, claims, rows, source_, request, scratch)
                                           : sampled.verify(policy, claims, rows, source_, request, scratch);
@@ -126,42 +142,62 @@ status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time)
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   record_used_ = 0;
   rows_wanted_ = false;
-  const verdict decided = decide(policy, rows);
+  if (now_.rule == wire_rule::semantic && now_.mode == session_mode::draft) {
+    if (const status why = compare(policy, rows); !why.ok()) return fail(why);
+    return judge_on();
+  }
+  return commit(decide(policy, rows));
+}
+
+//! A verdict becomes text: journaled, told to the host, sent.
+inline status cloud_session::commit(const verdict& decided) noexcept {
   if (!decided.state.ok()) return fail(decided.state);
   if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0) return fail({errc::unsupported, part::session, 0});
   const bool streams = now_.mode == session_mode::stream;
   const std::uint32_t base = now_.length;
+  const std::uint32_t drafts = draft_position();
   const wire_context asked = context();
   memory_.remember(asked);
-  if (decided.next_token != no_token) text_[base + decided.accepted] = decided.next_token;
+  if (decided.next_token != no_token) text_[drafts + decided.accepted] = decided.next_token;
   now_.kept_hash = now_.prefix_hash;
   now_.kept_base = base;
   now_.kept_round = now_.round;
   now_.kept_drafted = drafted_;
+  now_.kept_skipped = skipped_;
   now_.kept = {decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source), static_cast<std::uint8_t>(decided.stop)};
-  append_text(decided.commit_length);
+  append_text(skipped_ + decided.commit_length);
   now_.round += 1;
   now_.stop = decided.stop;
   count_drafts(statistics_, drafted_, decided.counters.evaluated, decided.accepted);
-  statistics_.emitted += decided.commit_length;
+  statistics_.skipped += skipped_;
+  statistics_.emitted += skipped_ + decided.commit_length;
+  statistics_.mismatches += decided.counters.mismatches;
+  statistics_.accepted_mismatches += decided.counters.accepted_mismatches;
   statistics_.near_ties += decided.counters.near_ties;
   statistics_.residual_fallbacks += decided.counters.residual_fallbacks;
   statistics_.residual_tokens += decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;
   statistics_.bonus_tokens += decided.source == token_source::bonus ? 1u : 0u;
   state_ = now_.stop != stop_reason::none ? cloud_state::finished : streams ? cloud_state::streaming : cloud_state::ready;
 
+  session_output alone;
+  alone.action = session_action::committed;
+  alone.authority = token_authority::edge;
+  alone.position = base;
+  alone.tokens = text().subspan(base, skipped_);
   session_output out;
   out.action = session_action::committed;
-  out.position = base;
-  out.tokens = text().subspan(base);
+  out.position = drafts;
+  out.tokens = text().subspan(drafts);
   out.accepted = decided.accepted;
   out.source = decided.source;
   out.stop = decided.stop;
-  const std::uint32_t stands = base + decided.accepted;
+  const std::uint32_t stands = drafts + decided.accepted;
+  skipped_ = 0;
   if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it will ask for this verdict in its new epoch
     const message_kind kind = owed_;
     owed_ = message_kind::stop;
     write_journal(base);
+    if (!alone.tokens.empty()) outputs_.push(alone);
     outputs_.push(out);
     roll_back(stands);
     return greet(kind);
@@ -172,6 +208,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time)
   if (!encoded.ok()) return fail(encoded);
   now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
   write_journal(base);  // before the host hears of the verdict and before it is sent
+  if (!alone.tokens.empty()) outputs_.push(alone);
   outputs_.push(out);
   send(written);
   roll_back(stands);

@@ -20,7 +20,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return format == law_format::token_only || format == law_format::token_and_count; }
+[[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
 [[nodiscard]] constexpr bool is_sparse(law_format format) noexcept { return format == law_format::sparse_drop_zero || format == law_format::sparse_paper; }
 
 template <sparsifier Sparsifier>
@@ -32,7 +32,7 @@ class drafter {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; }) sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
-    const state_type state = widest_state(rule);
+    const state_type state = rule.initial_state();
     digest_request wanted;
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;

@@ -7,15 +7,15 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::drop(errc code) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::drop(errc code) noexcept {
   detail::count_fault(statistics_, code);
   return {code, part::session, 0};
 }
 
 //! A damaged message: most likely the answer to the open question, so the question is asked again at once.
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::on_damage(errc code, session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::on_damage(errc code, session_time now) noexcept {
   const bool streams = state_ == edge_state::streaming && !waiting();
   detail::count_fault(statistics_, code);
   if (streams || (waiting() && state_ != edge_state::streaming)) {
@@ -24,9 +24,9 @@ status basic_edge_session<Sparsifier, Window>::on_damage(errc code, session_time
   return {code, part::session, 0};
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte> message, session_time now) noexcept {
-  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std::byte> message, session_time now) noexcept {
+  if (is_busy()) return {errc::busy, part::session, 0};
   record_used_ = 0;
   statistics_.messages_down += 1;
   statistics_.bytes_down += message.size();
@@ -34,7 +34,7 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
   if (const status why = peek_header(message, header); !why.ok())
     return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
   errc why_not = errc::ok;
-  const wire_context mine = context_at(round_, length_, hash_);
+  const wire_context mine = context_at(round_, base_, hash_);
   switch (header.kind) {
     case message_kind::hello:
     case message_kind::resume: {
@@ -46,7 +46,8 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
       const wire_context& peer = is_hello ? hello.context : resume.context;
       if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
       if (peer.epoch < epoch_) return drop(errc::stale_epoch);
-      const bool awaited = question_ == question::resume || question_ == question::text || (is_hello && question_ == question::hello);
+      const bool awaited =
+          question_ == question::resume || question_ == question::text || question_ == question::supply || (is_hello && question_ == question::hello);
       if (!awaited) return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : errc::unexpected_message);
       if (!heard_.take(header.flags, why_not)) return drop(why_not);
       return on_greeting(peer, is_hello, now);
@@ -54,9 +55,10 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
     case message_kind::refuse:
       return on_refusal(message, header, now);
     case message_kind::feedback:
-      if (question_ == question::draft && detail::belongs_to(question_context_, message, header)) {
+    case message_kind::request:
+      if ((question_ == question::draft || question_ == question::supply) && detail::belongs_to(question_context_, message, header)) {
         if (!heard_.take(header.flags, why_not)) return drop(why_not);
-        return on_feedback(message, now);
+        return header.kind == message_kind::feedback ? on_feedback(message, now) : on_request(message, now);
       }
       break;
     case message_kind::text:
@@ -76,8 +78,9 @@ status basic_edge_session<Sparsifier, Window>::receive(std::span<const std::byte
 }
 
 //! The cloud said where it stands.
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& peer, bool, session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_context& peer, bool, session_time now) noexcept {
+  link_is_back();
   if (++greetings_ > 64) return fail({errc::unexpected_message, part::session, greetings_});
   if (epoch_ == 0) {
     epoch_ = peer.epoch;
@@ -92,10 +95,10 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
   peer_length_ = peer.base_length;
   peer_round_ = peer.round;
   if (length_ < prompt_length_ && peer_length_ < prompt_length_) return fail({errc::unknown_session, part::session, peer_length_});  // nobody has the prompt
-  if (peer_length_ <= length_) {
-    if (peer.prefix_hash != (peer_length_ == length_ ? hash_ : prefix_hash(text().first(peer_length_))))
+  if (peer_length_ <= base_) {
+    if (peer.prefix_hash != (peer_length_ == base_ ? hash_ : prefix_hash(text().first(peer_length_))))
       return fail({errc::prefix_mismatch, part::session, peer_length_});
-    if (peer_length_ == length_) {
+    if (peer_length_ == base_) {
       if (peer_round_ > round_) round_ = peer_round_;
       return in_step(now);
     }
@@ -104,7 +107,7 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
   }
   // One round ahead: the cloud holds the verdict of the round that is open here.
   if (options_.mode == session_mode::draft && round_ != 0 && peer_round_ == round_ + 1) return in_step(now);
-  if (peer_length_ > text_limit()) return fail({errc::base_length_mismatch, part::session, peer_length_});
+  if (peer_length_ > text_limit() || pending() > 0) return fail({errc::base_length_mismatch, part::session, peer_length_});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
     fetch_start_ = length_;
@@ -115,8 +118,8 @@ status basic_edge_session<Sparsifier, Window>::on_greeting(const wire_context& p
   return ask(question::resume, now);
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::in_step(session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::in_step(session_time now) noexcept {
   greetings_ = 0;
   announce_ = false;
   question_ = question::none;
@@ -133,17 +136,18 @@ status basic_edge_session<Sparsifier, Window>::in_step(session_time now) noexcep
 }
 
 //! Text that the edge lacks (after a restart without a journal), or the stream.
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
-  wire_context context = context_at(round_, length_, hash_);
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
+  wire_context context = context_at(round_, base_, hash_);
   if (question_ == question::resume && detail::belongs_to(question_context_, message, header)) context = question_context_;
   text_message value;
   if (const status why = decode_text(context, options_.format, message, received_, value); !why.ok()) return fail(why);
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
   if (epoch_ == 0 || (!fetches && length_ < prompt_length_)) return drop(errc::unexpected_message);
-  if (value.position != length_ || count == 0) return drop(errc::base_length_mismatch);
+  if (value.position != length_ || count == 0 || pending() > 0) return drop(errc::base_length_mismatch);
   if (count > text_limit() - length_) return fail({errc::base_length_mismatch, part::session, length_ + count});
+  link_is_back();
   if (state_ != edge_state::fetching_text) fetch_start_ = length_;
   discard_draft();
   for (std::uint32_t i = 0; i < count; ++i) text_[length_ + i] = value.tokens[i];
@@ -173,8 +177,8 @@ status basic_edge_session<Sparsifier, Window>::on_text(std::span<const std::byte
   return in_step(now);
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;

@@ -10,15 +10,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Tokens that the text may have, prompt included.
-template <sparsifier Sparsifier, window_policy Window>
-std::uint32_t basic_edge_session<Sparsifier, Window>::text_limit() const noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+std::uint32_t basic_edge_session<Sparsifier, Window, Skip>::text_limit() const noexcept {
   const std::uint32_t budget = options_.token_budget;
   if (budget == 0 || budget > options_.max_length - std::min(prompt_length_, options_.max_length)) return options_.max_length;
   return prompt_length_ + budget;
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-void basic_edge_session<Sparsifier, Window>::note_end() noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::note_end() noexcept {
   if (length_ > prompt_length_ && is_stop(stop_tokens_, text_[length_ - 1])) {
     stop_ = stop_reason::stop_token;
   } else if (length_ >= text_limit()) {
@@ -26,8 +26,8 @@ void basic_edge_session<Sparsifier, Window>::note_end() noexcept {
   }
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-void basic_edge_session<Sparsifier, Window>::record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept {
   measured_.uplink_rate = uplink_rate;
   measured_.downlink_rate = downlink_rate;
   measured_.round_trip = round_trip;
@@ -36,38 +36,41 @@ void basic_edge_session<Sparsifier, Window>::record_link(float uplink_rate, floa
 }
 
 //! Between two rounds: what was measured of the link becomes part of what the policy sees, and of the journal.
-template <sparsifier Sparsifier, window_policy Window>
-void basic_edge_session<Sparsifier, Window>::note_link() noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::note_link() noexcept {
   seen_.uplink_rate = measured_.uplink_rate;
   seen_.downlink_rate = measured_.downlink_rate;
   seen_.round_trip = measured_.round_trip;
   seen_.draft_time = measured_.draft_time;
+  seen_.uplink_state = measured_.uplink_state;
+  channel_ = measured_channel_;
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::begin_round(session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time now) noexcept {
   state_ = edge_state::drafting;
   block_.clear();
   drafted_ = 0;
   block_complete_ = false;
+  std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0});
   states_[0] = sparsifier_state_;
+  charged_ = 0;
   open_round_ = {};
   open_round_.round = round_;
   open_round_.began = now;
   const draft_plan plan = window_.begin(seen_);
-  // With every draft accepted the cloud adds one token: more drafts than what is left but one are wasted. A function of the position alone.
-  planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - 1});
+  // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A function of the position alone.
+  planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
   if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
     if (detail::is_sparse(options_.format.format) && options_.format.support_size != 0)
       drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
   }
-  return planned_ == 0 ? close_block(now) : want_row();
+  return planned_ == 0 ? close_block(now) : want_row(length_);
 }
 
-//! Asks the engine for the row of the last token of the text drafted so far.
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::want_row() noexcept {
-  const std::uint32_t end = length_ + drafted_;
+//! Asks the engine for the row of the last one of the first `end` tokens.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::want_row(std::uint32_t end) noexcept {
   if (cached_ >= end) {
     cached_ = end - 1;
     statistics_.rollbacks += 1;
@@ -88,13 +91,15 @@ status basic_edge_session<Sparsifier, Window>::want_row() noexcept {
   return {};
 }
 
-template <sparsifier Sparsifier, window_policy Window>
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <execution_policy Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window>::supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
+                                                                session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
   record_used_ = 0;
   row_wanted_ = false;
+  if (ahead_row_) return write_ahead(policy, row, transform, now);
   const std::uint32_t position = length_ + drafted_;
   token_id token = no_token;
   states_[drafted_ + 1] = states_[drafted_];
@@ -103,31 +108,42 @@ status basic_edge_session<Sparsifier, Window>::supply_row(Policy policy, row_vie
     if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
     if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return fail({errc::vocabulary_mismatch, part::session, 0});
     token = best.token;
-    claims_[drafted_] = {token, 0, 0};
   } else {
     law proposed;
     if (const status why = drafter_.propose(policy, row, transform, states_[drafted_ + 1], proposed); !why.ok()) return fail(why);
     if constexpr (!requires { requires Window::unconditional; }) {
-      std::size_t bytes = 0;
-      if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok() && !window_.proceed(position, proposed, 8 * std::uint64_t{bytes}))
-        return close_block(now);
+      if constexpr (!charging_window<Window>) {
+        std::size_t bytes = 0;
+        if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok()) charged_ = 8 * std::uint64_t{bytes};
+      }
+      if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) return close_block(now);
+      if constexpr (charging_window<Window>) charged_ += window_.charge(proposed);
     }
-    const draft drawn = draw(proposed, source_, {position, round_, 0, purpose::draft_draw, 0});
+    const draft drawn = draw(proposed, source_, {position, round_of(position), 0, purpose::draft_draw, 0});
     token = drawn.token();
     if (const status why = block_.push(drawn); !why.ok()) return fail(why);
   }
-  text_[position] = token;
+  if constexpr (detail::gates<Skip>) {
+    bool keep = false;
+    if (drafted_ == 0) {
+      if (const status why = keeps(policy, row, transform, extras, token, keep); !why.ok()) return fail(why);
+    }
+    if (keep) return commit_alone(token, now);
+  }
+  if (const status why = keep_hidden(extras.hidden); !why.ok()) return fail(why);
+  claims_[drafted_] = {token, 0, 0};
+  replace_shown(position, token);
   ++drafted_;
   session_output out;
   out.action = session_action::tentative;
   out.position = position;
   out.tokens = std::span<const token_id>(text_).subspan(position, 1);
   outputs_.push(out);
-  return drafted_ < planned_ && !is_stop(stop_tokens_, token) ? want_row() : close_block(now);
+  return drafted_ < planned_ && !is_stop(stop_tokens_, token) ? want_row(length_ + drafted_) : close_block(now);
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::close_block(session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::close_block(session_time now) noexcept {
   block_complete_ = true;
   if (announce_) {
     announce_ = false;
@@ -135,13 +151,15 @@ status basic_edge_session<Sparsifier, Window>::close_block(session_time now) noe
     return ask(question::resume, now);
   }
   state_ = edge_state::waiting;
-  return ask(question::draft, now);
+  if (const status why = ask(question::draft, now); !why.ok()) return why;
+  if (lost_) plan_ahead(now);
+  return {};
 }
 
 //! Forgets the drafts of the open round.
-template <sparsifier Sparsifier, window_policy Window>
-void basic_edge_session<Sparsifier, Window>::discard_draft() noexcept {
-  if (drafted_ > 0) {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::discard_draft() noexcept {
+  if (drafted_ > 0 || shown_end_ > length_) {
     session_output out;
     out.action = session_action::retracted;
     out.position = length_;
@@ -155,32 +173,39 @@ void basic_edge_session<Sparsifier, Window>::discard_draft() noexcept {
     out.position = length_;
     outputs_.push(out);
   }
+  carry_on(false);
   block_.clear();
   drafted_ = 0;
   block_complete_ = false;
 }
 
-//! Takes `count` tokens that stand in text_ behind the committed ones.
-template <sparsifier Sparsifier, window_policy Window>
-void basic_edge_session<Sparsifier, Window>::append_text(std::uint32_t count) noexcept {
-  hash_ = prefix_hash(std::span<const token_id>(text_).subspan(length_, count), hash_);
+//! Takes `count` tokens that stand in text_ behind the committed ones: the cloud has the text up to here.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::append_text(std::uint32_t count) noexcept {
   length_ += count;
+  hash_ = prefix_hash(text().subspan(base_), hash_);
+  base_ = length_;
 }
 
-template <sparsifier Sparsifier, window_policy Window>
-status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
   feedback_message verdict;
   if (const status why = decode_feedback(question_context_, options_.format, drafted_, message, verdict); !why.ok()) return fail(why);
   const std::uint32_t base = length_;
+  const std::uint32_t pending_before = pending();
   const std::uint32_t emitted = verdict.accepted + (verdict.next_token != no_token ? 1u : 0u);
   if (verdict.accepted > drafted_ || emitted == 0 || emitted > text_limit() - base) return fail({errc::field_out_of_range, part::session, verdict.accepted});
   const auto source = static_cast<token_source>(verdict.source);
+  link_is_back();
   const std::uint32_t void_from = base + verdict.accepted;
+  const bool shown = shown_end_ > base + drafted_;
+  const bool stands = shown && verdict.accepted == drafted_ && (verdict.next_token == no_token || text_[void_from] == verdict.next_token);
   if (verdict.next_token != no_token) text_[void_from] = verdict.next_token;
   append_text(emitted);
   stop_ = static_cast<stop_reason>(verdict.stop);
   if (stop_ == stop_reason::none) note_end();
-  sparsifier_state_ = states_[resumed_state(verdict.accepted, drafted_)];
+  sparsifier_state_ = states_[std::min(verdict.accepted + 1, drafted_)];
+  carry_on(stands && stop_ == stop_reason::none);
   round_ += 1;
   record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);
   note_link();
@@ -188,10 +213,12 @@ status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::
   count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);
   statistics_.emitted += emitted;
   statistics_.draft_bytes += open_round_.draft_bytes;
+  statistics_.supply_bytes += open_round_.supply_bytes;
   statistics_.residual_tokens += rejected ? 1u : 0u;
   statistics_.bonus_tokens += source == token_source::bonus ? 1u : 0u;
   statistics_.residual_fallbacks += source == token_source::residual_fallback ? 1u : 0u;
   open_round_.drafted = drafted_;
+  open_round_.skipped = pending_before;
   open_round_.accepted = verdict.accepted;
   open_round_.emitted = emitted;
   open_round_.feedback_bytes = message.size();
@@ -201,7 +228,7 @@ status basic_edge_session<Sparsifier, Window>::on_feedback(std::span<const std::
   deadline_.reset();
 
   write_journal(base);  // before the host hears of the commit and before the next message is sent
-  if (verdict.accepted < drafted_) {
+  if (verdict.accepted < drafted_ || (shown && !stands)) {
     session_output voided;
     voided.action = session_action::retracted;
     voided.position = void_from;

@@ -101,6 +101,16 @@ struct transmission_window {
   }
 };
 
+//! A policy that may keep a token; always_send costs nothing.
+template <class Skip>
+inline constexpr bool gates = Skip::strength != guarantee::unconditional;
+
+//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a judge, and tokens that the edge commits alone, are lossy.
+[[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
+  if (rule == wire_rule::semantic || format.side.max_skipped > 0) return guarantee::lossy;
+  return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+}
+
 [[nodiscard]] inline bool same_context(const wire_context& a, const wire_context& b) noexcept {
   return a.session_id == b.session_id && a.epoch == b.epoch && a.round == b.round && a.base_length == b.base_length && a.prefix_hash == b.prefix_hash;
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The law of whole sessions in which the edge commits tokens alone, against the mixture of the papers, written down here in long double:
+// out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d p_v, p = norm((y - x)+), s_d = P(d is kept | d).
+// Texts of two tokens, so that a kept token meets an upload, a second kept one, and nothing.
+#include <doctest/doctest.h>
+
+#include <specverify/policy/skip.hpp>
+#include <specverify/policy/window.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/testing/chi_square.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 4;
+constexpr int samples = 4;
+constexpr double maximum_temperature = 2.0, gate = 0.5;
+using row = std::array<float, vocab_size>;
+using probabilities = std::array<long double, vocab_size>;
+
+row logits(bool drafter, token_id last) {
+  row made{};
+  for (std::uint32_t v = 0; v < vocab_size; ++v) {
+    const auto unit = [](std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24F; };
+    made[v] = 3.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) + (drafter ? 1.5F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
+  }
+  return made;
+}
+
+probabilities softmax_of(const row& z, long double temperature) {
+  long double largest = z[0], sum = 0;
+  for (const float value : z) largest = std::max(largest, static_cast<long double>(value));
+  probabilities made{};
+  for (std::uint32_t v = 0; v < vocab_size; ++v) sum += made[v] = std::exp((static_cast<long double>(z[v]) - largest) / temperature);
+  for (long double& p : made) p /= sum;
+  return made;
+}
+
+enum class kind { always, coin, uncertain };
+
+//! P(the edge keeps d | it drew d).
+long double kept(kind how, const row& z, std::uint32_t d) {
+  if (how == kind::always) return 0;
+  if (how == kind::coin) return 0.5L;
+  constexpr int steps = 20000;  // midpoints; towards 0 the law is the argmax
+  long double same = 0;
+  for (int i = 0; i < steps; ++i) same += softmax_of(z, static_cast<long double>(maximum_temperature) * (i + 0.5L) / steps)[d];
+  const long double e = 1 - same / steps;
+  long double below = 0;
+  const int limit = static_cast<int>(std::floor(gate * samples + 1e-9));
+  for (int k = 0; k <= limit; ++k) {
+    long double choose = 1;
+    for (int i = 0; i < k; ++i) choose = choose * (samples - i) / (i + 1);
+    below += choose * std::pow(e, k) * std::pow(1 - e, samples - k);
+  }
+  return below;
+}
+
+probabilities mixture(kind how, token_id last) {
+  const row z = logits(true, last);
+  const probabilities x = softmax_of(z, 1), y = softmax_of(logits(false, last), 1);
+  probabilities residual{}, out{};
+  long double excess = 0, sent = 0;
+  for (std::uint32_t v = 0; v < vocab_size; ++v) excess += residual[v] = std::max(0.0L, y[v] - x[v]);
+  for (std::uint32_t d = 0; d < vocab_size; ++d) {
+    const long double s = kept(how, z, d), beta = std::max(0.0L, 1 - y[d] / x[d]);
+    out[d] += x[d] * s + x[d] * (1 - s) * (1 - beta);
+    sent += x[d] * (1 - s) * beta;
+  }
+  for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += sent * residual[v] / excess;
+  return out;
+}
+
+//! A text of two tokens behind the prompt {1}.
+template <class Skip>
+std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip) {
+  edge_options device;
+  device.session_id = id;
+  device.secret = 3;
+  device.format = {law_format::half_row, vocab_size, 0, 0, 1, 1};
+  device.format.side.max_skipped = 2;
+  device.bonus = false;
+  device.token_budget = 2;
+  device.max_length = 8;
+  device.text_chunk = 4;
+  cloud_options server;
+  server.secret = 4;
+  server.largest = device.format;
+  server.max_length = 8;
+  server.text_chunk = 4;
+  auto edge = std::move(basic_edge_session<top_k, draft_plan, Skip>::make(device, {}, {1, 0, 0}, skip)).value();
+  auto cloud = std::move(cloud_session::make(server)).value();
+  const std::array<row_transform, 1> transforms{};
+  token_id edge_last = 0;
+  (void)edge.start(std::array<token_id, 1>{1}, 1);
+  for (session_output out = edge.next(); edge.state() != edge_state::finished && out.action != session_action::none; out = edge.next()) {
+    if (out.action == session_action::evaluate) {
+      edge_last = out.tokens.back();
+      const row z = logits(true, edge_last);
+      (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
+    }
+    if (out.action != session_action::send) continue;
+    (void)cloud.receive(out.bytes, 1);
+    for (session_output reply = cloud.next(); reply.action != session_action::none; reply = cloud.next()) {
+      if (reply.action == session_action::evaluate) {
+        const row z = logits(false, reply.tokens.back());
+        REQUIRE(reply.rows == 1);
+        const std::array<row_view<float>, 1> rows{logits_row<float>(z)};
+        (void)cloud.supply_rows(exec::seq, row_span_provider<float>(rows, transforms), 1);
+      }
+      if (reply.action == session_action::send) (void)edge.receive(reply.bytes, 1);
+    }
+  }
+  REQUIRE(edge.length() == 3);
+  return {edge.text()[1], edge.text()[2]};
+}
+
+template <class Skip>
+void compare(kind how, const Skip& skip, std::uint64_t runs) {
+  std::array<double, vocab_size * vocab_size> expected{}, of_target{};
+  const probabilities first = mixture(how, 1), target = softmax_of(logits(false, 1), 1);
+  for (std::uint32_t a = 0; a < vocab_size; ++a) {
+    const probabilities second = mixture(how, static_cast<token_id>(a)), then = softmax_of(logits(false, static_cast<token_id>(a)), 1);
+    for (std::uint32_t b = 0; b < vocab_size; ++b) {
+      expected[a * vocab_size + b] = static_cast<double>(first[a] * second[b]);
+      of_target[a * vocab_size + b] = static_cast<double>(target[a] * then[b]);
+    }
+  }
+  std::array<std::uint64_t, vocab_size * vocab_size> seen{};
+  for (std::uint64_t id = 1; id <= runs; ++id) {
+    const std::array<token_id, 2> text = session_of_two(id, skip);
+    seen[static_cast<std::size_t>(text[0]) * vocab_size + static_cast<std::size_t>(text[1])] += 1;
+  }
+  chi_square_result fits, target_fits;
+  REQUIRE(chi_square(seen, expected, fits).ok());
+  REQUIRE(chi_square(seen, of_target, target_fits).ok());
+  CHECK(fits.p_value > 1e-4);
+  if (how == kind::always) {
+    CHECK(target_fits.p_value > 1e-4);
+  } else {
+    CHECK(target_fits.p_value < 1e-9);  // the numbers could tell
+  }
+}
+
+}  // namespace
+
+TEST_CASE("T5 sessions of HLM have the target's law") { compare(kind::always, always_send{}, 20000); }
+
+TEST_CASE("T6 sessions of Rand-HLM have half of either law") { compare(kind::coin, random_skip{0.5}, 20000); }
+
+TEST_CASE("T6 sessions of U-HLM have the law of the mixture over kept and verified tokens") {
+  compare(kind::uncertain, uncertainty_gate{gate, {static_cast<std::uint32_t>(samples), maximum_temperature}}, 20000);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the edge does while the link is lost. Written ahead, retracted or carried over: the text has the target's law.
+#include <doctest/doctest.h>
+
+#include <specverify/policy/window.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/testing/chi_square.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 3, tokens = 5, texts = 243;
+using row = std::array<float, vocab_size>;
+
+row logits(bool drafter, token_id last) {
+  row made{};
+  const auto unit = [](std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24F; };
+  for (std::uint32_t v = 0; v < vocab_size; ++v) {
+    made[v] = 2.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) + (drafter ? 0.7F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
+  }
+  return made;
+}
+
+std::array<long double, vocab_size> law_after(token_id last) {
+  const row z = logits(false, last);
+  std::array<long double, vocab_size> p{};
+  long double sum = 0;
+  for (std::uint32_t v = 0; v < vocab_size; ++v) sum += p[v] = std::exp(static_cast<long double>(z[v]));
+  for (long double& one : p) one /= sum;
+  return p;
+}
+
+struct outcome {
+  std::vector<token_id> text;
+  std::uint64_t ahead = 0, stood = 0, exchanged = 0;
+};
+
+//! A session whose link is lost in some rounds, before or after the cloud has the draft; the edge writes some tokens ahead.
+outcome lossy_session(std::uint64_t id, bool bonus) {
+  edge_options device;
+  device.session_id = id;
+  device.secret = 3;
+  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.bonus = bonus;
+  device.token_budget = tokens;
+  device.max_length = 16;
+  device.text_chunk = 8;
+  device.on_link_loss = link_loss::continue_local;
+  cloud_options server;
+  server.secret = 4;
+  server.largest = device.format;
+  server.max_length = 16;
+  server.text_chunk = 8;
+  auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
+  auto cloud = std::move(cloud_session::make(server)).value();
+  dice weather(id * 11 + 5);
+  const std::array<row_transform, 1> transforms{};
+  outcome made;
+  std::vector<token_id> shown(1, 1);
+  std::vector<std::byte> message;
+  const auto drain = [&] {
+    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+      if (out.action == session_action::evaluate) {
+        const row z = logits(true, out.tokens.back());
+        (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
+      }
+      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::retracted) shown.resize(std::min<std::size_t>(shown.size(), out.position));
+      if (out.action == session_action::tentative || out.action == session_action::committed) {
+        for (std::size_t i = 0; i < out.tokens.size(); ++i) {
+          if (out.position + i < shown.size()) {
+            made.exchanged += shown[out.position + i] != out.tokens[i] ? 1u : 0u;
+            made.stood += out.action == session_action::tentative ? 1u : 0u;
+          } else {
+            shown.push_back(out.tokens[i]);
+          }
+        }
+      }
+    }
+  };
+  (void)edge.start(std::array<token_id, 1>{1}, 1);
+  drain();
+  while (edge.state() != edge_state::finished && edge.state() != edge_state::failed) {
+    std::vector<std::byte> answer;
+    const bool lost = edge.state() == edge_state::waiting && weather.chance(0.6);
+    if (!lost || weather.chance(0.5)) {
+      (void)cloud.receive(message, 1);
+      for (session_output reply = cloud.next(); reply.action != session_action::none; reply = cloud.next()) {
+        if (reply.action == session_action::evaluate) {
+          std::array<row, 3> z{};
+          std::vector<row_view<float>> rows;
+          for (std::uint32_t i = 0; i < reply.rows; ++i) z[i] = logits(false, reply.tokens[reply.tokens.size() - reply.rows + i]);
+          for (std::uint32_t i = 0; i < reply.rows; ++i) rows.push_back(logits_row<float>(z[i]));
+          (void)cloud.supply_rows(exec::seq, row_span_provider<float>(rows, transforms), 1);
+        }
+        if (reply.action == session_action::send) answer.assign(reply.bytes.begin(), reply.bytes.end());
+      }
+    }
+    if (lost) {
+      (void)edge.disconnect(1);
+      for (std::uint64_t i = weather.below(5); i > 0 && edge.deadline().has_value(); --i) {
+        (void)edge.tick(1);
+        drain();
+      }
+      (void)edge.reconnect(1);
+    } else {
+      (void)edge.receive(answer, 1);
+    }
+    drain();
+  }
+  made.ahead = edge.statistics().written_ahead;
+  made.text.assign(edge.text().begin() + 1, edge.text().end());
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("T1 NET-5 a session that writes ahead while the link is lost keeps the target's law") {
+  for (const bool bonus : {true, false}) {
+    std::array<double, texts> expected{};
+    for (std::size_t cell = 0; cell < texts; ++cell) {
+      long double p = 1;
+      token_id last = 1;
+      for (std::size_t i = 0, rest = cell; i < tokens; ++i, rest /= 3) {
+        const auto next = static_cast<token_id>(rest % 3);
+        p *= law_after(last)[static_cast<std::size_t>(next)];
+        last = next;
+      }
+      expected[cell] = static_cast<double>(p);
+    }
+    std::array<std::uint64_t, texts> seen{};
+    std::uint64_t ahead = 0, stood = 0, exchanged = 0;
+    for (std::uint64_t id = 1; id <= 30000; ++id) {
+      const outcome made = lossy_session(id + (bonus ? 0u : 1000000u), bonus);
+      REQUIRE(made.text.size() == tokens);
+      std::size_t cell = 0;
+      for (std::size_t i = tokens; i > 0; --i) cell = 3 * cell + static_cast<std::size_t>(made.text[i - 1]);
+      seen[cell] += 1;
+      ahead += made.ahead;
+      stood += made.stood;
+      exchanged += made.exchanged;
+    }
+    chi_square_result fits;
+    REQUIRE(chi_square(seen, expected, fits).ok());
+    CHECK(fits.p_value > 1e-4);
+    CHECK(ahead > 10000);
+    CHECK(stood > 500);     // written ahead, shown, and drafted once more as the same token
+    CHECK(exchanged == 0);  // what was shown is taken back before another token takes its place
+  }
+}
+
+TEST_CASE("session: a lost link can end the session by name, and its journal goes on from there") {
+  edge_options device;
+  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.on_link_loss = link_loss::stop;
+  device.token_budget = tokens;
+  auto edge = std::move(edge_session::make(device)).value();
+  CHECK(edge.disconnect(1).ok());  // nothing has begun
+  REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
+  std::vector<std::byte> journal;
+  for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+    if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+  }
+  CHECK(edge.disconnect(1).code == errc::link_lost);
+  CHECK(edge.next().reason.code == errc::link_lost);
+  CHECK(edge.state() == edge_state::failed);
+  auto again = std::move(edge_session::make(device)).value();
+  CHECK(again.restore(journal, 2).ok());
+}
+
+TEST_CASE("session: questions asked in vain make a lost link; waiting is the default") {
+  for (const link_loss what : {link_loss::wait, link_loss::stop}) {
+    edge_options device;
+    device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+    device.retry_timeout = 10;
+    device.loss_after = 3;
+    device.on_link_loss = what;
+    auto edge = std::move(edge_session::make(device)).value();
+    REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
+    const auto drain = [&] {
+      while (edge.next().action != session_action::none) {
+      }
+    };
+    drain();
+    for (session_time now = 11; now < 31; now += 10) {
+      CHECK(edge.tick(now).ok());
+      drain();
+    }
+    CHECK(edge.tick(31).code == (what == link_loss::stop ? errc::link_lost : errc::ok));
+  }
+}
+
+TEST_CASE("session: a row that is written ahead is supplied before anything else happens") {
+  edge_options device;
+  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.on_link_loss = link_loss::continue_local;
+  device.max_ahead = 2;
+  cloud_options server;
+  server.largest = device.format;
+  auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
+  auto cloud = std::move(cloud_session::make(server)).value();
+  const row z = logits(true, 1);
+  std::vector<std::byte> question;
+  const auto drain = [&](bool supply) {
+    std::uint32_t rows = 0;
+    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+      if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::evaluate) {
+        ++rows;
+        if (supply) (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
+      }
+    }
+    return rows;
+  };
+  REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
+  drain(true);
+  while (edge.state() != edge_state::waiting) {
+    (void)cloud.receive(question, 1);
+    std::vector<std::byte> answer;
+    for (session_output out = cloud.next(); out.action != session_action::none; out = cloud.next()) {
+      if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
+    }
+    REQUIRE(edge.receive(answer, 1).ok());
+    drain(true);
+  }
+  CHECK_FALSE(edge.deadline().has_value());
+  CHECK(edge.disconnect(1).ok());
+  REQUIRE(edge.deadline().has_value());
+  CHECK(edge.tick(1).ok());
+  CHECK(drain(false) == 1);
+  CHECK(edge.receive(question, 1).code == errc::busy);
+  CHECK(edge.tick(1).code == errc::busy);
+  CHECK(edge.reconnect(1).code == errc::busy);
+  CHECK(edge.supply_row(exec::seq, logits_row<float>(z), {}, 1).ok());
+  drain(true);
+  CHECK(edge.tick(1).ok());
+  CHECK(drain(true) == 1);
+  CHECK(edge.statistics().written_ahead == 2);
+  CHECK_FALSE(edge.deadline().has_value());  // as many as were allowed
+  CHECK(edge.length() == 1);                 // nothing of it is committed
+}

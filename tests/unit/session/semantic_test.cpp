@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semantic verdicts: hidden states with each draft, on request, one by one.
+#include "pair.hpp"
+
+#include <algorithm>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+enum class upload : std::uint8_t { with_draft, on_request, one_by_one };
+
+pair_options semantic(upload how, double threshold = 0.5) {
+  pair_options o;
+  o.rule = wire_rule::semantic;
+  o.format = law_format::token_only;
+  o.draft_length = 6;
+  o.budget = 60;
+  o.threshold = threshold;
+  o.side.hidden = hidden_format::int8;
+  o.side.hidden_size = 6;
+  o.side.hidden_with_draft = how == upload::with_draft;
+  o.side.channel_report = true;
+  o.lazy = how == upload::one_by_one;
+  return o;
+}
+
+bytes to_request(pair& p) {
+  bytes question = p.exchange(p.exchange(p.start()));
+  for (;;) {
+    const bytes answer = p.answer(question);
+    if (kind_of(answer) == message_kind::request) return answer;
+    question = p.hear(answer);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("session: with the same scores, hidden states with each draft, on request and one by one give the same text, rounds and accepted lengths") {
+  for (const double threshold : {0.0, 0.2, 0.5, 0.9, 2.0}) {
+    pair with_draft(semantic(upload::with_draft, threshold)), on_request(semantic(upload::on_request, threshold)),
+        lazy(semantic(upload::one_by_one, threshold));
+    for (pair* p : {&with_draft, &on_request, &lazy}) p->finish(p->start());
+    const session_statistics& a = with_draft.edge->statistics();
+    for (pair* p : {&on_request, &lazy}) {
+      const session_statistics& b = p->edge->statistics();
+      CHECK(p->text() == with_draft.text());
+      CHECK(a.rounds == b.rounds);
+      CHECK(a.accepted == b.accepted);
+      for (std::uint32_t i = 0; i < 6; ++i) {
+        CHECK(a.accepted_at[i] == b.accepted_at[i]);
+        CHECK(a.evaluated_at[i] == b.evaluated_at[i]);
+      }
+      CHECK(p->cloud->statistics().mismatches == with_draft.cloud->statistics().mismatches);
+      CHECK(p->cloud->statistics().accepted_mismatches == with_draft.cloud->statistics().accepted_mismatches);
+      CHECK(b.supply_bytes > 0);
+    }
+    CHECK(a.supply_bytes == 0);
+    CHECK(lazy.edge->statistics().supply_bytes <= 2 * on_request.edge->statistics().supply_bytes);
+    std::size_t vectors_lazy = 0, vectors_at_once = 0;
+    for (const bytes& seen : lazy.judged) vectors_lazy += seen.size();
+    for (const bytes& seen : on_request.judged) vectors_at_once += seen.size();
+    CHECK(vectors_lazy <= vectors_at_once);
+    if (threshold == 0.2) CHECK(vectors_lazy < vectors_at_once);
+    CHECK(with_draft.cloud->statistics().mismatches > 0);
+  }
+}
+
+TEST_CASE("T24 session: threshold 0 is the greedy session, above 1 every draft stands") {
+  pair_options o = semantic(upload::on_request, 0.0);
+  pair strict(o);
+  strict.finish(strict.start());
+  o.rule = wire_rule::greedy;
+  o.side = {};
+  pair greedy(o);
+  greedy.finish(greedy.start());
+  CHECK(strict.text() == greedy.text());
+  CHECK(strict.edge->statistics().rounds == greedy.edge->statistics().rounds);
+  pair loose(semantic(upload::with_draft, 1.5));
+  loose.finish(loose.start());
+  CHECK(loose.edge->statistics().accepted == loose.edge->statistics().drafted);
+  CHECK(loose.text() != greedy.text());
+}
+
+TEST_CASE("session: a judge sees the vectors of the named drafts as the edge's engine gave them, and the reported channel") {
+  pair p(semantic(upload::with_draft));
+  p.edge->record_channel({1e6F, 2e6F, 0.01F, 0.0F, 0.05F}, 1);
+  p.hold_scores = true;
+  bytes question = p.exchange(p.exchange(p.start()));
+  while (p.judged.empty()) {
+    CHECK(p.cloud->receive(question, 1).ok());
+    const std::vector<bytes> sent = p.run_cloud();
+    if (!sent.empty()) question = p.hear(sent.front());
+  }
+  CHECK(p.cloud->state() == cloud_state::judging);
+  CHECK(p.cloud->reported_channel().uplink_rate > 0.99e6F);
+  CHECK(p.cloud->reported_channel().uplink_rate < 1.01e6F);
+  CHECK(p.cloud->draft_position() == p.cloud->length());
+  std::size_t at = 0;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    if ((p.judged_positions[0] >> i & 1u) == 0) continue;
+    // The edge's engine was fed up to the draft before i when it gave this row.
+    const std::array<float, 6> given = hidden_of<6>(p.edge_engine.knows(p.cloud->draft_position() + i - 1));
+    std::array<std::byte, 10> coded{};
+    REQUIRE(encode_hidden(given, hidden_format::int8, coded).ok());
+    REQUIRE(p.judged[0].size() >= at + 10);
+    CHECK(std::equal(coded.begin(), coded.end(), p.judged[0].begin() + static_cast<std::ptrdiff_t>(at)));
+    at += 10;
+  }
+  CHECK(at == p.judged[0].size());
+  const std::vector<double> wrong(at / 10 + 1, 0.5), right(at / 10, 0.0);
+  CHECK(p.cloud->supply_scores(wrong, 1).code == errc::size_mismatch);
+  CHECK(p.cloud->supply_scores(right, 1).ok());
+  CHECK(kind_of(pair::only(p.run_cloud())) == message_kind::feedback);
+  CHECK(p.cloud->supply_scores(right, 1).code == errc::unexpected_message);
+}
+
+TEST_CASE("session: a score outside [0, 1] ends the session by name, on both sides") {
+  pair p(semantic(upload::with_draft));
+  p.hold_scores = true;
+  bytes question = p.exchange(p.exchange(p.start()));
+  std::vector<bytes> sent;
+  while (p.judged.empty()) {
+    CHECK(p.cloud->receive(question, 1).ok());
+    sent = p.run_cloud();
+    if (!sent.empty()) question = p.hear(sent.front());
+  }
+  const std::vector<double> bad(p.judged[0].size() / 10, 1.25);
+  CHECK(p.cloud->supply_scores(bad, 1).code == errc::invalid_argument);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+}
+
+TEST_CASE("session: an engine that gives no hidden state is named") {
+  pair p(semantic(upload::on_request));
+  bytes question = p.exchange(p.start());
+  CHECK(p.cloud->receive(question, 1).ok());
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).ok());
+  CHECK(p.edge->next().action == session_action::evaluate);
+  CHECK(p.edge_engine.feed(0, p.edge->text(), 1));
+  CHECK(p.edge->supply_row(exec::seq, p.edge_engine.rows()[0], {}, 1).code == errc::hidden_state_missing);
+  pair q(semantic(upload::on_request));
+  question = q.exchange(q.start());
+  CHECK(q.cloud->receive(question, 1).ok());
+  CHECK(q.edge->receive(pair::only(q.run_cloud()), 1).ok());
+  CHECK(q.edge->next().action == session_action::evaluate);
+  CHECK(q.edge_engine.feed(0, q.edge->text(), 1));
+  const std::array<float, 5> narrow{};
+  CHECK(q.edge->supply_row(exec::seq, q.edge_engine.rows()[0], {}, {narrow, {}}, 1).code == errc::size_mismatch);
+}
+
+TEST_CASE("NET-5 session: a request lost, a supply lost, an answer lost; the verdict is the same") {
+  pair whole(semantic(upload::on_request));
+  whole.finish(whole.start());
+  for (int lost = 0; lost < 3; ++lost) {
+    pair p(semantic(upload::on_request));
+    const bytes request = to_request(p);
+    if (lost == 0) {
+      CHECK(p.edge->tick(1000).ok());
+      const bytes again = pair::only(p.run_edge());
+      CHECK(kind_of(again) == message_kind::draft);
+      const std::uint64_t fed = p.cloud->statistics().fed_tokens;
+      const bytes repeated = p.answer(again);
+      CHECK(kind_of(repeated) == message_kind::request);
+      CHECK(p.cloud->statistics().fed_tokens == fed);
+      p.finish(p.hear(repeated));
+    } else {
+      const bytes supply = p.hear(request);
+      CHECK(kind_of(supply) == message_kind::supply);
+      if (lost == 2) (void)p.answer(supply);
+      CHECK(p.edge->tick(1000).ok());
+      const bytes again = pair::only(p.run_edge());
+      CHECK(kind_of(again) == message_kind::supply);
+      p.finish(p.hear(p.answer(again)));
+    }
+    CHECK(p.text() == whole.text());
+  }
+}
+
+TEST_CASE("NET-5 session: a cloud restarted between request and supply asks for the draft again") {
+  pair whole(semantic(upload::on_request));
+  whole.finish(whole.start());
+  for (const bool journal : {true, false}) {
+    pair p(semantic(upload::on_request));
+    const bytes supply = p.hear(to_request(p));
+    p.new_cloud();
+    if (journal) CHECK(p.cloud->restore(p.cloud_journal).ok());
+    (void)p.cloud->receive(supply, 1);
+    const bytes answer = pair::only(p.run_cloud());
+    CHECK(kind_of(answer) == (journal ? message_kind::resume : message_kind::refuse));
+    const bytes question = p.hear(answer);
+    CHECK(kind_of(question) == (journal ? message_kind::draft : message_kind::hello));
+    if (journal) CHECK(noticed_faults(p.cloud->statistics()) == 0);
+    p.finish(question);
+    CHECK(p.text() == whole.text());
+  }
+}
+
+TEST_CASE("NET-5 session: an edge restarted between request and supply, and while the host judges, drafts the round again") {
+  pair whole(semantic(upload::on_request));
+  whole.finish(whole.start());
+  for (const bool judging : {false, true}) {
+    pair p(semantic(upload::on_request));
+    const bytes request = to_request(p);
+    p.hold_scores = judging;
+    if (judging) {
+      CHECK(p.cloud->receive(p.hear(request), 1).ok());
+      CHECK(p.run_cloud().empty());
+      CHECK(p.cloud->state() == cloud_state::judging);
+    }
+    const std::size_t judged = p.judged.size();
+    p.new_edge();
+    CHECK(p.edge->restore(p.edge_journal, 10).ok());
+    const bytes resume = pair::only(p.run_edge());
+    CHECK(p.cloud->receive(resume, 10).ok());
+    if (judging) {
+      CHECK(p.run_cloud().empty());  // the host still works
+      p.hold_scores = false;
+      const std::size_t count = p.judged[judged - 1].size() / 10;
+      std::vector<double> scores;
+      for (std::uint32_t i = 0; scores.size() < count; ++i) {
+        if ((p.judged_positions[judged - 1] >> i & 1u) == 0) continue;
+        scores.push_back(score_of(std::span(p.judged[judged - 1]).subspan(10 * scores.size(), 10), p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
+      }
+      CHECK(p.cloud->supply_scores(scores, 10).ok());
+    }
+    p.finish(p.hear(pair::only(p.run_cloud())));
+    CHECK(p.text() == whole.text());
+  }
+}
+
+TEST_CASE("NET-8 session: a judge is lossy, and hello says so") {
+  pair_options o = semantic(upload::with_draft);
+  o.required = guarantee::honest_drafter;
+  pair p(o);
+  CHECK(p.cloud->receive(p.start(), 1).code == errc::guarantee_too_weak);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+  pair r(semantic(upload::with_draft));
+  r.options.side.hidden_size = 4000;
+  r.new_edge();
+  const bytes hello = r.start();
+  CHECK(r.cloud->receive(hello, 1).code == errc::unsupported);
+}
