@@ -50,7 +50,15 @@ struct text_run {
   sv::conformal_state state{};
   std::vector<std::uint32_t> learnt{};  // positions of `text` whose law moved the threshold: all but bonus tokens
   std::uint32_t rejected = 0;
+  double apart = 0;    // sum over tested positions of TV(q^, p)
+  double allowed = 0;  // and of TV(q, p) + dropped mass + K / (4 l)
 };
+
+double tv(const probabilities& a, const probabilities& b) {
+  double sum = 0;
+  for (std::size_t v = 0; v < a.size(); ++v) sum += std::fabs(a[v] - b[v]);
+  return sum / 2;
+}
 
 //! `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, which depends on the rounds before.
 template <class Policy, class Scalar, class Source>
@@ -67,6 +75,7 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     const auto base = static_cast<std::uint32_t>(run.text.size());
     std::vector<sv::conformal_state> states{run.state};
     std::vector<owned_law> laws(how.draft_length);
+    std::vector<double> dropped;
     std::vector<sv::draft> drafts;
     std::vector<std::size_t> nodes{node};
     for (std::uint32_t i = 0; i < how.draft_length; ++i) {
@@ -76,6 +85,7 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
       if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{}, {.resolution = how.resolution}, space, made).ok())
         return {};
       states.push_back(how.rule.advance(states.back(), made.kept));
+      dropped.push_back(sv::dropped_mass(made.kept) + made.kept.size() / (4.0 * how.resolution));
       laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size}, {made.drafted.counts, made.drafted.counts + made.drafted.size}, 0, vocab_size};
       drafts.push_back(sv::draw(laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0}));
       nodes.push_back(models.target.child(nodes.back(), drafts.back().token()));
@@ -87,6 +97,11 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     const sv::verdict verdict =
         sv::token_rule{how.trial_cap}.verify(policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
     if (!verdict.state.ok()) return {};
+    for (std::uint32_t i = 0; i < verdict.accepted + (verdict.accepted < how.draft_length ? 1u : 0u); ++i) {
+      const probabilities p = models.target.target_law(nodes[i]), q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
+      run.apart += tv(laws[i].dense(vocab_size), p);
+      run.allowed += tv(q, p) + dropped[i];
+    }
     for (std::uint32_t i = 0; i < verdict.accepted; ++i) run.text.push_back(drafts[i].token());
     run.text.push_back(verdict.next_token);
     const bool rejected = verdict.accepted < how.draft_length;
@@ -175,5 +190,28 @@ TEST_CASE("T22 E13 the threshold after many rounds is that of a replay on accept
     CHECK(run.state.beta == doctest::Approx(replayed).epsilon(1e-6));
     CHECK(run.state.dropped == doctest::Approx(dropped).epsilon(1e-6));
     CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.rule, run.state.updates, 5) + 1e-9);
+  }
+}
+
+TEST_CASE("T8 expected rejections of several C-SQS rounds = the expected sum of TV(q^, p) over tested positions, and below the bound") {
+  for (std::uint64_t seed = 1; seed <= (long_run() ? 3u : 1u); ++seed) {
+    plan how;
+    how.rule.target = 0.1;
+    how.rule.step = 1.0;
+    how.rule.first_threshold = 0.3;
+    const two_models<double> models = make_models<double>(3, 4, seed + 80);
+    const auto law = sv::enumerate_law(
+        [&](const sv::scripted_source& source) {
+          const text_run run = run_text(sv::exec::seq, models, how, source);
+          return std::array<double, 3>{static_cast<double>(run.rejected), run.apart, run.allowed};
+        },
+        {.grid = 10, .refinements = 12});
+    REQUIRE(law.complete);
+    CHECK_FALSE(law.grid_may_be_too_coarse);
+    const auto mean = [&](std::size_t i) { return law.expectation([i](const std::array<double, 3>& of) { return of[i]; }); };
+    INFO("seed ", seed);
+    CHECK(mean(0) > 0.1);
+    CHECK(std::fabs(mean(0) - mean(1)) <= 1e-12);
+    CHECK(mean(1) <= mean(2) + 1e-9);
   }
 }

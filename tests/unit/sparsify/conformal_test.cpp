@@ -229,6 +229,29 @@ TEST_CASE("T21 logarithmic update: the bound holds if V beta_min <= alpha, and i
   CHECK(specverify::dropped_mass_bound(high, 1000, vocab_size) == 1);
 }
 
+TEST_CASE("Lemma 1: dropped mass = TV(q, q restricted to the support and divided by what it holds)") {
+  std::mt19937_64 random(1);
+  for (std::uint32_t trial = 0; trial < 2000; ++trial) {
+    const hand::weights row = hand::random_row(random, 2 + random() % 200, trial);
+    conformal rule;
+    rule.first_threshold = 1.0 / static_cast<double>(1 + random() % 300);
+    const hand::digest of(row, row.size());
+    std::vector<std::byte> bytes(row.size() * 8 + 256);
+    specverify::workspace scratch{std::span(bytes)};
+    specverify::support kept;
+    REQUIRE(rule.select(of.value, of.space, scratch, rule.initial_state(), kept).ok());
+    const auto total = static_cast<long double>(hand::total(row));
+    long double listed = 0, distance = 0;
+    for (const std::uint32_t weight : kept.weights) listed += weight;
+    for (std::size_t v = 0; v < row.size(); ++v) {
+      const bool in = std::binary_search(kept.ids.begin(), kept.ids.end(), static_cast<specverify::token_id>(v));
+      distance += std::fabs(row[v] / total - (in ? row[v] / listed : 0.0L)) / 2;
+    }
+    REQUIRE(std::fabs(specverify::dropped_mass(kept) - static_cast<double>(distance)) <= 1e-12);
+    REQUIRE(std::fabs(specverify::dropped_mass(kept) + specverify::retained_mass(kept) - 1) <= 1e-12);
+  }
+}
+
 TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives mean d of order 1 / sqrt(N)") {
   conformal fixed;
   fixed.step = 0;
