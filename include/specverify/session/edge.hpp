@@ -49,6 +49,7 @@ struct edge_options {
   row_transform transform{};                //!< temperature and truncation, told to the cloud; also sizes the workspace
   std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
   std::uint32_t token_budget = 0;           //!< tokens to generate; 0: until max_length
+  bool draw_from_row = false;               //!< top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
   std::span<const token_id> stop_tokens{};  //!< copied
   session_time retry_timeout = 0;           //!< microseconds until a question is asked again; 0: never (a reliable transport)
   std::uint32_t retry_limit = 64;           //!< times a question is asked again before peer_timeout
@@ -152,7 +153,8 @@ class basic_edge_session {
  private:
   enum class question : std::uint8_t { none, hello, resume, text, draft, supply };
 
-  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip, draft_block&& block);
+  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip, draft_block&& block,
+                     basic_draft_block<detail::foreign_draft>&& foreign);
 
   // detail/edge_link.hpp, detail/edge_answers.hpp, detail/edge_start.hpp: questions and answers
   [[nodiscard]] wire_context context_at(std::uint32_t round, std::uint32_t length, std::uint64_t hash) const noexcept {
@@ -173,6 +175,8 @@ class basic_edge_session {
   void begin_epoch(std::uint32_t epoch) noexcept;
   [[nodiscard]] status fail(status why) noexcept;
   [[nodiscard]] status finish(bool tell) noexcept;
+
+  static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
 
   // detail/edge_round.hpp: drafting and committing
   [[nodiscard]] status begin_round(session_time now) noexcept;
@@ -202,6 +206,9 @@ class basic_edge_session {
   template <class Policy, class Scalar>
   [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, token_id token,
                              bool& keep) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position, token_id& token,
+                                  bool& closed) noexcept;
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
   [[nodiscard]] draft_side side() const noexcept;
@@ -213,11 +220,13 @@ class basic_edge_session {
   Skip skip_;
   detail::drafter<Sparsifier> drafter_;
   draft_block block_;
+  basic_draft_block<detail::foreign_draft> foreign_;  // in its place where tokens are drawn from the row
   std::vector<claimed_draft> claims_;
   std::vector<token_id> text_;  // committed tokens, then drafted ones
   std::vector<token_id> stop_tokens_;
   std::vector<token_id> received_;
-  std::vector<state_type> states_;  // before each draft of the window, and after the last
+  std::vector<float> probabilities_;  // that the row gave each draft, where the window asks
+  std::vector<state_type> states_;    // before each draft of the window, and after the last
   std::vector<std::byte> skip_space_;
   std::vector<std::byte> hidden_;   // vectors of the drafts, as they travel
   std::vector<std::byte> payload_;  // those that were asked for
@@ -271,9 +280,11 @@ class basic_edge_session {
   stop_reason stop_ = stop_reason::none;
   std::uint8_t next_number_ = 0;
   bool row_wanted_ = false;
-  bool ahead_row_ = false;  // it is for a token beyond the open round's drafts
+  bool beyond_known_ = false;  // states_[drafted_ + 1] counts a law that was made and not drawn from
+  bool ahead_row_ = false;     // it is for a token beyond the open round's drafts
   bool lost_ = false;
   bool block_complete_ = false;
+  bool beyond_known_ = false;  // the window ended the round: the state after the law beyond it is known
   bool announce_ = false;
   bool fresh_supply_ = false;  // vectors that were not asked for before
 };

@@ -54,6 +54,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   block_complete_ = false;
   std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0});
   states_[0] = sparsifier_state_;
+  beyond_known_ = false;
   charged_ = 0;
   open_round_ = {};
   open_round_.round = round_;
@@ -116,7 +117,10 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
         std::size_t bytes = 0;
         if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok()) charged_ = 8 * std::uint64_t{bytes};
       }
-      if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) return close_block(now);
+      if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) {
+        if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
+        return close_block(now);
+      }
       if constexpr (charging_window<Window>) charged_ += window_.charge(proposed);
     }
     const draft drawn = draw(proposed, source_, {position, round_of(position), 0, purpose::draft_draw, 0});
@@ -204,7 +208,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   append_text(emitted);
   stop_ = static_cast<stop_reason>(verdict.stop);
   if (stop_ == stop_reason::none) note_end();
-  sparsifier_state_ = states_[std::min(verdict.accepted + 1, drafted_)];
+  sparsifier_state_ = states_[resumed_state(verdict.accepted, drafted_, beyond_known_ && source == token_source::bonus)];
   carry_on(stands && stop_ == stop_reason::none);
   round_ += 1;
   record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threshold that a session journals after every round is the one of a replay over the committed text: accepted and resampled positions
+// move it, bonus tokens do not, unless the rule counts the law that a window was closed before.
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/sparsify/conformal.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <deque>
+#include <vector>
+
+namespace sv = specverify;
+using namespace specverify_test;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 30, resolution = 60, draft_length = 4, max_length = 150;
+
+//! Closes a window at every fifth position of the text: a function of the position, so laws stay exact.
+struct stopping_window {
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {draft_length, resolution, vocab_size}; }
+  [[nodiscard]] bool proceed(std::uint32_t position, const sv::law&, std::uint64_t) const noexcept { return position % 5 != 0; }
+};
+
+struct replayed {
+  double beta = 0;
+  double dropped = 0;
+  std::uint32_t updates = 0;
+};
+
+//! One more position of the text, by the definitions in long double.
+void learn(const sv::conformal& rule, const std::vector<float>& logits, replayed& state) {
+  long double sum = 0, kept = 0, largest = 0;
+  for (const float z : logits) sum += std::exp(static_cast<long double>(z));
+  for (const float z : logits) {
+    const long double q = std::exp(static_cast<long double>(z)) / sum;
+    largest = std::max(largest, q);
+    if (q >= static_cast<long double>(state.beta)) kept += q;
+  }
+  if (kept == 0) kept = largest;
+  state.dropped += static_cast<double>(1 - kept);
+  state.beta = std::min(1.0, state.beta - rule.step * (static_cast<double>(1 - kept) - rule.target));
+  ++state.updates;
+}
+
+void check_text(const sv::conformal& rule, std::uint64_t seed) {
+  using session = sv::basic_edge_session<sv::conformal, stopping_window>;
+  hash_model target, drafter;
+  target.vocab_size = drafter.vocab_size = vocab_size;
+  target.seed = drafter.seed = seed;
+  drafter.agreement = 0.7F;
+  drafter.own = seed + 3;
+  const sv::draft_format format{sv::law_format::sparse_drop_zero, vocab_size, resolution, 0, draft_length, 1};
+  sv::edge_options edge_wanted;
+  edge_wanted.session_id = seed;
+  edge_wanted.secret = 1;
+  edge_wanted.format = format;
+  edge_wanted.max_length = max_length;
+  sv::cloud_options cloud_wanted;
+  cloud_wanted.secret = 2;
+  cloud_wanted.largest = format;
+  cloud_wanted.max_length = max_length;
+  auto edge_made = session::make(edge_wanted, rule, stopping_window{});
+  auto cloud_made = sv::cloud_session::make(cloud_wanted);
+  REQUIRE(edge_made.ok());
+  REQUIRE(cloud_made.ok());
+  session edge = std::move(edge_made).value();
+  sv::cloud_session cloud = std::move(cloud_made).value();
+  hash_engine edge_engine(drafter), cloud_engine(target), oracle(drafter);
+  const std::vector<sv::row_transform> as_it_is(1);
+  std::deque<std::vector<std::byte>> up, down;
+  std::vector<std::byte> journal;
+  replayed expected{rule.first_threshold};
+  std::vector<float> row(vocab_size);
+  std::uint32_t bonuses = 0, rejections = 0, beyond = 0;
+  const std::vector<sv::token_id> prompt{4, 5, 6};
+  REQUIRE(oracle.feed(0, prompt, 1));
+  REQUIRE(edge.start(prompt, 1).ok());
+  for (bool finished = false; !finished;) {
+    for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
+      if (out.action == sv::session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) REQUIRE(edge_engine.cut(out.position));
+      REQUIRE(out.action != sv::session_action::failed);
+      finished = finished || out.action == sv::session_action::finished;
+      if (out.action == sv::session_action::evaluate) {
+        REQUIRE(edge_engine.feed(out.position, out.tokens, out.rows));
+        REQUIRE(edge.supply_row(sv::exec::seq, edge_engine.rows()[0], as_it_is[0], 1).ok());
+      }
+      if (out.action == sv::session_action::committed) {
+        const bool bonus = out.source == sv::token_source::bonus;
+        const std::uint32_t last = out.position + static_cast<std::uint32_t>(out.tokens.size()) - 1;
+        const bool closed = bonus && out.accepted < draft_length && last % 5 == 0;
+        bonuses += bonus ? 1u : 0u;
+        beyond += closed ? 1u : 0u;
+        rejections += out.source == sv::token_source::residual ? 1u : 0u;
+        for (std::uint32_t position = out.position; position <= last; ++position) {
+          drafter.row(oracle.knows(), row);
+          if (position < last || !bonus || (closed && rule.update_on_bonus)) learn(rule, row, expected);
+          REQUIRE(oracle.feed(position, out.tokens.subspan(position - out.position, 1), 1));
+        }
+        session::snapshot last_snapshot;
+        std::vector<sv::token_id> text(max_length);
+        sv::journal_reading found;
+        REQUIRE(sv::read_journal(journal, text, last_snapshot, found).ok());
+        INFO("seed ", seed, ", length ", found.text_length);
+        CHECK(last_snapshot.sparsifier.updates == expected.updates);
+        CHECK(last_snapshot.sparsifier.beta == doctest::Approx(expected.beta).epsilon(1e-5));
+        CHECK(last_snapshot.sparsifier.dropped == doctest::Approx(expected.dropped).epsilon(1e-5));
+      }
+    }
+    for (; !up.empty(); up.pop_front()) REQUIRE(cloud.receive(up.front(), 1).ok());
+    for (sv::session_output out = cloud.next(); out.action != sv::session_action::none; out = cloud.next()) {
+      if (out.action == sv::session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) REQUIRE(cloud_engine.cut(out.position));
+      REQUIRE(out.action != sv::session_action::failed);
+      if (out.action == sv::session_action::evaluate) {
+        REQUIRE(cloud_engine.feed(out.position, out.tokens, out.rows));
+        REQUIRE(cloud.supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine.rows(), as_it_is), 1).ok());
+      }
+    }
+    for (; !down.empty(); down.pop_front()) REQUIRE(edge.receive(down.front(), 1).ok());
+  }
+  CHECK(edge.length() == max_length);
+  CHECK(bonuses > 0);
+  CHECK(beyond > 0);
+  CHECK(rejections > 0);
+  CHECK(expected.dropped / expected.updates <= sv::dropped_mass_bound(rule, expected.updates, vocab_size));
+}
+
+}  // namespace
+
+TEST_CASE("T22 a session resumes the threshold after accepted and resampled positions alone") {
+  sv::conformal rule;
+  rule.target = 0.05;
+  rule.step = 0.02;
+  rule.first_threshold = 0.1;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) check_text(rule, seed);
+}
+
+TEST_CASE("T22 with update_on_bonus the law before which a window was closed counts too") {
+  sv::conformal rule;
+  rule.target = 0.05;
+  rule.step = 0.02;
+  rule.first_threshold = 0.1;
+  rule.update_on_bonus = true;
+  for (std::uint64_t seed = 7; seed <= 12; ++seed) check_text(rule, seed);
+}
+
+TEST_CASE("a session whose threshold sinks to nothing has room for the whole vocabulary") {
+  sv::conformal rule;
+  rule.target = 0;
+  rule.step = 1;
+  rule.first_threshold = 0.2;
+  check_text(rule, 13);
+}
