@@ -3,11 +3,14 @@
 //! they take on the link and what a forward pass takes are given numbers.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The greeting and the
-//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round, skipped tokens are rounds too.
+//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round; a token that the edge commits alone is
+//! a round of its own.
 #ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 
+#include <specverify/codec/hidden_code.hpp>
 #include <specverify/link/channel.hpp>
+#include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -45,6 +48,16 @@ struct compute_times {
   double draft_pass = 25.6e-3;    //!< of the drafter, one token
   double target_pass = 104.6e-3;  //!< of the target, however many positions
   double target_position = 0;     //!< and for each position on top of it
+  double uncertainty = 0;         //!< of the edge, for each drafted token, where a skip policy measures it
+  double judge = 0;               //!< of the head, for each mismatch
+};
+
+//! One mismatch that the semantic rule asks about.
+struct judge_request {
+  std::uint32_t draft = 0;               //!< its number in the window, from 0
+  std::span<const float> drafter{};      //!< what the edge sent of its hidden state, decoded; empty where the format carries none
+  std::span<const float> target{};       //!< the target's hidden state whose logits give the law of this draft
+  specverify::channel_report channel{};  //!< as the edge reported it; zeros where the format has no report
 };
 
 struct run_options {
@@ -54,7 +67,12 @@ struct run_options {
   specverify::draft_format format{};
   specverify::wire_rule rule = specverify::wire_rule::token;
   specverify::session_mode mode = specverify::session_mode::draft;
-  std::uint64_t session_id = 1;  //!< all draws derive from it and the secrets
+  bool bonus = true;                                                        //!< false: the rounds of HLM, which end with the draft
+  double threshold = 0.5;                                                   //!< of the semantic rule
+  bool lazy = false;                                                        //!< semantic rule: hidden states are asked for one by one
+  std::function<double(const judge_request&)> judge{};                      //!< semantic rule: the score of a mismatch
+  std::function<void(std::span<const float>, std::span<float>)> project{};  //!< what the edge sends instead of its hidden state (split head)
+  std::uint64_t session_id = 1;                                             //!< all draws derive from it and the secrets
   std::uint64_t edge_secret = 0x65646765;
   std::uint64_t cloud_secret = 0x636c6f75;
   compute_times compute{};
@@ -65,7 +83,9 @@ struct round_entry {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  bool skipped = false;  //!< committed by the edge alone
+  bool skipped = false;                   //!< committed by the edge alone
+  std::uint32_t mismatches = 0;           //!< semantic rule: drafts that differ from the target's choice and were decided
+  std::uint32_t accepted_mismatches = 0;  //!< and of these, the ones that stood
   std::uint32_t state = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
@@ -118,9 +138,10 @@ inline void require(specverify::status why) {
 template <language_model EdgeModel, language_model CloudModel, class Session>
 class virtual_pair {
  public:
-  virtual_pair(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session)
+  virtual_pair(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session, bool measures)
       : options_(options), drafter_(drafter), target_(target), edge_(std::move(session)), cloud_(make_cloud(options, target)) {
     transform_.temperature = options.temperature;
+    draft_seconds_ = options.compute.draft_pass + (measures ? options.compute.uncertainty : 0.0);
   }
 
   [[nodiscard]] run_result run() {
@@ -138,6 +159,10 @@ class virtual_pair {
       } else if (rows_wanted_) {
         rows_wanted_ = false;
         require(cloud_.supply_rows(specverify::exec::simd, target_rows{target_, transform_}, now()));
+        take_cloud();
+      } else if (scores_wanted_) {
+        scores_wanted_ = false;
+        require(cloud_.supply_scores(scores_, now()));
         take_cloud();
       } else if (!down_.empty()) {
         const message arrived = take(down_);
@@ -175,6 +200,7 @@ class virtual_pair {
     wanted.largest.vocab_size = target.vocab_size();
     wanted.max_length = 256;
     wanted.stop_tokens = end;
+    wanted.lazy = options.lazy;
     auto made = specverify::cloud_session::make(wanted);
     if (!made.ok()) require(made.error());
     return std::move(made).value();
@@ -195,9 +221,51 @@ class virtual_pair {
   [[nodiscard]] link_state link() const { return options_.channel(static_cast<std::uint32_t>(made_.rounds.size())); }
 
   void tell_link(std::uint32_t step) {
-    const link_state next = options_.channel(made_.rounds.empty() && !begun_ ? 0 : step);
+    const link_state next = options_.channel(begun_ ? step : 0);
     edge_.record_link(static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate), static_cast<float>(next.round_trip),
                       static_cast<float>(options_.compute.draft_pass));
+    edge_.record_channel({static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate), static_cast<float>(next.uplink_loss),
+                          static_cast<float>(next.downlink_loss), static_cast<float>(next.round_trip)},
+                         next.index);
+  }
+
+  //! What the session may ask for beside the drafter's row.
+  [[nodiscard]] specverify::row_extras extras() {
+    specverify::row_extras made{drafter_.hidden(0), drafter_.attention(0)};
+    if (options_.format.side.hidden == specverify::hidden_format::none) {
+      made.hidden = {};
+    } else if (options_.project) {
+      projected_.resize(options_.format.side.hidden_size);
+      options_.project(made.hidden, projected_);
+      made.hidden = projected_;
+    }
+    return made;
+  }
+
+  //! Scores of the mismatches that the cloud names.
+  void judge(const specverify::session_output& asked) {
+    if (!options_.judge) throw std::logic_error("the semantic rule needs a judge");
+    const specverify::side_format& side = options_.format.side;
+    const std::size_t each = specverify::hidden_bytes(side);
+    std::vector<double> scores;
+    judge_request request;
+    request.channel = cloud_.reported_channel();
+    for (std::uint32_t i = 0; scores.size() < asked.rows; ++i) {
+      if ((asked.positions[i / 64] >> (i % 64) & 1) == 0) continue;
+      request.draft = i;
+      request.target = target_.hidden(i);
+      if (each > 0) {
+        decoded_.resize(side.hidden_size);
+        require(specverify::decode_hidden(asked.bytes.subspan(each * scores.size(), each), side.hidden, decoded_));
+        request.drafter = decoded_;
+      }
+      scores.push_back(options_.judge(request));
+    }
+    const double took = options_.compute.judge * static_cast<double>(scores.size());
+    cloud_time_ += took;
+    open_.verify += took;
+    scores_ = std::move(scores);
+    scores_wanted_ = true;
   }
 
   void take_edge() {
@@ -211,9 +279,10 @@ class virtual_pair {
           drafter_.feed(next.tokens, next.rows);
           if (!begun_) begin_ = edge_time_;
           begun_ = true;
-          edge_time_ += options_.compute.draft_pass;
-          open_.draft += options_.compute.draft_pass;
-          require(edge_.supply_row(specverify::exec::simd, row_of(drafter_, 0), transform_, now()));
+          edge_time_ += draft_seconds_;
+          open_.draft += draft_seconds_;
+          tell_link(static_cast<std::uint32_t>(made_.rounds.size()) + 1);  // of the round after this one
+          require(edge_.supply_row(specverify::exec::simd, row_of(drafter_, 0), transform_, extras(), now()));
           break;
         }
         case specverify::session_action::rollback:
@@ -251,6 +320,9 @@ class virtual_pair {
         }
         case specverify::session_action::rollback:
           target_.rollback(next.position);
+          break;
+        case specverify::session_action::judge:
+          judge(next);
           break;
         case specverify::session_action::failed:
           require(next.reason);
@@ -292,14 +364,22 @@ class virtual_pair {
     down_.push_back(std::move(sent));
   }
 
+  //! What a counter has grown by since the round before.
+  static std::uint32_t since(std::uint64_t counter, std::uint64_t& before) {
+    const auto grown = static_cast<std::uint32_t>(counter - before);
+    before = counter;
+    return grown;
+  }
+
   void commit(const specverify::session_output& out) {
     made_.tokens.insert(made_.tokens.end(), out.tokens.begin(), out.tokens.end());
     open_.state = link().index;
+    open_.skipped = out.authority == specverify::token_authority::edge;
     open_.accepted = out.accepted;
     open_.emitted = static_cast<std::uint32_t>(out.tokens.size());
-    const std::uint64_t drafted = edge_.statistics().drafted;
-    open_.drafted = static_cast<std::uint32_t>(drafted - drafted_before_);
-    drafted_before_ = drafted;
+    open_.drafted = open_.skipped ? 1 : since(edge_.statistics().drafted, drafted_before_);
+    open_.mismatches = since(cloud_.statistics().mismatches, mismatches_before_);
+    open_.accepted_mismatches = since(cloud_.statistics().accepted_mismatches, accepted_mismatches_before_);
     made_.rounds.push_back(open_);
     open_ = {};
     last_commit_ = edge_time_;
@@ -313,21 +393,25 @@ class virtual_pair {
   specverify::row_transform transform_{};
   std::vector<message> up_, down_;
   double edge_time_ = 0, cloud_time_ = 0, up_free_ = 0, down_free_ = 0, begin_ = 0, last_commit_ = 0;
-  std::uint64_t drafted_before_ = 0;
-  bool begun_ = false, rows_wanted_ = false, finished_ = false;
+  double draft_seconds_ = 0;
+  std::uint64_t drafted_before_ = 0, mismatches_before_ = 0, accepted_mismatches_before_ = 0;
+  std::vector<float> projected_, decoded_;
+  std::vector<double> scores_;
+  bool begun_ = false, rows_wanted_ = false, scores_wanted_ = false, finished_ = false;
   round_entry open_{};
   run_result made_{};
 };
 
 }  // namespace detail
 
-//! Writes one text. The models' caches are cleared first; what they say is a function of the text alone.
+//! Writes one text. The models' caches are cleared first; what they say is a function of the text alone. A skip policy that looks at
+//! attention needs a drafter that gives it (`replayed_model::want_attention`).
 template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier = specverify::top_k,
-          specverify::window_policy Window = specverify::fixed_window>
+          specverify::window_policy Window = specverify::fixed_window, specverify::skip_policy Skip = specverify::always_send>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target, const Sparsifier& support = {},
-                                       const Window& window = {}) {
+                                       const Window& window = {}, const Skip& skip = {}) {
   static constexpr token_id end[] = {tinylm::tokenizer::end_token};
-  using session = specverify::basic_edge_session<Sparsifier, Window>;
+  using session = specverify::basic_edge_session<Sparsifier, Window, Skip>;
   specverify::edge_options wanted;
   wanted.session_id = options.session_id;
   wanted.secret = options.edge_secret;
@@ -335,13 +419,15 @@ template <language_model EdgeModel, language_model CloudModel, specverify::spars
   wanted.format.vocab_size = drafter.vocab_size();
   wanted.rule = options.rule;
   wanted.mode = options.mode;
+  wanted.threshold = options.threshold;
+  wanted.bonus = options.bonus;
   wanted.transform.temperature = options.temperature;
   wanted.max_length = 256;
   wanted.token_budget = options.tokens;
   wanted.stop_tokens = end;
-  auto made = session::make(wanted, support, window);
+  auto made = session::make(wanted, support, window, skip);
   if (!made.ok()) detail::require(made.error());
-  return detail::virtual_pair<EdgeModel, CloudModel, session>(options, drafter, target, std::move(made).value()).run();
+  return detail::virtual_pair<EdgeModel, CloudModel, session>(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty).run();
 }
 
 }  // namespace lab

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by examples/lab/CMakeLists.txt; elsewhere this
+// file is empty.
+#ifdef SPECVERIFY_TINYLM_DIRECTORY
+
+#include "../../../examples/lab/virtual_run.hpp"
+
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using lab::run_options;
+using lab::run_result;
+namespace sv = specverify;
+
+const tinylm::model_pair& models() {
+  static const auto pair = tinylm::load_pair(tinylm::default_directory());
+  REQUIRE_MESSAGE(pair.ok(), pair.error);
+  return *pair;
+}
+
+run_options text(const char* prompt) {
+  run_options made;
+  made.prompt = models().vocabulary.encode(prompt);
+  made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
+  made.tokens = 48;
+  made.session_id = 77;
+  made.format.vocab_size = 4096;
+  made.format.resolution = 0;
+  made.format.support_size = 0;
+  made.channel = lab::steady({350e3, 4e6, 0, 0, 0.05, 0});
+  return made;
+}
+const char* const problem = "Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:";
+
+//! HLM and its family: one draft a round, no bonus.
+run_options hybrid() {
+  run_options made = text(problem);
+  made.format.format = sv::law_format::half_row;
+  made.format.max_draft_length = 1;
+  made.format.side.max_skipped = 64;
+  made.bonus = false;
+  return made;
+}
+const sv::fixed_window one{{1, 1, 1}};
+
+run_options greedy(bool with_draft, bool lazy = false) {
+  run_options made = text(problem);
+  made.temperature = 0;
+  made.rule = sv::wire_rule::semantic;
+  made.format.format = sv::law_format::token_only;
+  made.format.max_draft_length = 16;
+  made.format.side.hidden_size = 96;
+  made.format.side.hidden = sv::hidden_format::float16;
+  made.format.side.hidden_with_draft = with_draft;
+  made.format.side.channel_report = true;
+  made.lazy = lazy;
+  return made;
+}
+const sv::fixed_window sixteen{{16, 1, 1}};
+
+void check_rounds(const run_result& made) {
+  std::uint64_t emitted = 0;
+  double seconds = 0;
+  for (const lab::round_entry& r : made.rounds) emitted += r.emitted, seconds += r.seconds();
+  CHECK(emitted == made.tokens.size());
+  CHECK(made.edge.emitted == made.tokens.size());
+  CHECK(made.seconds == doctest::Approx(seconds).epsilon(1e-9));
+}
+
+}  // namespace
+
+TEST_CASE("hybrid: one token a round; what is skipped costs a pass of the drafter and no byte") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  const run_result all = lab::run_virtually(hybrid(), drafter, target, sv::top_k{1}, one);
+  check_rounds(all);
+  CHECK(all.rounds.size() == all.tokens.size());
+  CHECK(all.uploads() == all.rounds.size());
+
+  run_options options = hybrid();
+  options.compute.uncertainty = 0.001;
+  const run_result gated = lab::run_virtually(options, drafter, target, sv::top_k{1}, one, sv::uncertainty_gate{0.3});
+  check_rounds(gated);
+  CHECK(gated.rounds.size() == gated.tokens.size());
+  std::uint64_t skipped = 0;
+  for (const lab::round_entry& r : gated.rounds) {
+    if (!r.skipped) continue;
+    ++skipped;
+    CHECK(r.bytes_up == 0);
+    CHECK(r.emitted == 1);
+    CHECK(r.seconds() == doctest::Approx(25.6e-3 + 0.001));
+  }
+  CHECK(skipped == gated.edge.skipped);
+  CHECK(skipped > 0);
+  CHECK(gated.uploads() == gated.rounds.size() - skipped);
+  CHECK(gated.seconds < all.seconds);
+}
+
+TEST_CASE("importance: the drafter's attention decides with the uncertainty") {
+  const auto trace = std::make_shared<lab::model_trace>(models().drafter);
+  lab::replayed_model blind(trace), drafter(trace), target(std::make_shared<lab::model_trace>(models().target));
+  drafter.want_attention();
+  const sv::uncertainty_and_importance_gate gate{0.1, {.k = 3, .gamma = 0.5}};
+  const run_result made = lab::run_virtually(hybrid(), drafter, target, sv::top_k{1}, one, gate);
+  check_rounds(made);
+  lab::live_model live(models().drafter);
+  const run_result again = lab::run_virtually(hybrid(), live, target, sv::top_k{1}, one, gate);
+  CHECK(made.tokens == again.tokens);
+  CHECK(made.bytes_up() == again.bytes_up());
+  lab::replayed_model without(std::make_shared<lab::model_trace>(models().drafter));
+  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, sv::top_k{1}, one, gate), doctest::Contains("attention"));
+}
+
+TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy write the same") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  run_options plain = greedy(false);
+  plain.rule = sv::wire_rule::greedy;
+  plain.format.side = {};
+  const run_result exact = lab::run_virtually(plain, drafter, target, sv::top_k{1}, sixteen);
+  check_rounds(exact);
+
+  // A judge that reads all it is given, so that a wrong vector would change the text.
+  std::size_t judged = 0;
+  const auto judge = [&](const lab::judge_request& r) {
+    ++judged;
+    REQUIRE(r.drafter.size() == 96);
+    REQUIRE(r.target.size() == 128);
+    REQUIRE(r.channel.uplink_rate == doctest::Approx(350e3).epsilon(0.01));
+    double sum = 0;
+    for (const float v : r.drafter) sum += static_cast<double>(v);
+    for (const float v : r.target) sum += static_cast<double>(v);
+    return 0.5 + 0.5 * std::sin(sum);
+  };
+  run_options options = greedy(true);
+  options.judge = judge;
+  options.threshold = 0;
+  CHECK(lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen).tokens == exact.tokens);
+  options.threshold = 1.5;
+  const run_result all = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  for (const lab::round_entry& r : all.rounds) CHECK(r.accepted_mismatches == r.mismatches);
+
+  options.threshold = 0.6;
+  options.compute.judge = 0.002;
+  judged = 0;
+  const run_result full = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  check_rounds(full);
+  std::uint64_t mismatches = 0, accepted = 0;
+  for (const lab::round_entry& r : full.rounds) mismatches += r.mismatches, accepted += r.accepted_mismatches;
+  CHECK(mismatches > 0);
+  CHECK(accepted > 0);
+  CHECK(mismatches <= judged);
+  CHECK(full.rounds.size() <= exact.rounds.size());
+  for (const bool lazy : {false, true}) {
+    run_options on_request = greedy(false, lazy);
+    on_request.judge = judge;
+    on_request.threshold = 0.6;
+    const run_result made = lab::run_virtually(on_request, drafter, target, sv::top_k{1}, sixteen);
+    check_rounds(made);
+    CHECK(made.tokens == full.tokens);
+    REQUIRE(made.rounds.size() == full.rounds.size());
+    CHECK(made.bytes_up() < full.bytes_up());
+    for (std::size_t r = 0; r < made.rounds.size(); ++r) {
+      CHECK(made.rounds[r].accepted == full.rounds[r].accepted);
+      CHECK(made.rounds[r].mismatches == full.rounds[r].mismatches);
+      if (made.rounds[r].mismatches == 0) CHECK(made.rounds[r].waited == doctest::Approx(0.05));
+    }
+  }
+}
+
+TEST_CASE("a projected hidden state travels in its place") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  run_options options = greedy(true);
+  options.format.side.hidden_size = 8;
+  options.format.side.hidden = sv::hidden_format::int8;
+  options.project = [](std::span<const float> hidden, std::span<float> sent) {
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = hidden[i] + hidden[i + 8];
+  };
+  options.judge = [](const lab::judge_request& r) {
+    REQUIRE(r.drafter.size() == 8);
+    return 0.0;
+  };
+  const run_result made = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  check_rounds(made);
+  CHECK(made.tokens.size() > 10);
+}
+
+#endif
