@@ -33,6 +33,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is drafted too, given the
 //! bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true says `unconditional = true`.
+//! One that looks at `observation::accepted_probability` says `needs_probabilities = true`: only then does a session measure them.
 //! A policy that counts in its own way also has `charge(law)`: then `bits` is the sum of the charges of the laws before it.
 //! Models: `draft_plan` (the same plan every round), `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>

@@ -203,6 +203,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 class dqn_window {
  public:
   static constexpr bool unconditional = true;
+  static constexpr bool needs_probabilities = true;  //!< a session records them for it (observation::accepted_probability)
 
   //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), value_not_finite.
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights, const action_grid& grid = paper_action_grid(),

@@ -16,6 +16,7 @@
 #include <specverify/policy/concepts.hpp>
 #include <specverify/policy/observation.hpp>
 #include <specverify/session/detail/drafter.hpp>
+#include <specverify/session/detail/edge_snapshot.hpp>
 #include <specverify/session/detail/port.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/output.hpp>
@@ -65,26 +66,6 @@ enum class edge_state : std::uint8_t { idle, greeting, resuming, sending_text, f
 struct row_extras {
   std::span<const float> hidden{};     //!< the drafter's hidden state behind this row; format.side.hidden_size numbers
   std::span<const float> attention{};  //!< weights of the last layer, mean over the heads, of this row's query; over the positions before it
-};
-
-//! What a restarted edge needs, written with the ids before a round's first message.
-template <class SparsifierState>
-struct edge_snapshot {
-  std::uint64_t session_id = 0;
-  std::uint64_t prefix_hash = 0;
-  observation seen{};
-  channel_report channel{};
-  philox_key draft_key{};
-  std::uint32_t epoch = 0;
-  std::uint32_t round = 0;
-  std::uint32_t prompt_length = 0;
-  std::uint32_t length = 0;
-  std::uint32_t carry_round = 0;  //!< drafts before position carry_end have counters of this round: they were written ahead in it
-  std::uint32_t carry_end = 0;
-  std::uint32_t base_length = 0;  //!< of it the cloud has; the rest was committed here alone. prefix_hash is of this part
-  stop_reason stop = stop_reason::none;
-  bool finished = false;
-  SparsifierState sparsifier{};
 };
 
 SPECVERIFY_TYPES_END
@@ -207,8 +188,10 @@ class basic_edge_session {
   [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, token_id token,
                              bool& keep) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position, token_id& token,
-                                  bool& closed) noexcept;
+  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position, token_id& token) noexcept;
+  [[nodiscard]] status block_bytes(std::size_t& bytes) const noexcept {
+    return options_.draw_from_row ? draft_bytes(options_.format, foreign_.drafts(), bytes) : draft_bytes(options_.format, block_.drafts(), bytes);
+  }
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
   [[nodiscard]] draft_side side() const noexcept;
@@ -284,7 +267,6 @@ class basic_edge_session {
   bool ahead_row_ = false;     // it is for a token beyond the open round's drafts
   bool lost_ = false;
   bool block_complete_ = false;
-  bool beyond_known_ = false;  // the window ended the round: the state after the law beyond it is known
   bool announce_ = false;
   bool fresh_supply_ = false;  // vectors that were not asked for before
 };

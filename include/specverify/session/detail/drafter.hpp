@@ -10,8 +10,11 @@
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/half_row.hpp>
+#include <specverify/row/sample.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,37 +25,62 @@ namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
 [[nodiscard]] constexpr bool is_sparse(law_format format) noexcept { return format == law_format::sparse_drop_zero || format == law_format::sparse_paper; }
+//! Formats whose ids a sparsifier chooses.
+[[nodiscard]] constexpr bool has_support(law_format format) noexcept { return is_sparse(format) || format == law_format::top_k_tail; }
+
+//! l of a format whose laws are lattice points, else 0.
+[[nodiscard]] constexpr std::uint32_t lattice_resolution(const draft_format& format) noexcept {
+  return has_support(format.format) || format.format == law_format::dense_lattice ? format.resolution : 0;
+}
+
+//! What a drafter makes beside laws.
+struct drafter_wishes {
+  bool probabilities = false;  //!< the row's own probability of drawn tokens
+  bool whole_row = false;      //!< tokens are drawn from the row, and the law travels beside them (lossy)
+};
+
+//! A token with a law that it was not drawn from, as it travels. Never a `draft`.
+class foreign_draft {
+ public:
+  static constexpr guarantee strength = guarantee::lossy;
+  constexpr foreign_draft(token_id token, const law& beside) noexcept : token_(token), law_(beside) {}
+  [[nodiscard]] constexpr token_id token() const noexcept { return token_; }
+  [[nodiscard]] constexpr const law& source_law() const noexcept { return law_; }
+  [[nodiscard]] constexpr foreign_draft rebound(const law& copy) const noexcept { return {token_, copy}; }
+
+ private:
+  token_id token_;
+  law law_;
+};
 
 template <sparsifier Sparsifier>
 class drafter {
  public:
   using state_type = typename Sparsifier::state_type;
 
-  drafter(const draft_format& format, const row_transform& transform, const Sparsifier& rule) : format_(format), sparsifier_(rule) {
+  drafter(const draft_format& format, const row_transform& transform, const Sparsifier& rule, drafter_wishes wishes)
+      : format_(format), sparsifier_(rule), wishes_(wishes) {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; }) sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
-    const state_type state = rule.initial_state();
-    digest_request wanted;
+    const state_type state = widest_state(rule);
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;
-    if (is_sparse(format.format)) {
-      wanted = sparsifier_.request(state, vocab_size);
+    if (has_support(format.format)) {
       entries = support_bound();
       scratch += sparsifier_.workspace_size(state, vocab_size) + sparse_lattice::workspace_size(entries);
+      if (format.format == law_format::top_k_tail) law_space_.resize(compressed_law_workspace_size(entries) + workspace_alignment);
     } else if (format.format == law_format::dense_lattice) {
-      entries = lattice_support_size(vocab_size, format.resolution);
-      const top_k largest{entries, true};
-      wanted = largest.request({}, vocab_size);
+      const top_k largest = lattice_support();
+      entries = largest.support_size;
       scratch += largest.workspace_size({}, vocab_size) + lattice::workspace_size(entries);
     } else if (format.format == law_format::half_row) {
-      wanted.exact_normaliser = true;
       entries = vocab_size;
     }
-    if (!carries_claims(format.format)) digest_space_.resize(digest_workspace_size(vocab_size, transform, wanted) + workspace_alignment);
+    if (!carries_claims(format.format)) digest_space_.resize(digest_workspace_size(vocab_size, transform, wanted(state)) + workspace_alignment);
     scratch_.resize(scratch);
-    ids_.resize(entries);
-    counts_.resize(entries);
+    ids_.resize(std::size_t{entries} + 1);
+    counts_.resize(std::size_t{entries} + 1);
   }
 
   [[nodiscard]] Sparsifier& rule() noexcept { return sparsifier_; }
@@ -60,40 +88,73 @@ class drafter {
   //! The law of a row; its arrays are the drafter's own until the next call. `state` becomes the state after this position.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status propose(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, law& out) noexcept {
-    if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
     row_digest summary;
+    if (const status why = keep(policy, row, transform, state, space, scratch, summary); !why.ok()) return why;
     if (format_.format == law_format::half_row) {
-      digest_request wanted;
-      wanted.exact_normaliser = true;
-      if (const status why = digest(policy, row, transform, wanted, space, summary); !why.ok()) return why;
       half_row made;
       if (const status why = half_row_counts(policy, row, transform, summary, space, ids_, counts_, made); !why.ok()) return why;
-      return finish(made.size, out);
+      if (const status why = finish(made.size, out); !why.ok()) return why;
+      kept_ = {};
+      whole_ = out;
+      return {};
     }
-    support kept;
-    if (is_sparse(format_.format)) {
-      if (const status why = digest(policy, row, transform, sparsifier_.request(state, format_.vocab_size), space, summary); !why.ok()) return why;
-      if (const status why = sparsifier_.select(summary, space, scratch, state, kept); !why.ok()) return why;
-    } else {
-      const top_k largest{lattice_support_size(format_.vocab_size, format_.resolution), true};
-      if (const status why = digest(policy, row, transform, largest.request({}, format_.vocab_size), space, summary); !why.ok()) return why;
-      if (const status why = largest.select(summary, space, scratch, {}, kept); !why.ok()) return why;
+    if (format_.format == law_format::top_k_tail) {
+      workspace law_space{std::span<std::byte>(law_space_)};
+      return compressed_law(kept_, {value_format::lattice, format_.resolution, true}, law_space, out);
     }
-    if (kept.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept.size()};
-    const status quantized = is_sparse(format_.format) ? sparse_lattice{}.quantize(kept, format_.resolution, counts_, scratch)
-                                                       : lattice{}.quantize(kept, format_.resolution, counts_, scratch);
+    const status quantized = is_sparse(format_.format) ? sparse_lattice{}.quantize(kept_, format_.resolution, counts_, scratch)
+                                                       : lattice{}.quantize(kept_, format_.resolution, counts_, scratch);
     if (!quantized.ok()) return quantized;
-    if (is_sparse(format_.format)) state = sparsifier_.advance(state, kept);
-    std::uint32_t size = kept.size();
-    for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept.ids[i];
+    std::uint32_t size = kept_.size();
+    for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept_.ids[i];
     if (format_.format == law_format::sparse_paper) return finish(size, out);
     if (const status why = drop_zero(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size);
         !why.ok()) {
       return why;
     }
     return finish(size, out);
+  }
+
+  //! The paper's order: the token from the row itself, and beside it the law that a rejection will subtract. A token that the lattice left nothing gets
+  //! one unit of the largest entry: what travels names it.
+  template <execution_policy Policy, class Scalar, uniform_source Source>
+  [[nodiscard]] status propose_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, const Source& source,
+                                       random_counter counter, token_id& token, law& out) noexcept {
+    workspace space{std::span<std::byte>(digest_space_)};
+    workspace scratch{std::span<std::byte>(scratch_)};
+    workspace law_space{std::span<std::byte>(law_space_)};
+    row_digest summary;
+    sampled_token drawn;
+    mismatched_draft made;
+    if (const status why = keep(policy, row, transform, state, space, scratch, summary); !why.ok()) return why;
+    if (const status why = sample(policy, row, transform, summary, space, source, counter, {}, drawn); !why.ok()) return why;
+    const compressed_law_options options{value_format::lattice, format_.resolution, true};
+    if (const status why = compressed_draft(summary, space, kept_, drawn.token, options, law_space, made); !why.ok()) return why;
+    token = drawn.token;
+    const law& from = made.claimed_law;
+    if (from.size > ids_.size()) return {errc::support_too_large, part::session, from.size};
+    std::copy_n(from.ids, from.size, ids_.begin());
+    std::copy_n(from.counts, from.size, counts_.begin());
+    const std::uint32_t place = from.find(token);
+    if (place < from.size && counts_[place] == 0) {
+      const std::uint32_t unit = std::max<std::uint32_t>(1, from.vocab_size - from.size);
+      *std::max_element(counts_.begin(), counts_.begin() + from.size) -= unit;
+      counts_[place] = unit;
+    }
+    return make_law(std::span<const token_id>(ids_).first(from.size), std::span<const std::uint32_t>(counts_).first(from.size), format_.vocab_size, out,
+                    from.tail_count);
+  }
+
+  //! What the row of the last proposal gives a token, before any lattice; 0 where its digest does not say. O(log K).
+  [[nodiscard]] float probability(token_id token) const noexcept {
+    if (format_.format == law_format::half_row) return static_cast<float>(whole_.count(token)) / static_cast<float>(whole_.resolution);
+    if (kept_.total_weight == 0) return 0;
+    const auto place = std::lower_bound(kept_.ids.begin(), kept_.ids.end(), token);
+    if (place == kept_.ids.end() || *place != token) return 0;
+    const std::uint32_t weight = kept_.weights[static_cast<std::size_t>(place - kept_.ids.begin())];
+    return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
  private:
@@ -103,6 +164,36 @@ class drafter {
     if (format_.support_size != 0 && format_.support_size > bound) bound = format_.support_size;
     return bound < format_.vocab_size ? bound : format_.vocab_size;
   }
+  [[nodiscard]] top_k lattice_support() const noexcept { return {lattice_support_size(format_.vocab_size, format_.resolution), true}; }
+
+  [[nodiscard]] digest_request wanted(const state_type& state) const noexcept {
+    digest_request made;
+    if (format_.format == law_format::half_row) {
+      made.exact_normaliser = true;
+    } else if (format_.format == law_format::dense_lattice) {
+      made = lattice_support().request({}, format_.vocab_size);
+    } else {
+      made = sparsifier_.request(state, format_.vocab_size);
+    }
+    if (format_.format == law_format::top_k_tail || (wishes_.probabilities && format_.format != law_format::half_row)) made.integer_total = true;
+    if (wishes_.whole_row) made.survivors = format_.vocab_size;
+    return made;
+  }
+
+  //! Digests the row and keeps the tokens that the rule names; `kept_` lives in `scratch`.
+  template <class Policy, class Scalar>
+  [[nodiscard]] status keep(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, workspace& space, workspace& scratch,
+                            row_digest& summary) noexcept {
+    if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
+    if (const status why = digest(policy, row, transform, wanted(state), space, summary); !why.ok()) return why;
+    if (format_.format == law_format::half_row) return {};
+    const bool ruled = has_support(format_.format);
+    const status selected = ruled ? sparsifier_.select(summary, space, scratch, state, kept_) : lattice_support().select(summary, space, scratch, {}, kept_);
+    if (!selected.ok()) return selected;
+    if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
+    if (ruled) state = sparsifier_.advance(state, kept_);
+    return {};
+  }
 
   [[nodiscard]] status finish(std::uint32_t size, law& out) const noexcept {
     return make_law(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size), format_.vocab_size, out);
@@ -110,10 +201,14 @@ class drafter {
 
   draft_format format_;
   Sparsifier sparsifier_;
+  drafter_wishes wishes_;
   std::vector<std::byte> digest_space_;
   std::vector<std::byte> scratch_;
+  std::vector<std::byte> law_space_;
   std::vector<token_id> ids_;
   std::vector<std::uint32_t> counts_;
+  support kept_{};
+  law whole_{};
 };
 
 }  // namespace detail

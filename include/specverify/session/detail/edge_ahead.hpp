@@ -63,8 +63,11 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
   } else {
     law proposed;
     state_type state = ahead_state_;
-    if (const status why = drafter_.propose(policy, row, transform, state, proposed); !why.ok()) return fail(why);
-    token = draw(proposed, source_, {position, ahead_round_, 0, purpose::draft_draw, 0}).token();
+    const random_counter counter{position, ahead_round_, 0, purpose::draft_draw, 0};
+    const status made = options_.draw_from_row ? drafter_.propose_foreign(policy, row, transform, state, source_, counter, token, proposed)
+                                               : drafter_.propose(policy, row, transform, state, proposed);
+    if (!made.ok()) return fail(made);
+    if (!options_.draw_from_row) token = draw(proposed, source_, counter).token();
     if (position > block_end || !options_.bonus) ahead_state_ = state;  // the law at a bonus position teaches nothing (states[min(T + 1, L)])
   }
   if (static_cast<std::uint32_t>(token) >= options_.format.vocab_size) return fail({errc::vocabulary_mismatch, part::session, 0});

@@ -25,7 +25,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written
       hello.context = question_context_ = context_at(round_, base_, hash_);
       hello.fingerprint_low = options_.fingerprint.low;
       hello.fingerprint_high = options_.fingerprint.high;
-      hello.strength = std::min(Skip::strength, detail::strength_of(options_.format, options_.rule));
+      hello.strength = options_.draw_from_row ? guarantee::lossy : std::min(Skip::strength, detail::strength_of(options_.format, options_.rule));
       hello.rule = options_.rule;
       hello.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
       hello.bonus = options_.bonus;
@@ -50,6 +50,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written
       if (detail::carries_claims(options_.format.format)) {
         return encode_claims(question_context_, options_.format, std::span<const claimed_draft>(claims_).first(drafted_), out, written, side());
       }
+      if (options_.draw_from_row) return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, side());
       return encode_draft(question_context_, options_.format, block_.drafts(), out, written, side());
     case question::supply:
       question_context_ = context_at(round_, base_, hash_);

@@ -50,6 +50,7 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time now) noexcept {
   state_ = edge_state::drafting;
   block_.clear();
+  foreign_.clear();
   drafted_ = 0;
   block_complete_ = false;
   std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0});
@@ -63,7 +64,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A function of the position alone.
   planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
   if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
-    if (detail::is_sparse(options_.format.format) && options_.format.support_size != 0)
+    if (detail::has_support(options_.format.format) && options_.format.support_size != 0)
       drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
   }
   return planned_ == 0 ? close_block(now) : want_row(length_);
@@ -92,6 +93,48 @@ status basic_edge_session<Sparsifier, Window, Skip>::want_row(std::uint32_t end)
   return {};
 }
 
+//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position,
+                                                                token_id& token) noexcept {
+  state_type& state = states_[drafted_ + 1] = states_[drafted_];
+  const random_counter counter{position, round_of(position), 0, purpose::draft_draw, 0};
+  if (detail::carries_claims(options_.format.format)) {
+    argmax_result best;
+    if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
+    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return {errc::vocabulary_mismatch, part::session, 0};
+    token = best.token;
+    return {};
+  }
+  law proposed;
+  token_id foreign = no_token;
+  const status made = options_.draw_from_row ? drafter_.propose_foreign(policy, row, transform, state, source_, counter, foreign, proposed)
+                                             : drafter_.propose(policy, row, transform, state, proposed);
+  if (!made.ok()) return made;
+  if constexpr (!requires { requires Window::unconditional; }) {
+    if constexpr (!charging_window<Window>) {
+      std::size_t bytes = 0;
+      if (drafted_ > 0 && block_bytes(bytes).ok()) charged_ = 8 * std::uint64_t{bytes};
+    }
+    if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) {
+      if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
+      return {};
+    }
+    if constexpr (charging_window<Window>) charged_ += window_.charge(proposed);
+  }
+  if (options_.draw_from_row) {
+    token = foreign;
+    if (const status why = foreign_.push({foreign, proposed}); !why.ok()) return why;
+  } else {
+    const draft drawn = draw(proposed, source_, counter);
+    token = drawn.token();
+    if (const status why = block_.push(drawn); !why.ok()) return why;
+  }
+  if constexpr (observes_probabilities) probabilities_[drafted_] = drafter_.probability(token);
+  return {};
+}
+
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <execution_policy Policy, class Scalar>
 status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
@@ -103,30 +146,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   if (ahead_row_) return write_ahead(policy, row, transform, now);
   const std::uint32_t position = length_ + drafted_;
   token_id token = no_token;
-  states_[drafted_ + 1] = states_[drafted_];
-  if (detail::carries_claims(options_.format.format)) {
-    argmax_result best;
-    if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
-    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return fail({errc::vocabulary_mismatch, part::session, 0});
-    token = best.token;
-  } else {
-    law proposed;
-    if (const status why = drafter_.propose(policy, row, transform, states_[drafted_ + 1], proposed); !why.ok()) return fail(why);
-    if constexpr (!requires { requires Window::unconditional; }) {
-      if constexpr (!charging_window<Window>) {
-        std::size_t bytes = 0;
-        if (drafted_ > 0 && draft_bytes(options_.format, block_.drafts(), bytes).ok()) charged_ = 8 * std::uint64_t{bytes};
-      }
-      if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) {
-        if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
-        return close_block(now);
-      }
-      if constexpr (charging_window<Window>) charged_ += window_.charge(proposed);
-    }
-    const draft drawn = draw(proposed, source_, {position, round_of(position), 0, purpose::draft_draw, 0});
-    token = drawn.token();
-    if (const status why = block_.push(drawn); !why.ok()) return fail(why);
-  }
+  if (const status why = draw_draft(policy, row, transform, position, token); !why.ok()) return fail(why);
+  if (token == no_token) return close_block(now);
   if constexpr (detail::gates<Skip>) {
     bool keep = false;
     if (drafted_ == 0) {
@@ -179,6 +200,7 @@ void basic_edge_session<Sparsifier, Window, Skip>::discard_draft() noexcept {
   }
   carry_on(false);
   block_.clear();
+  foreign_.clear();
   drafted_ = 0;
   block_complete_ = false;
 }
@@ -209,9 +231,12 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   stop_ = static_cast<stop_reason>(verdict.stop);
   if (stop_ == stop_reason::none) note_end();
   sparsifier_state_ = states_[resumed_state(verdict.accepted, drafted_, beyond_known_ && source == token_source::bonus)];
+  if constexpr (observes_probabilities) {
+    for (std::uint32_t i = 0; i < verdict.accepted; ++i) record_accepted(seen_, probabilities_[i]);
+  }
   carry_on(stands && stop_ == stop_reason::none);
   round_ += 1;
-  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes);
+  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes, detail::lattice_resolution(options_.format));
   note_link();
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;
   count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);

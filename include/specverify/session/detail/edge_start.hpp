@@ -22,15 +22,23 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   draft_block_options space;
   space.max_length = options.format.max_draft_length;
   space.max_entries = claims ? 1 : std::max<std::uint64_t>(1, max_draft_entries(options.format, options.format.max_draft_length));
-  auto block = draft_block::make(space);
+  if (options.draw_from_row && options.format.format != law_format::top_k_tail) return status{errc::unsupported, part::session, 1};
+  auto block = draft_block::make(options.draw_from_row ? draft_block_options{1, 1} : space);
+  auto foreign = basic_draft_block<detail::foreign_draft>::make(options.draw_from_row ? space : draft_block_options{1, 1});
   if (!block.ok()) return block.error();
-  return basic_edge_session(options, rule, window, skip, std::move(block).value());
+  if (!foreign.ok()) return foreign.error();
+  return basic_edge_session(options, rule, window, skip, std::move(block).value(), std::move(foreign).value());
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip,
-                                                                 draft_block&& block)
-    : options_(options), window_(window), skip_(skip), drafter_(options.format, options.transform, rule), block_(std::move(block)) {
+                                                                 draft_block&& block, basic_draft_block<detail::foreign_draft>&& foreign)
+    : options_(options),
+      window_(window),
+      skip_(skip),
+      drafter_(options.format, options.transform, rule, {observes_probabilities, options.draw_from_row}),
+      block_(std::move(block)),
+      foreign_(std::move(foreign)) {
   const std::uint32_t drafts = options.format.max_draft_length;
   claims_.resize(drafts);
   text_.resize(std::size_t{options.max_length} + drafts + 1);
@@ -38,6 +46,7 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
   options_.stop_tokens = {};
   received_.resize(options.text_chunk);
   states_.resize(std::size_t{drafts} + 1);
+  probabilities_.resize(drafts);
   if constexpr (Skip::needs_uncertainty) skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
   hidden_.resize(hidden_bytes(options.format.side) * drafts);
   payload_.resize(hidden_.size());
