@@ -212,11 +212,12 @@ class virtual_pair {
     return first;
   }
   [[nodiscard]] specverify::session_time now() const { return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6); }
-  //! Greetings take no time: the papers do not count them.
-  [[nodiscard]] static bool greets(std::span<const std::byte> bytes) {
+  //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as text.
+  [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
     specverify::message_header header;
     if (!specverify::peek_header(bytes, header).ok()) return false;
-    return header.kind == specverify::message_kind::hello || header.kind == specverify::message_kind::resume || header.kind == specverify::message_kind::text;
+    return header.kind == specverify::message_kind::hello || header.kind == specverify::message_kind::resume ||
+           (up && header.kind == specverify::message_kind::text);
   }
   [[nodiscard]] link_state link() const { return options_.channel(static_cast<std::uint32_t>(made_.rounds.size())); }
 
@@ -335,7 +336,7 @@ class virtual_pair {
 
   void send_up(std::span<const std::byte> bytes) {
     message sent{edge_time_, {bytes.begin(), bytes.end()}};
-    if (greets(bytes)) {
+    if (greets(bytes, true)) {
       made_.greeting_bytes += bytes.size();
     } else {
       const link_state state = link();
@@ -350,7 +351,7 @@ class virtual_pair {
   }
   void send_down(std::span<const std::byte> bytes) {
     message sent{cloud_time_, {bytes.begin(), bytes.end()}};
-    if (greets(bytes)) {
+    if (greets(bytes, false)) {
       made_.greeting_bytes += bytes.size();
     } else {
       const link_state state = link();

@@ -98,6 +98,23 @@ TEST_CASE("hybrid: one token a round; what is skipped costs a pass of the drafte
   CHECK(gated.seconds < all.seconds);
 }
 
+TEST_CASE("the target alone: a pass and a message down for each token, nothing up") {
+  lab::live_model drafter(models().drafter), target(models().target);
+  run_options options = text(problem);
+  options.mode = sv::session_mode::stream;
+  options.format.format = sv::law_format::token_only;
+  options.format.max_draft_length = 1;
+  const run_result made = lab::run_virtually(options, drafter, target, sv::top_k{1}, one);
+  CHECK(made.tokens.size() > 20);
+  CHECK(made.edge.emitted == made.tokens.size());
+  CHECK(made.bytes_up() == 0);
+  CHECK(drafter.counters().passes == 0);
+  // Passes follow each other while messages travel: the text takes its passes, and what the last message takes.
+  const double passes = 104.6e-3 * static_cast<double>(made.tokens.size());
+  CHECK(made.seconds > passes);
+  CHECK(made.seconds < passes + 0.03);
+}
+
 TEST_CASE("importance: the drafter's attention decides with the uncertainty") {
   const auto trace = std::make_shared<lab::model_trace>(models().drafter);
   lab::replayed_model blind(trace), drafter(trace), target(std::make_shared<lab::model_trace>(models().target));
