@@ -52,7 +52,6 @@ template <class Session>
         break;
       case specverify::session_action::failed:
         throw std::runtime_error(std::string("the session failed: ") + specverify::message(next.reason.code));
-      case specverify::session_action::judge:  // the semantic rule is not among the systems of this host
       case specverify::session_action::tentative:
       case specverify::session_action::retracted:
       case specverify::session_action::none:
