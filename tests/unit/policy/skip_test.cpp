@@ -11,9 +11,7 @@ using namespace specverify;
 
 namespace {
 
-struct throwing_skip {
-  static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
-  static constexpr guarantee strength = guarantee::lossy;
+struct throwing_skip : always_send {
   [[nodiscard]] bool send(const skip_observation&) const { return true; }
 };
 struct silent_skip {  // says nothing about what it needs

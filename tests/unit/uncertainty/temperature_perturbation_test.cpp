@@ -69,13 +69,13 @@ TEST_CASE("temperature_perturbation: by hand, two logits ln 4 apart at theta 1 a
   const std::vector<double> row{0.0, std::log(4.0)};
   for_each_policy([&](auto policy) {
     // theta = 2 * 1/2 = 1: p(0) = 1/5; theta = 0: the argmax, id 1
-    const written_source source{{0.5, 0.5, 0.0, 0.0}, {0.19, 0.21, 0.0, 0.999}, nullptr};
-    CHECK(perturb(policy, row, 0, {4, 2.0}, source).found.disagreements == 3);
-    const written_source other{{0.5, 0.5, 0.0, 0.0}, {0.79, 0.81, 0.0, 0.999}, nullptr};
-    const measured out = perturb(policy, row, 1, {4, 2.0}, other);
+    const written_source source{{0.5, 0.5, 0.0}, {0.19, 0.21, 0.0}, nullptr};
+    CHECK(perturb(policy, row, 0, {3, 2.0}, source).found.disagreements == 2);
+    const written_source other{{0.5, 0.5, 0.0}, {0.79, 0.81, 0.999}, nullptr};
+    const measured out = perturb(policy, row, 1, {3, 2.0}, other);
     CHECK(out.found.disagreements == 1);
-    CHECK(out.found.samples == 4);
-    CHECK(out.found.value() == doctest::Approx(0.25));
+    CHECK(out.found.samples == 3);
+    CHECK(out.found.value() == doctest::Approx(1.0 / 3.0));
   });
 }
 
