@@ -23,6 +23,7 @@ struct system_options {
   bool bonus = true;
   std::uint32_t draft_length = 4;
   side_format side{};
+  bool draw_from_row = false;
 };
 
 template <class Policy, class Skip = always_send>
@@ -31,9 +32,12 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   constexpr std::uint32_t vocab_size = 3000;
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
-  device.format = {format, vocab_size, sparse || format == law_format::dense_lattice ? 100u : 0u, sparse ? 16u : 0u, system.draft_length, 1, system.side};
+  device.format = {
+      format, vocab_size, sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u, sparse ? 16u : 0u, system.draft_length,
+      1,      system.side};
   device.rule = system.rule;
   device.bonus = system.bonus;
+  device.draw_from_row = system.draw_from_row;
   device.token_budget = 60;
   device.max_length = 128;
   cloud_options server;
@@ -103,6 +107,15 @@ TEST_CASE("PRF-7 no heap allocation where the edge commits tokens alone, nor wit
   CHECK(emitted == 60);
   CHECK(allocations_of(exec::seq, hybrid, emitted, uncertainty_and_importance_gate{0.5}) == 0);
   CHECK(emitted == 60);
+  system_options compressed{law_format::top_k_tail, wire_rule::token, false, 1, {}};
+  compressed.side.max_skipped = 8;
+  for (const bool from_row : {false, true}) {
+    compressed.draw_from_row = from_row;
+    CHECK(allocations_of(exec::simd, compressed, emitted, random_skip{0.5}) == 0);
+    CHECK(emitted == 60);
+    CHECK(allocations_of(exec::seq, compressed, emitted, random_skip{0.5}) == 0);
+    CHECK(emitted == 60);
+  }
   for (const bool with_draft : {true, false}) {
     system_options semantic{law_format::token_only, wire_rule::semantic, true, 4, {8, hidden_format::int8, with_draft, true, 0}};
     CHECK(allocations_of(exec::simd, semantic, emitted) == 0);

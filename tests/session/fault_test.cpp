@@ -4,6 +4,9 @@
 // many as SPECVERIFY_SCHEDULES says.
 #include <doctest/doctest.h>
 
+#include <specverify/sparsify/conformal.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
+
 #include <session/simulation.hpp>
 
 #include <cinttypes>
@@ -105,9 +108,10 @@ TEST_CASE("NET-4 NET-5 fault schedules: the text is that of the fault-free run a
 namespace {
 
 //! One schedule, run without faults and with them. False: something was wrong, which doctest has noted.
-template <class Skip>
-bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates& suffer, ledger& total, sv::session_statistics& clean_counts) {
-  basic_simulation<Skip> clean(o, skip);
+template <class Skip, class Sparsifier = sv::top_k>
+bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates& suffer, ledger& total, sv::session_statistics& clean_counts,
+                       const Sparsifier& rule = {8}) {
+  basic_simulation<Skip, Sparsifier> clean(o, skip, rule);
   const bool clean_run_ended = clean.run();
   INFO("schedule ", o.seed, " ", clean.trouble());
   CHECK(clean_run_ended);
@@ -116,7 +120,7 @@ bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates
   CHECK(clean.text().size() == o.tokens);
   sv::merge(clean_counts, clean.edge().statistics());
   o.rates = suffer;
-  basic_simulation<Skip> faulted(o, skip);
+  basic_simulation<Skip, Sparsifier> faulted(o, skip, rule);
   const bool session_ended_well = faulted.run();
   INFO(faulted.trouble());
   CHECK(session_ended_well);
@@ -134,7 +138,8 @@ simulation_options hybrid_options(std::uint64_t seed) {
   o.session_id = seed;
   o.bonus = false;
   o.draft_length = 1;
-  o.format = seed % 2 == 0 ? sv::law_format::half_row : sv::law_format::sparse_drop_zero;
+  o.format = seed % 3 == 0 ? sv::law_format::half_row : seed % 3 == 1 ? sv::law_format::sparse_drop_zero : sv::law_format::top_k_tail;
+  o.draw_from_row = o.format == sv::law_format::top_k_tail && seed % 4 == 0;
   o.tokens = 40;
   return o;
 }
@@ -183,6 +188,26 @@ TEST_CASE("NET-4 NET-5 fault schedules with tokens that the edge commits alone (
   CHECK(uncertain.skipped > 0);
   CHECK(uncertain.rounds > 0);
   CHECK(coin.skipped > 0);
+}
+
+TEST_CASE("NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and with a compressed vocabulary (CU-HLM)") {
+  ledger total;
+  sv::session_statistics counts;
+  fault_rates with_journal = rates;  // what was learnt is in the edge's journal alone
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = options_of(0);
+    o.seed = o.session_id = seed;
+    o.any_support = true;
+    if (seed % 2 == 0) {
+      with_journal.without_journal = 0;
+      if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts, sv::conformal{.target = 0.1, .step = 0.2})) return;
+    } else {
+      o.format = sv::law_format::top_k_tail;
+      if (!same_under_faults(o, sv::always_send{}, rates, total, counts, sv::vocabulary_budget{0.3})) return;
+    }
+  }
+  CHECK(total.injected() > 0);
+  CHECK(counts.accepted > 0);
 }
 
 TEST_CASE("NET-4 NET-5 fault schedules with hidden states: with each draft, on request, one by one (WISV)") {

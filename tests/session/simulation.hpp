@@ -71,6 +71,8 @@ struct simulation_options {
   sv::wire_rule rule = sv::wire_rule::token;
   sv::session_mode mode = sv::session_mode::draft;
   bool bonus = true;
+  bool any_support = false;  // the format sets no limit to the size of supports
+  bool draw_from_row = false;
   std::uint32_t max_skipped = 0;
   sv::hidden_format hidden = sv::hidden_format::none;
   bool with_draft = false;  // hidden states travel with each draft
@@ -83,14 +85,14 @@ struct simulation_options {
   bool trace = false;  // tells the story of the run on stderr
 };
 
-template <class Skip>
+template <class Skip, class Sparsifier = sv::top_k>
 class basic_simulation {
  public:
-  using edge_type = sv::basic_edge_session<sv::top_k, sv::draft_plan, Skip>;
+  using edge_type = sv::basic_edge_session<Sparsifier, sv::draft_plan, Skip>;
   static constexpr std::size_t hidden_size = 6;
 
-  explicit basic_simulation(const simulation_options& options, const Skip& skip = {})
-      : options_(options), skip_(skip), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
+  explicit basic_simulation(const simulation_options& options, const Skip& skip = {}, const Sparsifier& rule = {8})
+      : options_(options), skip_(skip), rule_(rule), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
     prompt_.resize(options.prompt_length);
     for (std::uint32_t i = 0; i < options.prompt_length; ++i) prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
   }
@@ -145,13 +147,14 @@ class basic_simulation {
     f.vocab_size = options_.vocab_size;
     f.max_draft_length = options_.draft_length;
     const bool sparse = options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
-    f.support_size = sparse ? 8 : 0;
+    const bool tail = options_.format == sv::law_format::top_k_tail;
+    f.support_size = options_.any_support ? 0 : sparse || tail ? 8 : 0;
     f.side.max_skipped = options_.max_skipped;
     f.side.hidden = options_.hidden;
     f.side.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
     f.side.hidden_with_draft = options_.with_draft;
     f.side.channel_report = options_.hidden != sv::hidden_format::none;
-    f.resolution = sparse || options_.format == sv::law_format::dense_lattice ? 50 : 0;
+    f.resolution = sparse || tail || options_.format == sv::law_format::dense_lattice ? 50 : 0;
     return f;
   }
   void make_cloud() {
@@ -174,6 +177,7 @@ class basic_simulation {
     o.rule = options_.rule;
     o.mode = options_.mode;
     o.bonus = options_.bonus;
+    o.draw_from_row = options_.draw_from_row;
     o.threshold = options_.threshold;
     o.on_link_loss = options_.on_link_loss;
     o.loss_after = options_.loss_after;
@@ -182,7 +186,7 @@ class basic_simulation {
     o.token_budget = options_.tokens;
     o.retry_timeout = patience;
     o.text_chunk = 24;
-    auto made = edge_type::make(o, sv::top_k{8}, sv::fixed_window{{options_.draft_length, 50, 8}}, skip_);
+    auto made = edge_type::make(o, rule_, sv::fixed_window{{options_.draft_length, 50, 8}}, skip_);
     if (!made.ok()) return void(fail("edge options"));
     edge_ = std::make_unique<edge_type>(std::move(made).value());
     edge_engine_.clear();
@@ -506,6 +510,7 @@ class basic_simulation {
 
   simulation_options options_;
   Skip skip_;
+  Sparsifier rule_;
   dice dice_;
   hash_engine edge_engine_, cloud_engine_;
   std::array<sv::row_transform, 1> transform_{};

@@ -65,7 +65,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
   if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
     if (detail::has_support(options_.format.format) && options_.format.support_size != 0)
-      drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size);
+      drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size - (options_.draw_from_row ? 1u : 0u));
   }
   return planned_ == 0 ? close_block(now) : want_row(length_);
 }

@@ -23,6 +23,7 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   space.max_length = options.format.max_draft_length;
   space.max_entries = claims ? 1 : std::max<std::uint64_t>(1, max_draft_entries(options.format, options.format.max_draft_length));
   if (options.draw_from_row && options.format.format != law_format::top_k_tail) return status{errc::unsupported, part::session, 1};
+  if (options.draw_from_row && options.format.support_size == 1) return status{errc::invalid_argument, part::session, 4};  // no room for the token itself
   auto block = draft_block::make(options.draw_from_row ? draft_block_options{1, 1} : space);
   auto foreign = basic_draft_block<detail::foreign_draft>::make(options.draw_from_row ? space : draft_block_options{1, 1});
   if (!block.ok()) return block.error();
