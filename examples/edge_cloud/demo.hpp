@@ -7,6 +7,7 @@
 #include "child_process.hpp"
 #include "link_emulator.hpp"
 #include "live_text.hpp"
+#include "mismatch_judge.hpp"
 #include "plot.hpp"
 #include "run_settings.hpp"
 #include "side_model.hpp"
@@ -33,9 +34,11 @@ namespace demo_detail {
 }
 
 //! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
-[[nodiscard]] inline std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, std::uint32_t vocab_size) {
-  const wire_plan wire = plan_wire(plan, vocab_size);
-  const double bits = 8.0 * static_cast<double>(specverify::max_draft_bytes(wire.format, wire.format.max_draft_length) + frame_prefix{}.size());
+[[nodiscard]] inline std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, std::uint32_t vocab_size, std::uint32_t hidden_size) {
+  const specverify::draft_format format = plan_wire(plan, vocab_size, hidden_size).format;
+  const std::uint32_t drafts = format.max_draft_length;
+  const std::size_t bytes = std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
+  const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
   return static_cast<std::uint32_t>(400 + link.round_trip_ms + 2 * link.jitter_ms + 1e3 * bits / link.uplink_bits_per_second);
 }
 
@@ -89,6 +92,8 @@ inline void revive(child_process& child, const child_process::ending& end, const
   const run_report of_cloud = load_report(folder / "cloud" / "report.json");
   report.cloud_passes = of_cloud.cloud_passes;
   report.cloud_compute = of_cloud.cloud_compute;
+  report.mismatches = of_cloud.mismatches;
+  report.accepted_mismatches = of_cloud.accepted_mismatches;
   report.bytes_up = link.up().bytes;
   report.bytes_down = link.down().bytes;
   return report;
@@ -100,7 +105,10 @@ template <class Alone>
   const live_text screen(stdout);
   std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", demo.link.uplink_bits_per_second * 1e-3,
               demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms, demo.link.loss * 100, screen.legend().c_str());
-  const auto vocab_size = static_cast<std::uint32_t>(load_side(demo.run.models, "drafter.safetensors").vocabulary.vocab_size());
+  const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
+  const auto vocab_size = static_cast<std::uint32_t>(drafter.vocabulary.vocab_size());
+  const auto hidden_size = static_cast<std::uint32_t>(drafter.weights->dim);
+  for (const std::string& key : demo.systems) require_head(system_named(key), demo.run);
   std::vector<run_report> reports;
   bool all_same = true;
   for (const std::string& key : demo.systems) {
@@ -113,7 +121,9 @@ template <class Alone>
       run.system = key;
       run.prompt = demo.prompts[i];
       run.session_id += i;
-      run.retry_ms = demo_detail::patience_ms(demo.link, plan, vocab_size);
+      run.link = demo.link;
+      run.lazy = plan.judged == states::one_by_one;
+      run.retry_ms = demo_detail::patience_ms(demo.link, plan, vocab_size, hidden_size);
       live_text(stdout).note(run.prompt);
       const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
       const bool same = alone(run).tokens == one.tokens;

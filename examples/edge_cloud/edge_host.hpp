@@ -7,6 +7,7 @@
 #include "clock.hpp"
 #include "edge_session.hpp"
 #include "live_text.hpp"
+#include "mismatch_judge.hpp"
 #include "run_report.hpp"
 #include "run_settings.hpp"
 #include "side_model.hpp"
@@ -33,6 +34,7 @@ class edge_host {
   //! The link stands for the first time: a new session, or the one that the journal tells of.
   void begin() {
     origin_ = microseconds_now();
+    session_->record_channel(channel_of(run_.link));
     const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
     specverify::journal_reading found;
     if (!kept.empty() && session_->restore(kept, origin_, &found).ok()) {
@@ -78,6 +80,9 @@ class edge_host {
     made.drafted = counted.drafted;
     made.evaluated = counted.evaluated;
     made.accepted = counted.accepted;
+    made.skipped = counted.skipped;
+    made.supply_bytes = counted.supply_bytes;
+    made.residual_tokens = counted.residual_tokens;
     made.edge_passes = engine_.passes();
     made.edge_compute = engine_.seconds();
     made.resumes = counted.restarts;
@@ -86,13 +91,18 @@ class edge_host {
 
  private:
   static std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model) {
-    const wire_plan plan = plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()));
+    const wire_plan plan =
+        plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()), static_cast<std::uint32_t>(model.weights->dim));
     static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
     specverify::edge_options options;
     options.session_id = run.session_id;
     options.secret = run.edge_secret;
     options.format = plan.format;
     options.mode = plan.mode;
+    options.rule = plan.rule;
+    options.bonus = plan.bonus;
+    options.draw_from_row = plan.draw_from_row;
+    if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run);
     options.fingerprint = model.fingerprint;
     options.transform.temperature = run.temperature;
     options.max_length = static_cast<std::uint32_t>(model.weights->context);
@@ -105,7 +115,7 @@ class edge_host {
   //! Does what the session asks for until it waits for the cloud.
   void work() {
     while (take_outputs(*session_, engine_, journal_, outlets_) > 0) {
-      require(session_->supply_row(engine_.row(0), transform(), microseconds_now()));
+      require(session_->supply_row(engine_.row(0), transform(), {engine_.hidden(0), engine_.attention(0)}, microseconds_now()));
     }
     restoring_ = false;
   }
@@ -127,12 +137,21 @@ class edge_host {
 
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const {
     if (system_named(run_.system).law == upload::none) return token_kind::streamed;
+    if (out.authority == specverify::token_authority::edge) return token_kind::skipped;
     if (i < out.accepted) return token_kind::accepted;
     return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
   }
 
-  static void require(specverify::status why) {
-    if (!why.ok()) throw std::runtime_error(specverify::message(why.code));
+  //! The emulated link as the edge would measure it.
+  static specverify::channel_report channel_of(const link_settings& link) {
+    const auto loss = static_cast<float>(link.loss);
+    return {static_cast<float>(link.uplink_bits_per_second), static_cast<float>(link.downlink_bits_per_second), loss, loss,
+            static_cast<float>(link.round_trip_ms * 1e-3)};
+  }
+
+  //! What the session says is missing: a model without attention rows or hidden states cannot run every system.
+  void require(specverify::status why) const {
+    if (!why.ok()) throw std::runtime_error("system " + run_.system + ": " + specverify::message(why.code));
   }
 
   run_settings run_;

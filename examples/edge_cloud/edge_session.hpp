@@ -23,7 +23,8 @@ class edge_session {
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform,
-                                                      specverify::session_time now) = 0;
+                                                      const specverify::row_extras& extras, specverify::session_time now) = 0;
+  virtual void record_channel(const specverify::channel_report& channel) = 0;
   [[nodiscard]] virtual specverify::session_output next() = 0;
   [[nodiscard]] virtual std::optional<specverify::session_time> deadline() const = 0;
   [[nodiscard]] virtual std::span<const specverify::token_id> text() const = 0;
@@ -42,9 +43,11 @@ class edge_session_of final : public edge_session {
   specverify::status receive(std::span<const std::byte> message, specverify::session_time now) override { return session_.receive(message, now); }
   specverify::status tick(specverify::session_time now) override { return session_.tick(now); }
   specverify::status reconnect(specverify::session_time now) override { return session_.reconnect(now); }
-  specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform, specverify::session_time now) override {
-    return session_.supply_row(specverify::exec::simd, row, transform, now);
+  specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform, const specverify::row_extras& extras,
+                                specverify::session_time now) override {
+    return session_.supply_row(specverify::exec::simd, row, transform, extras, now);
   }
+  void record_channel(const specverify::channel_report& channel) override { session_.record_channel(channel); }
   specverify::session_output next() override { return session_.next(); }
   std::optional<specverify::session_time> deadline() const override { return session_.deadline(); }
   std::span<const specverify::token_id> text() const override { return session_.text(); }
@@ -57,13 +60,13 @@ class edge_session_of final : public edge_session {
 
 //! One session, of the rules that the plan names. Throws what the session says is wrong with the options.
 [[nodiscard]] inline std::unique_ptr<edge_session> make_edge_session(const specverify::edge_options& options, const wire_plan& plan) {
-  const auto made_of = [&](const auto& support) -> std::unique_ptr<edge_session> {
-    using session = specverify::basic_edge_session<std::decay_t<decltype(support)>, specverify::fixed_window>;
-    auto made = session::make(options, support, plan.window);
+  const auto made_of = [&](const auto& support, const auto& skip) -> std::unique_ptr<edge_session> {
+    using session = specverify::basic_edge_session<std::decay_t<decltype(support)>, specverify::fixed_window, std::decay_t<decltype(skip)>>;
+    auto made = session::make(options, support, plan.window, skip);
     if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
     return std::make_unique<edge_session_of<session>>(std::move(made).value());
   };
-  return std::visit(made_of, plan.support);
+  return std::visit(made_of, plan.support, plan.skip);
 }
 
 }  // namespace edge_cloud

@@ -29,11 +29,16 @@ class engine {
     if (const std::string error = sequence_.feed(tokens, rows_); !error.empty()) throw std::runtime_error(error);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     ++passes_;
+    first_row_ = tokens.size() - rows;
   }
 
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const {
     return specverify::logits_row(std::span<const float>(rows_).subspan(i * sequence_.vocab_size(), sequence_.vocab_size()));
   }
+
+  //! What the model gives beside row i: the normed last hidden state, and the last layer's attention of the row's query, mean over heads.
+  [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return sequence_.hidden_row(first_row_ + i); }
+  [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return sequence_.attention_row(first_row_ + i); }
 
   void truncate(std::uint32_t position) { sequence_.rollback(position); }
 
@@ -43,6 +48,7 @@ class engine {
  private:
   tinylm::sequence sequence_;
   std::vector<float> rows_;
+  std::size_t first_row_ = 0;  // among the positions of the last feed
   std::uint64_t passes_ = 0;
   double seconds_ = 0;
 };

@@ -15,6 +15,7 @@ enum class token_kind {
   accepted,   //!< drafted at the edge, accepted by the cloud
   corrected,  //!< a draft was rejected, the cloud drew the replacement
   bonus,      //!< every draft was accepted, the cloud added one more
+  skipped,    //!< committed by the edge alone
   streamed    //!< the target alone
 };
 
@@ -23,7 +24,8 @@ class live_text {
   explicit live_text(std::FILE* out) : out_(out), colours_(::isatty(::fileno(out)) == 1) {}
 
   static std::string legend(bool colours) {
-    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m" : "accepted  [corrected]  <bonus>";
+    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m  \x1b[33mby the edge alone\x1b[0m"
+                   : "accepted  [corrected]  <bonus>  {by the edge alone}";
   }
   [[nodiscard]] std::string legend() const { return legend(colours_); }
 
@@ -49,6 +51,8 @@ class live_text {
         return colours_ ? "\x1b[1;31m" : "[";
       case token_kind::bonus:
         return colours_ ? "\x1b[1;36m" : "<";
+      case token_kind::skipped:
+        return colours_ ? "\x1b[33m" : "{";
       case token_kind::streamed:
         break;
     }
@@ -57,7 +61,7 @@ class live_text {
   [[nodiscard]] std::string close(token_kind kind) const {
     if (kind == token_kind::streamed) return "";
     if (colours_) return "\x1b[0m";
-    return kind == token_kind::corrected ? "]" : kind == token_kind::bonus ? ">" : "";
+    return kind == token_kind::corrected ? "]" : kind == token_kind::bonus ? ">" : kind == token_kind::skipped ? "}" : "";
   }
 
   std::FILE* out_;

@@ -20,11 +20,16 @@ using namespace edge_cloud;
 void add_model_options(CLI::App& app, run_settings& run) {
   app.add_option("--temperature", run.temperature, "of both models; the same on both sides")->capture_default_str()->check(CLI::Range(0.05, 4.0));
   app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+  app.add_option("--head", run.head, "weights of the decision head, for the systems that judge mismatches")->check(CLI::ExistingFile);
 }
 
 void add_text_options(CLI::App& app, run_settings& run) {
   app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
   app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
+}
+
+void add_threshold_option(CLI::App& app, run_settings& run) {
+  app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")->capture_default_str();
 }
 
 void add_link_options(CLI::App& app, link_settings& link) {
@@ -68,6 +73,7 @@ int main(int argc, char** argv) try {
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
   add_text_options(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
+  add_threshold_option(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())->delimiter(',')->capture_default_str();
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
@@ -77,11 +83,15 @@ int main(int argc, char** argv) try {
   cloud.port = 7000;
   CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
   edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
+  add_threshold_option(*edge_command, edge.run);
+  add_link_options(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
   add_text_options(*edge_command, edge.run);
   edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
-  cloud.add_to(*app.add_subcommand("cloud", "the large model"), cloud.run.cloud_secret, "to listen on, on the loopback");
+  CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
+  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "to listen on, on the loopback");
+  cloud_command->add_flag("--lazy", cloud.run.lazy, "ask for the hidden state of one mismatch at a time");
 
   link_settings link;
   std::uint16_t link_port = 7001, cloud_port = 7000;
@@ -102,6 +112,7 @@ int main(int argc, char** argv) try {
   }
   if (app.got_subcommand("edge")) {
     edge.apply();
+    require_head(system_named(edge.run.system), edge.run);
     return run_edge_process(edge.run, edge.port);
   }
   cloud.apply();

@@ -28,7 +28,12 @@ struct run_report {
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
   double edge_compute = 0;         //!< seconds in them
   double cloud_compute = 0;
-  std::uint64_t resumes = 0;  //!< restarts of either side that the run went through
+  std::uint64_t residual_tokens = 0;      //!< emitted in place of a rejected draft
+  std::uint64_t skipped = 0;              //!< tokens committed by the edge alone
+  std::uint64_t mismatches = 0;           //!< drafts that a judge decided
+  std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
+  std::uint64_t supply_bytes = 0;         //!< second uploads
+  std::uint64_t resumes = 0;              //!< restarts of either side that the run went through
 
   //! Another text of the same system, written after this one.
   void add(const run_report& later) {
@@ -46,6 +51,11 @@ struct run_report {
     cloud_passes += later.cloud_passes;
     edge_compute += later.edge_compute;
     cloud_compute += later.cloud_compute;
+    residual_tokens += later.residual_tokens;
+    skipped += later.skipped;
+    mismatches += later.mismatches;
+    accepted_mismatches += later.accepted_mismatches;
+    supply_bytes += later.supply_bytes;
     resumes += later.resumes;
   }
 
@@ -53,6 +63,8 @@ struct run_report {
   [[nodiscard]] double tokens_per_second() const { return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0; }
   [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }
   [[nodiscard]] double acceptance() const { return ratio(accepted, evaluated); }
+  [[nodiscard]] double skipped_share() const { return ratio(skipped, tokens.size()); }
+  [[nodiscard]] double accepted_mismatch_share() const { return ratio(accepted_mismatches, mismatches); }
   [[nodiscard]] double uplink_bits_per_token() const { return 8 * ratio(bytes_up, tokens.size()); }
 
   //! The same run with other models: the measured seconds of the forward passes are exchanged for fixed times a pass.
@@ -70,7 +82,7 @@ struct run_report {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, rounds, drafted, evaluated, accepted, bytes_up, bytes_down, edge_passes,
-                                   cloud_passes, edge_compute, cloud_compute, resumes)
+                                   cloud_passes, edge_compute, cloud_compute, residual_tokens, skipped, mismatches, accepted_mismatches, supply_bytes, resumes)
 
 inline void save(const run_report& report, const std::filesystem::path& file) {
   // A text may be cut inside a UTF-8 character: such bytes are replaced, the tokens stay exact.

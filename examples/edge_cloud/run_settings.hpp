@@ -3,6 +3,7 @@
 #ifndef EDGE_CLOUD_RUN_SETTINGS_HPP
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 
+#include "link_settings.hpp"
 #include "tinylm/tinylm.hpp"
 
 #include <cstdint>
@@ -22,6 +23,10 @@ struct run_settings {
   std::uint64_t cloud_secret = 0x636c6f75;                     //!< known to the cloud alone: its verdicts
   std::uint32_t retry_ms = 1000;                               //!< the edge asks again after so long without an answer
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
+  std::filesystem::path head;                                  //!< weights of the judge of mismatches; empty: there is none
+  double threshold = -1;                                       //!< of the judge; negative: the head's own
+  bool lazy = false;                                           //!< the cloud asks for one mismatch's state at a time
+  link_settings link;                                          //!< what the edge reports of its channel
   std::filesystem::path state;                                 //!< journal and report of this process
 };
 
@@ -39,7 +44,12 @@ struct run_settings {
                                 "--secret",      std::to_string(edge ? run.edge_secret : run.cloud_secret),
                                 "--models",      run.models.string(),
                                 "--state-dir",   run.state.string()};
+  if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
+  if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge) {
+    line.insert(line.end(),
+                {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),
+                 "--rtt-ms", std::to_string(run.link.round_trip_ms), "--loss", std::to_string(run.link.loss), "--threshold", std::to_string(run.threshold)});
     line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id",
                              std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms)});
   }

@@ -14,16 +14,35 @@ namespace edge_cloud {
 //! How the law of a drafted token is made and travels.
 enum class upload {
   none,          //!< no drafts: the target alone
+  ids,           //!< the most probable tokens, no laws
   half_row,      //!< V values in half precision
   dense,         //!< a lattice point over the whole vocabulary
   sparse_paper,  //!< the top K ids and a lattice point on them, zero counts included
-  sparse         //!< only the ids that got a count
+  sparse,        //!< only the ids that got a count
+  top_k_tail     //!< K ids and a lattice point on them and on the rest together
 };
 
 //! Which tokens a law may hold.
 enum class support_rule {
-  top_k,     //!< the K most probable ones
-  conformal  //!< those above a threshold that follows the dropped mass
+  top_k,             //!< the K most probable ones
+  conformal,         //!< those above a threshold that follows the dropped mass
+  vocabulary_budget  //!< as many as it takes for the rest to be nearly even
+};
+
+//! Which drafted tokens the edge commits alone.
+enum class skipping {
+  never,
+  coin,                    //!< half of them
+  certain,                 //!< those that draws at other temperatures agree on
+  certain_or_unimportant,  //!< these, and those whose attention row says that they matter little
+};
+
+//! When the drafter's hidden states reach the judge of mismatches.
+enum class states {
+  unused,      //!< there is no judge
+  with_draft,  //!< FH
+  on_request,  //!< SH
+  one_by_one   //!< SH, as long as mismatches stand
 };
 
 struct system_plan {
@@ -31,19 +50,37 @@ struct system_plan {
   std::string_view label;
   upload law = upload::none;
   std::uint32_t draft_length = 0;  //!< L, tokens drafted a round
-  std::uint32_t support_size = 0;  //!< K
+  std::uint32_t support_size = 0;  //!< K; vocabulary_budget: at most so many
   std::uint32_t resolution = 0;    //!< l, the lattice's
   support_rule support = support_rule::top_k;
+  skipping skip = skipping::never;
+  states judged = states::unused;
+
+  //! The paper's order: the token comes from the row itself, the compressed law is only what a rejection subtracts. Lossy.
+  [[nodiscard]] constexpr bool draws_from_row() const { return law == upload::top_k_tail && skip != skipping::never; }
+  //! The rounds of HLM's family: one draft, and no token of the cloud's own after it.
+  [[nodiscard]] constexpr bool has_bonus() const { return skip == skipping::never && law != upload::top_k_tail; }
+  [[nodiscard]] constexpr bool is_greedy() const { return law == upload::ids; }
 };
 
-//! HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
-inline constexpr std::array<system_plan, 6> all_systems{{
+inline constexpr std::array<system_plan, 16> all_systems{{
     {"target", "target alone, streamed", upload::none, 0, 0, 0},
+    // HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
     {"hlm", "HLM, full fp16 law", upload::half_row, 1, 0, 0},
     {"qs", "QS, dense lattice l=240", upload::dense, 4, 0, 240},
     {"ksqs-paper", "K-SQS K=16 l=100, paper code", upload::sparse_paper, 4, 16, 100},
     {"ksqs", "K-SQS K=16 l=100, our code", upload::sparse, 4, 16, 100},
     {"csqs", "C-SQS l=100, our code", upload::sparse, 4, 0, 100, support_rule::conformal},
+    {"rand-hlm", "Rand-HLM, half of the tokens", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::coin},
+    {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
+    {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},
+    {"cu-hlm-online", "CU-HLM online, N(k) <= 0.1", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget, skipping::certain},
+    {"cu-hlm-lossless", "CU-HLM online, no skipping", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
+    {"ui", "UI, k=3 gamma=1.5", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
+    {"greedy", "greedy, ids only", upload::ids, 8, 0, 0},
+    {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::with_draft},
+    {"wisv-sh", "WISV, states on request", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::on_request},
+    {"wisv-lazy", "WISV, states one by one", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::one_by_one},
 }};
 
 //! What the demo runs when nothing else is asked for.

@@ -6,8 +6,11 @@
 #include "run_report.hpp"
 #include "systems.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <span>
+#include <vector>
 
 namespace edge_cloud {
 
@@ -15,15 +18,59 @@ namespace edge_cloud {
 inline constexpr double paper_edge_pass = 25.6e-3;
 inline constexpr double paper_cloud_pass = 104.6e-3;
 
+//! Columns of some systems only; a table without such a system goes without them.
+struct own_column {
+  const char* head[2];
+  bool (*applies)(const run_report&);
+  double (*value)(const run_report&);
+  int digits;
+};
+inline constexpr std::array<own_column, 4> own_columns{{
+    {{"by the", "edge"},
+     [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
+     [](const run_report& r) { return r.skipped_share(); },
+     3},
+    {{"mis-", "matches"},
+     [](const run_report& r) { return system_named(r.system).judged != states::unused; },
+     [](const run_report& r) { return static_cast<double>(r.mismatches); },
+     0},
+    {{"of them", "stood"},
+     [](const run_report& r) { return system_named(r.system).judged != states::unused; },
+     [](const run_report& r) { return r.accepted_mismatch_share(); },
+     3},
+    {{"second", "uploads"},
+     [](const run_report& r) { return system_named(r.system).judged == states::on_request || system_named(r.system).judged == states::one_by_one; },
+     [](const run_report& r) { return static_cast<double>(r.supply_bytes); },
+     0},
+}};
+
 inline void print_table(std::FILE* out, std::span<const run_report> reports) {
-  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s\n", "", "tokens/s", "tokens/s", "", "tokens", "accept-", "uplink bit", "bytes", "bytes");
-  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s\n", "system", "measured", "modelled", "rounds", "/round", "ance", "/token", "up", "down");
+  std::vector<own_column> own;
+  for (const own_column& column : own_columns) {
+    if (std::any_of(reports.begin(), reports.end(), column.applies)) own.push_back(column);
+  }
+  const auto head = [&](int line) {
+    for (const own_column& column : own) std::fprintf(out, " %8s", column.head[line]);
+    std::fputc('\n', out);
+  };
+  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "", "tokens/s", "tokens/s", "", "tokens", "accept-", "uplink bit", "bytes", "bytes");
+  head(0);
+  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "measured", "modelled", "rounds", "/round", "ance", "/token", "up", "down");
+  head(1);
   for (const run_report& row : reports) {
     char acceptance[16] = "-";
     if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
-    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu\n", std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
+    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu", std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
                  row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass), static_cast<unsigned long long>(row.rounds), row.tokens_per_round(),
                  acceptance, row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up), static_cast<unsigned long long>(row.bytes_down));
+    for (const own_column& column : own) {
+      if (column.applies(row)) {
+        std::fprintf(out, " %8.*f", column.digits, column.value(row));
+      } else {
+        std::fprintf(out, " %8s", "-");
+      }
+    }
+    std::fputc('\n', out);
   }
   run_report all;
   for (const run_report& row : reports) all.add(row);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What WISV needs beside the two models: a trained decision head, and the scores of a round's mismatches.
+#ifndef EDGE_CLOUD_MISMATCH_JUDGE_HPP
+#define EDGE_CLOUD_MISMATCH_JUDGE_HPP
+
+#include <specverify/decision_head/mlp.hpp>
+#include <specverify/decision_head/weights.hpp>
+#include <specverify/session/cloud.hpp>
+
+#include "engine.hpp"
+#include "run_settings.hpp"
+#include "systems.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace edge_cloud {
+
+//! The head of a run. Throws what is wrong with the file.
+[[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto made = specverify::decision_head::make(std::as_bytes(std::span(bytes)));
+  if (!made.ok()) throw std::runtime_error(file.string() + ": " + specverify::message(made.error().code));
+  return std::move(made).value();
+}
+
+//! A judged system without a head cannot run: says so before anything starts.
+inline void require_head(const system_plan& plan, const run_settings& run) {
+  if (plan.judged == states::unused || !run.head.empty()) return;
+  throw std::runtime_error("system " + std::string(plan.key) +
+                           " needs a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
+}
+
+//! The threshold that the edge tells the cloud.
+[[nodiscard]] inline double threshold_of(const run_settings& run) {
+  return run.threshold >= 0 ? run.threshold : run.head.empty() ? 0.0 : load_head(run.head).view().threshold;
+}
+
+//! Scores mismatches from the states that travelled and those of the target's last pass.
+class mismatch_judge {
+ public:
+  mismatch_judge(specverify::decision_head head, std::uint32_t target_size) : head_(std::move(head)) {
+    const specverify::head_shape& shape = head_.view().shape;
+    const specverify::status why = specverify::check_states(shape, specverify::hidden_mode::predicting, shape.drafter_size, target_size);
+    if (!why.ok()) throw std::runtime_error(std::string("the decision head does not fit the target: ") + specverify::message(why.code));
+  }
+
+  [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
+
+  //! The mismatches of a `judge` output, ascending; errors are those of the head, of the vectors and of the channel.
+  [[nodiscard]] specverify::status score(const specverify::session_output& asked, const specverify::channel_report& channel, const engine& target,
+                                         std::vector<double>& scores) const {
+    const specverify::head_weights head = head_.view();
+    specverify::channel_vector c;
+    if (const specverify::status why = specverify::channel_features(channel, c); !why.ok()) return why;
+    c = specverify::standardise(c, head.channel);
+    scores.assign(asked.rows, 0.0);
+    std::vector<float> state(head.shape.drafter_size);
+    const std::size_t each = asked.rows > 0 ? asked.bytes.size() / asked.rows : 0;
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; found < asked.rows; ++i) {
+      if ((asked.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
+      const auto vector = asked.bytes.subspan(found * each, each);
+      if (const specverify::status why = specverify::decode_hidden(vector, specverify::hidden_format::float16, state); !why.ok()) return why;
+      const auto given = specverify::drafter_input::hidden_state;
+      if (const specverify::status why = specverify::head_score(head, given, state, target.hidden(i), c, scores[found]); !why.ok()) return why;
+      ++found;
+    }
+    return {};
+  }
+
+ private:
+  specverify::decision_head head_;
+};
+
+}  // namespace edge_cloud
+
+#endif

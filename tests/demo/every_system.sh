@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# every_system.sh EDGE_CLOUD: the systems that the demo does not run by itself, over a lossy link: each text equals the in-process one; skipped
+# tokens cost no round, the protocols of WISV write the same text in the same rounds; what is missing is said.
+set -euo pipefail
+program=$1
+here=$(dirname "$0")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { echo "FAILED: $1"; exit 1; }
+number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
+string() { sed -n "s/.*\"$2\": *\(\".*\"\).*/\1/p" "$folder/out/$1.json"; }
+
+if "$program" demo --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a judged system ran without a head"; fi
+grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
+if "$program" demo --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
+grep -q 'there are target, hlm' "$folder/refused" || fail "the systems are not listed"
+python3 "$here/make_head.py" "$folder/other.safetensors" 96 64
+if "$program" demo --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then fail "a head of another target ran"; fi
+grep -q 'does not fit the target' "$folder/refused" || fail "the head that does not fit is not named"
+
+python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
+systems=hlm,csqs,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy
+"$program" demo --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" \
+  --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
+[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 12 ] || fail "a text differs from the in-process run"
+for system in rand-hlm u-hlm cu-hlm cu-hlm-online ui; do
+  [ "$(number $system skipped)" -gt 0 ] || fail "$system skipped nothing"
+  [ $(($(number $system rounds) + $(number $system skipped))) -eq 24 ] || fail "$system: a token is neither of a round nor skipped"
+done
+for system in cu-hlm cu-hlm-online cu-hlm-lossless; do
+  [ $((10 * $(number $system bytes_up))) -lt "$(number hlm bytes_up)" ] || fail "$system does not compress tenfold"
+done
+for system in wisv-sh wisv-lazy; do
+  [ "$(string $system text)" = "$(string wisv-fh text)" ] || fail "$system writes another text than wisv-fh"
+  [ "$(number $system rounds)" -eq "$(number wisv-fh rounds)" ] || fail "$system takes other rounds than wisv-fh"
+  [ "$(number $system bytes_up)" -lt "$(number wisv-fh bytes_up)" ] || fail "$system uploads no less than wisv-fh"
+done
+[ "$(number wisv-fh rounds)" -le "$(number greedy rounds)" ] || fail "mismatches that stand cost rounds"
+"$program" demo --tokens 24 --systems greedy,wisv-fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
+[ "$(string wisv-fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"
+echo "every_system: all checks passed"
