@@ -3,7 +3,7 @@
 //!
 //! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
-//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths; accepted <= evaluated <= drafted.
+//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths + skipped; accepted <= evaluated <= drafted.
 //! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.
 //! See:        docs/algorithms/statistics.md, docs/session.md, tests/unit/session/statistics_test.cpp, examples/docs/statistics.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP
