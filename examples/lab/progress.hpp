@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <mutex>
 #include <string>
 
@@ -26,6 +27,7 @@ class progress {
     planned_ = planned;
     planned_left_ -= planned;
     begin_ = last_ = clock::now();
+    begin_cpu_ = std::clock();
     units_ = 0;
     done_ = 0;
     if (!terminal_) line();
@@ -48,7 +50,9 @@ class progress {
     const double took = elapsed();
     spent_ += took;
     planned_done_ += planned_;
-    std::fprintf(out_, "%s[%zu/%zu] %-28s %6.1f s  %s\n", terminal_ ? "\r\033[K" : "", figure_, figures_, name_.c_str(), took, verdict.c_str());
+    const double cpu = static_cast<double>(std::clock() - begin_cpu_) / CLOCKS_PER_SEC;
+    std::fprintf(out_, "%s[%zu/%zu] %-28s %6.1f s (cpu %6.1f s)  %s\n", terminal_ ? "\r\033[K" : "", figure_, figures_, name_.c_str(), took, cpu,
+                 verdict.c_str());
     std::fflush(out_);
     return took;
   }
@@ -85,6 +89,7 @@ class progress {
   std::string name_;
   double planned_ = 0, planned_left_, planned_done_ = 0, spent_ = 0;
   clock::time_point begin_{}, last_{};
+  std::clock_t begin_cpu_ = 0;
   std::atomic<std::size_t> units_{0}, done_{0};
   std::mutex mutex_;
 };
