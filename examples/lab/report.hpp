@@ -98,6 +98,27 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
 
 }  // namespace detail
 
+//! All comparisons and all checks as CSV, for whoever wants to go through them by other means than the page.
+inline void write_lists(const std::vector<reported_paper>& papers, const std::filesystem::path& folder) {
+  std::ofstream comparisons(folder / "comparisons.csv"), checks(folder / "checks.csv");
+  const auto line = [](std::ostream& out, std::initializer_list<std::string> cells) {
+    const char* between = "";
+    for (const std::string& cell : cells) {
+      out << between << detail::csv_cell(cell);
+      between = ",";
+    }
+    out << '\n';
+  };
+  line(comparisons, {"figure", "what", "paper", "ours", "why"});
+  line(checks, {"figure", "holds", "what", "detail"});
+  for (const reported_paper& p : papers) {
+    for (const figure& f : p.figures) {
+      for (const comparison& c : f.comparisons) line(comparisons, {f.name, c.what, c.paper, c.ours, c.why});
+      for (const check& c : f.checks) line(checks, {f.name, c.holds ? "yes" : "NO", c.what, c.detail});
+    }
+  }
+}
+
 inline void write_report(const std::vector<reported_paper>& papers, const report_facts& facts, const std::filesystem::path& folder) {
   std::ofstream out(folder / "report.html");
   out << R"(<!doctype html>
@@ -135,6 +156,7 @@ right-hand column says so.)";
     for (const figure& f : p.figures) detail::write_figure(out, f, folder);
   }
   out << "</body></html>\n";
+  write_lists(papers, folder);
 }
 
 }  // namespace lab
