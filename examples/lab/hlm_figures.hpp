@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The figures of the HLM family: what uncertainty says about rejection, what a threshold skips, what compression costs, and speed over SNR.
+#ifndef SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
+#define SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
+
+#include "hlm_rounds.hpp"
+#include "papers.hpp"
+#include "tables.hpp"
+
+#include <numeric>
+
+namespace lab {
+
+inline constexpr double hlm_temperature = 1.0;
+inline constexpr std::uint32_t hlm_problem_tokens = 64, hlm_prose_tokens = 48;
+
+//! Drafted tokens of texts that the target verified one by one, and what both models said of them.
+struct hlm_record {
+  std::vector<std::uint32_t> text;  //!< of each token
+  std::vector<double> uncertainty, entropy, rejection, confidence;
+  std::vector<bool> rejected;  //!< what the round's coin decided
+  double rejectable = 0;       //!< Delta: share of tokens that the target holds less likely
+  std::uint32_t texts = 0;
+  std::vector<std::uint32_t> problem_tokens;  //!< 1 for a token of a problem, 0 for prose
+
+  [[nodiscard]] std::size_t size() const { return text.size(); }
+};
+
+namespace detail {
+
+//! Sums of one text from which a correlation over any choice of texts follows.
+struct moments {
+  double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  void add(double a, double b) { n += 1, x += a, y += b, xx += a * a, yy += b * b, xy += a * b; }
+  void add(const moments& m) { n += m.n, x += m.x, y += m.y, xx += m.xx, yy += m.yy, xy += m.xy; }
+  [[nodiscard]] double correlation() const {
+    const double vx = n * xx - x * x, vy = n * yy - y * y;
+    return vx > 0 && vy > 0 ? (n * xy - x * y) / std::sqrt(vx * vy) : 0;
+  }
+};
+
+//! Pearson's correlation with its interval over texts.
+[[nodiscard]] inline estimate correlation_over_texts(const hlm_record& record, std::span<const double> x, std::span<const double> y, std::uint64_t seed) {
+  std::vector<moments> of_text(record.texts);
+  for (std::size_t i = 0; i < record.size(); ++i) of_text[record.text[i]].add(x[i], y[i]);
+  return bootstrap(record.texts, seed, [&](std::span<const std::size_t> places) {
+    moments all;
+    for (const std::size_t t : places) all.add(of_text[t]);
+    return all.correlation();
+  });
+}
+
+//! Means of y over bins of x. Bins of fewer than `least` tokens are left out.
+struct binned {
+  std::vector<double> x, y, count, low, high;
+  [[nodiscard]] double correlation() const { return lab::correlation(x, y); }
+};
+[[nodiscard]] inline binned bins_of(std::span<const double> x, std::span<const double> y, std::span<const std::size_t> bin, std::size_t bins,
+                                    std::size_t least) {
+  std::vector<moments> sums(bins);
+  for (std::size_t i = 0; i < x.size(); ++i) sums[bin[i]].add(x[i], y[i]);
+  binned made;
+  for (const moments& m : sums) {
+    if (m.n < static_cast<double>(least)) continue;
+    const double mean = m.y / m.n, spread = 1.96 * std::sqrt(std::max(0.0, m.yy / m.n - mean * mean) / m.n);
+    made.x.push_back(m.x / m.n);
+    made.y.push_back(mean);
+    made.count.push_back(m.n);
+    made.low.push_back(mean - spread);
+    made.high.push_back(mean + spread);
+  }
+  return made;
+}
+//! The 21 values of u.
+[[nodiscard]] inline binned uncertainty_bins(std::span<const double> u, std::span<const double> y) {
+  std::vector<std::size_t> bin(u.size());
+  for (std::size_t i = 0; i < u.size(); ++i) bin[i] = static_cast<std::size_t>(std::lround(20 * u[i]));
+  return bins_of(u, y, bin, 21, 10);
+}
+//! 20 bins of equally many tokens.
+[[nodiscard]] inline binned quantile_bins(std::span<const double> x, std::span<const double> y) {
+  std::vector<std::size_t> order(x.size()), bin(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  for (std::size_t i = 0; i < order.size(); ++i) bin[order[i]] = i * 20 / order.size();
+  return bins_of(x, y, bin, 20, 10);
+}
+
+//! A permutation, the same for the same seed.
+[[nodiscard]] inline std::vector<double> shuffled(std::span<const double> values, std::uint64_t seed) {
+  std::vector<double> made(values.begin(), values.end());
+  const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
+  for (std::size_t i = made.size(); i > 1; --i) {
+    const auto j = specverify::uniform_integer(source, {static_cast<std::uint32_t>(i), 0, 0, specverify::purpose::training, 0}, i);
+    std::swap(made[i - 1], made[static_cast<std::size_t>(j)]);
+  }
+  return made;
+}
+
+[[nodiscard]] inline std::string interval_text(const estimate& e) { return interval(e.value, e.low, e.high); }
+
+}  // namespace detail
+
+//! Records texts of HLM, every token verified: problems of `set` and openings of prose.
+[[nodiscard]] inline hlm_record record_hlm(lab_context& context, const std::string& set, std::size_t problems, std::size_t proses, std::size_t first_prose,
+                                           const std::string& purpose) {
+  const auto asked = context.problems(set, problems);
+  auto openings = context.prose(first_prose + proses, 16);
+  openings.erase(openings.begin(), openings.begin() + static_cast<std::ptrdiff_t>(first_prose));
+  struct one {
+    std::vector<double> u, entropy, rejection, confidence;
+    std::vector<bool> rejected;
+  };
+  std::vector<one> texts(problems + proses);
+  const hlm_system system{"HLM", specverify::uncertainty_gate{-1.0}};  // every token is sent, and measured
+  const std::uint64_t seed = context.seed(purpose);
+  context.for_each(texts.size(), [&](lab_worker& worker, std::size_t i) {
+    const bool problem = i < problems;
+    (void)write_hlm_text(worker, problem ? asked[i].prompt : openings[i - problems], system, hlm_temperature, problem ? hlm_problem_tokens : hlm_prose_tokens,
+                         seed + i, true, [&](const hlm_step& step, const hlm_view& view) {
+                           const std::vector<double> x = law_of(view.drafter, hlm_temperature);
+                           texts[i].u.push_back(step.uncertainty());
+                           texts[i].entropy.push_back(entropy_of(x));
+                           texts[i].rejection.push_back(step.rejection);
+                           texts[i].confidence.push_back(x[static_cast<std::size_t>(step.drafted)]);
+                           texts[i].rejected.push_back(!step.accepted);
+                         });
+  });
+  hlm_record made;
+  made.texts = static_cast<std::uint32_t>(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    for (std::size_t k = 0; k < texts[i].u.size(); ++k) {
+      made.text.push_back(static_cast<std::uint32_t>(i));
+      made.uncertainty.push_back(texts[i].u[k]);
+      made.entropy.push_back(texts[i].entropy[k]);
+      made.rejection.push_back(texts[i].rejection[k]);
+      made.confidence.push_back(texts[i].confidence[k]);
+      made.rejected.push_back(texts[i].rejected[k]);
+      made.rejectable += texts[i].rejection[k] > 0 ? 1 : 0;
+      made.problem_tokens.push_back(i < problems ? 1 : 0);
+    }
+  }
+  made.rejectable /= std::max<double>(1, static_cast<double>(made.size()));
+  return made;
+}
+
+//! The record that the figures report from, and the one that thresholds and fits are taken from; each is made once a context.
+struct hlm_study {
+  hlm_record test, tune;
+  specverify::linear_fit fit{};  //!< of rejection on uncertainty, over the tuning record
+};
+[[nodiscard]] inline const hlm_study& hlm_study_of(lab_context& context) {
+  static const lab_context* whose = nullptr;
+  static hlm_study study;
+  if (whose != &context) {
+    study.test = record_hlm(context, "test", context.scaled<std::size_t>(110, 20), context.scaled<std::size_t>(60, 10), 0, "hlm_test");
+    study.tune = record_hlm(context, "tune", context.scaled<std::size_t>(50, 10), context.scaled<std::size_t>(30, 6), 120, "hlm_tune");
+    const auto fit = specverify::fit_linear(study.tune.uncertainty, study.tune.rejection);
+    detail::demand(fit.error(), "fit");
+    study.fit = fit.value();
+    whose = &context;
+  }
+  return study;
+}
+
+//! Uncertainty and entropy against rejection, token by token and in bins.
+inline void run_hlm_uncertainty(lab_context& context, figure& f) {
+  const hlm_record& r = hlm_study_of(context).test;
+  const std::uint64_t seed = context.seed("hlm_uncertainty");
+  std::vector<double> rejected(r.size());
+  for (std::size_t i = 0; i < r.size(); ++i) rejected[i] = r.rejected[i] ? 1 : 0;
+
+  struct row {
+    const char* label;
+    std::span<const double> score;
+    detail::binned bins;
+    estimate per_token, per_outcome;
+    double curve = 0;
+  };
+  row rows[] = {{"uncertainty u", r.uncertainty, detail::uncertainty_bins(r.uncertainty, r.rejection), {}, {}},
+                {"entropy of x", r.entropy, detail::quantile_bins(r.entropy, r.rejection), {}, {}}};
+  table& scores =
+      f.add_table("What predicts a rejection", {"score", "tokens", "per token, probability [95 %]", "per token, outcome [95 %]", "bin means", "AUC"});
+  for (row& one : rows) {
+    one.per_token = detail::correlation_over_texts(r, one.score, r.rejection, seed);
+    one.per_outcome = detail::correlation_over_texts(r, one.score, rejected, seed);
+    one.curve = area_under_curve(one.score, r.rejected);
+    scores.rows.push_back({one.label, std::to_string(r.size()), detail::interval_text(one.per_token), detail::interval_text(one.per_outcome),
+                           number(one.bins.correlation(), 3), number(one.curve, 3)});
+  }
+  for (const auto& [label, of_problem] : {std::pair{"u, problems alone", 1u}, {"u, prose alone", 0u}}) {
+    hlm_record part;
+    part.texts = r.texts;
+    std::vector<double> outcome;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      if (r.problem_tokens[i] != of_problem) continue;
+      part.text.push_back(r.text[i]);
+      part.uncertainty.push_back(r.uncertainty[i]);
+      part.rejection.push_back(r.rejection[i]);
+      part.rejected.push_back(r.rejected[i]);
+      outcome.push_back(rejected[i]);
+    }
+    scores.rows.push_back(
+        {label, std::to_string(part.size()), detail::interval_text(detail::correlation_over_texts(part, part.uncertainty, part.rejection, seed)),
+         detail::interval_text(detail::correlation_over_texts(part, part.uncertainty, outcome, seed)),
+         number(detail::uncertainty_bins(part.uncertainty, part.rejection).correlation(), 3), number(area_under_curve(part.uncertainty, part.rejected), 3)});
+  }
+  // the same with u shuffled: one permutation with its interval, and the mean of the bin correlation over many
+  const std::vector<double> permuted = detail::shuffled(r.uncertainty, seed + 1);
+  const estimate by_chance = detail::correlation_over_texts(r, permuted, r.rejection, seed);
+  constexpr int permutations = 200;
+  double mean_bins = 0;
+  int as_large = 0;
+  for (int p = 0; p < permutations; ++p) {
+    const double found = detail::uncertainty_bins(detail::shuffled(r.uncertainty, seed + 2 + static_cast<std::uint64_t>(p)), r.rejection).correlation();
+    mean_bins += found / permutations;
+    as_large += found >= rows[0].bins.correlation() ? 1 : 0;
+  }
+  scores.rows.push_back({"u, shuffled", std::to_string(r.size()), detail::interval_text(by_chance), "",
+                         number(mean_bins, 3) + " (mean of " + std::to_string(permutations) + ")", number(area_under_curve(permuted, r.rejected), 3)});
+
+  const auto fit = specverify::fit_linear(r.uncertainty, r.rejection);
+  const auto bin_fit = specverify::fit_linear(rows[0].bins.x, rows[0].bins.y);
+  detail::demand(fit.error(), "fit");
+  detail::demand(bin_fit.error(), "fit of bins");
+  const auto entropy_fit = specverify::fit_linear(r.entropy, r.rejection);
+  detail::demand(entropy_fit.error(), "fit of entropy");
+  table& lines = f.add_table("The line beta = a u + b", {"fit", "a", "b", "mean squared error", "R2", "Delta", "u_th risk-prone", "u_th risk-averse"});
+  const auto line = [&](const char* label, const specverify::linear_fit& of, double rejectable) {
+    const auto at = specverify::thresholds(of, rejectable);
+    lines.rows.push_back({label, number(of.slope), number(of.intercept), number(of.mean_squared_error, 3), number(of.r_squared), number(rejectable),
+                          at.ok() ? number(at.value().risk_prone) : "none", at.ok() ? number(at.value().risk_averse) : "none"});
+  };
+  specverify::linear_fit printed;
+  printed.mean_squared_error = 1.41e-3;
+  printed.r_squared = 0.9774;
+  line("paper", printed, 0.5956);
+  line("ours, bin means", bin_fit.value(), r.rejectable);
+  line("ours, tokens", fit.value(), r.rejectable);
+  line("ours, tokens, on entropy (bits)", entropy_fit.value(), r.rejectable);
+
+  panel& by_u = f.add_panel("Rejection against uncertainty", "u (20 draws, temperatures up to 2)", "rejection probability");
+  curve& points = by_u.add("mean of tokens");
+  points.points = true;
+  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i) points.add(rows[0].bins.x[i], rows[0].bins.y[i], rows[0].bins.low[i], rows[0].bins.high[i]);
+  for (const auto& [label, of] : {std::pair{"fit of bin means", bin_fit.value()}, {"fit of tokens", fit.value()}, {"paper's fit", printed}}) {
+    curve& c = by_u.add(label);
+    for (int j = 0; j <= 20; ++j) c.add(j / 20.0, specverify::expected_rejection(of, j / 20.0));
+  }
+  panel& by_entropy = f.add_panel("Rejection against the drafter's entropy", "entropy in bits", "rejection probability");
+  curve& e = by_entropy.add("mean of tokens");
+  e.points = true;
+  for (std::size_t i = 0; i < rows[1].bins.x.size(); ++i) e.add(rows[1].bins.x[i], rows[1].bins.y[i], rows[1].bins.low[i], rows[1].bins.high[i]);
+  panel& density = f.add_panel("How uncertain tokens are", "u", "share of tokens");
+  curve& share = density.add("ours");
+  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i) share.add(rows[0].bins.x[i], rows[0].bins.count[i] / static_cast<double>(r.size()));
+
+  f.about =
+      std::to_string(r.size()) + " drafted tokens of " + std::to_string(r.texts) +
+      " texts (problems and prose, temperature 1), each verified by the target. Intervals are bootstrapped over texts; bins of u are its 21 values, those "
+      "of the entropy hold equally many tokens.";
+  f.compare("correlation of u with the rejection probability", "0.7106",
+            number(rows[0].per_token.value, 3) + " per token, " + number(rows[0].bins.correlation(), 3) + " of bin means",
+            "the paper does not say over what it averages; between single tokens, whose rejection probability is itself scattered, it is lower");
+  f.compare("R2 of the line", "0.9774", number(bin_fit.value().r_squared, 3) + " on bin means, " + number(fit.value().r_squared, 3) + " on tokens", "the same");
+  f.compare("slope and intercept", "0.815, -0.066", number(bin_fit.value().slope, 3) + ", " + number(bin_fit.value().intercept, 2),
+            "another pair: the drafter was distilled from its target, so its unsure tokens are accepted more often");
+  f.compare("Delta, share of tokens that the target holds less likely", "0.5956", number(r.rejectable, 3), "");
+  f.require("at least 5000 drafted tokens (--quick: 1000)", r.size() >= context.scaled<std::size_t>(5000, 1000), std::to_string(r.size()));
+  f.require("correlation per token above 0.2, its interval too", rows[0].per_token.low > 0.2, detail::interval_text(rows[0].per_token));
+  f.require("correlation of bin means at least 0.8", rows[0].bins.correlation() >= context.scaled(0.8, 0.7), number(rows[0].bins.correlation(), 3));
+  f.require("with u shuffled no correlation per token is left", by_chance.low < 0 && by_chance.high > 0 && std::fabs(by_chance.value) < 0.05,
+            detail::interval_text(by_chance));
+  f.require("with u shuffled none of bin means is left: its mean is near 0, and fewer than 1 % reach the true one",
+            std::fabs(mean_bins) < 0.1 && as_large * 100 < permutations,
+            number(mean_bins, 3) + ", " + std::to_string(as_large) + " of " + std::to_string(permutations));
+  std::printf("  u against rejection: %zu tokens, per token %s, bin means %.3f, AUC %.3f; entropy: %s, %.3f, %.3f; shuffled: %s, %.3f\n", r.size(),
+              detail::interval_text(rows[0].per_token).c_str(), rows[0].bins.correlation(), rows[0].curve, detail::interval_text(rows[1].per_token).c_str(),
+              rows[1].bins.correlation(), rows[1].curve, detail::interval_text(by_chance).c_str(), mean_bins);
+  const auto found = specverify::thresholds(fit.value(), r.rejectable), of_bins = specverify::thresholds(bin_fit.value(), r.rejectable);
+  std::printf("  fit on tokens %.3f u %+.3f, thresholds %.3f and %.3f; on bin means %.3f u %+.3f, %.3f and %.3f; Delta %.3f\n", fit.value().slope,
+              fit.value().intercept, found.value().risk_prone, found.value().risk_averse, bin_fit.value().slope, bin_fit.value().intercept,
+              of_bins.value().risk_prone, of_bins.value().risk_averse, r.rejectable);
+}
+
+//! What a threshold on u skips, and how often the target would have agreed.
+inline void run_hlm_threshold(lab_context& context, figure& f) {
+  const hlm_record& r = hlm_study_of(context).test;
+  const specverify::linear_fit& fit = hlm_study_of(context).fit;
+  std::vector<double> mass(21, 0.0);
+  for (const double u : r.uncertainty) mass[static_cast<std::size_t>(std::lround(20 * u))] += 1 / static_cast<double>(r.size());
+  panel& rates = f.add_panel("What a threshold does", "threshold u_th", "share of tokens");
+  panel& risks = f.add_panel("What it risks", "threshold u_th", "probability per token");
+  rates.curves.resize(2);
+  curve &tr = rates.curves[0], &tsr = rates.curves[1];
+  tr.label = "uploaded (TR)";
+  tsr.label = "skipped rightly (TSR)";
+  risks.curves.resize(3);
+  risks.curves[0].label = "realised false skips";
+  risks.curves[1].label = "risk R of the fit";
+  risks.curves[2].label = "its bound";
+  table& t = f.add_table("At thresholds", {"u_th", "TR", "TSR", "false skips", "R", "bound of R"});
+  double last_tr = 2, tsr_low = 1, skipped_at_paper = 0, tsr_at_paper = 0;
+  bool monotone = true, bounded = true;
+  for (int j = -1; j <= 20; ++j) {
+    const double threshold = j / 20.0;
+    const specverify::uncertainty_gate gate{j < 0 ? -1.0 : threshold};
+    std::vector<std::uint8_t> skipped(r.size());
+    double kept = 0, agreed = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      specverify::skip_observation seen;
+      seen.samples = 20;
+      seen.disagreements = static_cast<std::uint32_t>(std::lround(20 * r.uncertainty[i]));
+      skipped[i] = gate.send(seen) ? 0 : 1;
+      kept += skipped[i];
+      agreed += skipped[i] != 0 ? 1 - r.rejection[i] : 0;
+    }
+    const double uploaded = 1 - kept / static_cast<double>(r.size()), rightly = kept > 0 ? agreed / kept : 1;
+    const double realised = specverify::false_skip(skipped, r.rejection), risked = specverify::risk(fit, gate.threshold, mass),
+                 bound = specverify::risk_bound(fit, gate.threshold, mass);
+    monotone = monotone && uploaded <= last_tr + 1e-12;
+    bounded = bounded && risked <= bound + 1e-12;
+    last_tr = uploaded;
+    if (j < 0) continue;
+    tsr_low = std::min(tsr_low, rightly);
+    if (j == 16) skipped_at_paper = 1 - uploaded, tsr_at_paper = rightly;
+    tr.add(threshold, uploaded);
+    tsr.add(threshold, rightly);
+    risks.curves[0].add(threshold, realised);
+    risks.curves[1].add(threshold, risked);
+    risks.curves[2].add(threshold, bound);
+    if (j % 4 == 0) t.rows.push_back({number(threshold), number(uploaded, 3), number(rightly, 3), number(realised, 3), number(risked, 3), number(bound, 3)});
+  }
+  f.about =
+      "The same record, with the decision taken after the fact: at every threshold the share of tokens sent, and among those kept the share that the target "
+      "would have accepted. The fit behind R comes from other texts.";
+  f.compare("skipped at u_th = 0.8", "74.8 %", number(100 * skipped_at_paper, 3) + " %", "the mixture of problems (sure) and prose (unsure) sets it");
+  f.compare("of these accepted", "85.7 %", number(100 * tsr_at_paper, 3) + " %", "");
+  f.compare("least TSR over the sweep", "at least 70.2 %", number(100 * tsr_low, 3) + " %", "");
+  f.compare("risk of skipping", "4.94e-3 below 9.87e-3", "R and its bound in the table; realised false skips beside them",
+            "R leaves out what the fit expects to be accepted; the paper's own numbers give 0.107 realised");
+  f.require("uploads fall with the threshold", monotone);
+  f.require("R never exceeds its bound", bounded);
+}
+
+//! Texts of one system over problems.
+struct hlm_outcome {
+  std::vector<hlm_text> texts;
+  std::vector<double> solved;
+
+  //! Sum over all steps of `value(step)`.
+  template <class Value>
+  [[nodiscard]] double sum(Value value) const {
+    double total = 0;
+    for (const hlm_text& text : texts) {
+      for (const hlm_step& step : text.steps) total += value(step);
+    }
+    return total;
+  }
+  [[nodiscard]] double tokens() const {
+    return sum([](const hlm_step&) { return 1.0; });
+  }
+  [[nodiscard]] double upload_share() const {
+    return sum([](const hlm_step& s) { return s.sent ? 1.0 : 0.0; }) / std::max(1.0, tokens());
+  }
+  [[nodiscard]] double mean_size() const {
+    return sum([](const hlm_step& s) { return s.sent ? s.support_size : 0.0; }) / std::max(1.0, tokens() * upload_share());
+  }
+  [[nodiscard]] double reject_rate() const {
+    return sum([](const hlm_step& s) { return s.sent && !s.accepted ? 1.0 : 0.0; }) / std::max(1.0, tokens() * upload_share());
+  }
+  //! Bits of a token on the uplink.
+  [[nodiscard]] double bits(const specverify::hlm_format& format, specverify::bit_accounting accounting, bool announced) const {
+    return sum([&](const hlm_step& s) {
+             const specverify::hlm_upload upload{s.support_size, announced, s.draft_in_support || s.support_size == format.vocab_size, s.carried};
+             return s.sent ? static_cast<double>(specverify::hlm_uplink_bits(format, upload, accounting)) : 0.0;
+           }) /
+           std::max(1.0, tokens());
+  }
+};
+
+//! Several systems over the same problems and numbers; all of one problem after another, so that its rows are at hand.
+[[nodiscard]] inline std::vector<hlm_outcome> run_hlm_systems(lab_context& context, std::span<const hlm_system> systems,
+                                                              const std::vector<lab_problem>& problems, std::uint64_t seed, bool with_attention = false) {
+  std::vector<hlm_outcome> made(systems.size());
+  for (hlm_outcome& one : made) {
+    one.texts.resize(problems.size());
+    one.solved.resize(problems.size());
+  }
+  context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
+    if (with_attention) worker.drafter.want_attention();
+    for (std::size_t s = 0; s < systems.size(); ++s) {
+      made[s].texts[i] = write_hlm_text(worker, problems[i].prompt, systems[s], hlm_temperature, hlm_problem_tokens, seed + i);
+      made[s].solved[i] = context.solves(problems[i], made[s].texts[i].tokens) ? 1 : 0;
+    }
+  });
+  return made;
+}
+
+//! Problems that the target solves when it draws every token itself.
+[[nodiscard]] inline std::vector<double> solved_by_target(lab_context& context, const std::vector<lab_problem>& problems, std::uint64_t seed) {
+  std::vector<double> solved(problems.size());
+  const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
+  context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
+    worker.target.rollback(0);
+    std::vector<token_id> next = problems[i].prompt, tokens;
+    for (std::uint32_t t = 0; t < hlm_problem_tokens; ++t) {
+      worker.target.feed(next, 1);
+      const std::vector<double> y = law_of(worker.target.logits(0), hlm_temperature);
+      double at = specverify::decision_uniform(source({t, static_cast<std::uint32_t>(i), 0, specverify::purpose::draft_draw, 1}));
+      std::size_t v = 0;
+      for (; v + 1 < y.size() && at >= y[v]; ++v) at -= y[v];
+      if (static_cast<token_id>(v) == tinylm::tokenizer::end_token) break;
+      tokens.push_back(static_cast<token_id>(v));
+      next.assign(1, static_cast<token_id>(v));
+    }
+    solved[i] = context.solves(problems[i], tokens) ? 1 : 0;
+  });
+  return solved;
+}
+
+//! Accuracy and payload against the number of entries sent, in the paper's order and in the lossless one.
+inline void run_hlm_size(lab_context& context, figure& f) {
+  const auto problems = context.problems("test", context.scaled<std::size_t>(120, 12));
+  const std::uint64_t seed = context.seed("hlm_size");
+  const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
+  const specverify::hlm_format format{vocab_size};
+  const std::vector<std::uint32_t> sizes = context.quick() ? std::vector<std::uint32_t>{1, 16, 256} : std::vector<std::uint32_t>{1, 2, 4, 16, 64, 256, 1024};
+  std::vector<hlm_system> systems;
+  for (const bool lossless : {false, true}) {
+    for (const std::uint32_t k : sizes) systems.push_back({"", specverify::always_send{}, hlm_size::fixed, k, {}, {}, lossless});
+  }
+  systems.push_back({"full law", specverify::always_send{}});
+  const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
+  panel& accuracy = f.add_panel("Accuracy", "entries k", "problems solved");
+  panel& acceptance = f.add_panel("Rejections", "entries k", "share of uploads");
+  panel& payload = f.add_panel("Payload", "entries k", "bits a token");
+  accuracy.log_x = acceptance.log_x = payload.log_x = payload.log_y = true;
+  table& t = f.add_table("By the number of entries", {"order", "k", "solved [95 %]", "rejected", "bits, paper", "bits, with all that a receiver needs"});
+  for (const bool lossless : {false, true}) {
+    const std::string label = lossless ? "drawn from the law that is sent" : "drawn from the whole law (paper)";
+    curve &a = accuracy.add(label), &b = acceptance.add(label), &c = payload.add(label);
+    for (std::size_t i = 0; i <= sizes.size(); ++i) {
+      const hlm_outcome& one = outcomes[i == sizes.size() ? outcomes.size() - 1 : i + (lossless ? sizes.size() : 0)];
+      const std::uint32_t k = i == sizes.size() ? vocab_size : sizes[i];
+      const estimate solved = mean_estimate(one.solved, seed);
+      const double paper_bits = one.bits(format, specverify::bit_accounting::paper, false),
+                   wire_bits = one.bits(format, specverify::bit_accounting::wire, false);
+      a.add(k, solved.value, solved.low, solved.high);
+      b.add(k, one.reject_rate());
+      c.add(k, paper_bits);
+      t.rows.push_back({label, std::to_string(k), detail::interval_text(solved), number(one.reject_rate(), 3), number(paper_bits), number(wire_bits)});
+    }
+  }
+  const estimate gap = paired_difference(outcomes.back().solved, outcomes[2 * sizes.size() - 1].solved, seed);
+  f.about =
+      "Every token is sent; of its law the k largest entries, the rest of the mass even on all others. In the paper's order the token comes from the whole law "
+      "and only a rejection sees the compressed one (lossy); drawn from the compressed law the text follows the target's law at any k.";
+  f.compare("entries that suffice", "k* = 30 of 32 000", "k >= 16 of 4096 is within the intervals of the full law",
+            "the loss of the paper's order is in rejected tokens alone, and these are few here");
+  f.compare("price of the lossless order", "-", "rejections grow by at most N(k) / 2", "see the second panel at small k");
+  f.require("drawn from " + std::to_string(sizes.back()) + " entries as many problems are solved as with the full law", gap.low <= 0 && gap.high >= 0,
+            detail::interval_text(gap));
+}
+
+//! The systems side by side, and their speed over the paper's links from the uploads that were measured.
+inline void run_hlm_systems_figure(lab_context& context, figure& f) {
+  const hlm_study& study = hlm_study_of(context);
+  const auto problems = context.problems("test", context.scaled<std::size_t>(240, 20));
+  const std::uint64_t seed = context.seed("hlm_systems");
+  const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
+  const specverify::hlm_format ours{vocab_size}, papers{};
+  const specverify::uncertainty_gate gate{};
+  // k* from the tuning texts: uploaded rounds, mean of N(k) / TV(x, y)
+  std::vector<double> sums(1024, 0.0);
+  specverify::offline_calibration offline{sums};
+  const auto tuning = context.problems("tune", context.scaled<std::size_t>(30, 4));
+  std::vector<std::vector<std::pair<std::vector<float>, double>>> uploaded(tuning.size());
+  context.for_each(tuning.size(), [&](lab_worker& worker, std::size_t i) {
+    const hlm_system measured{"", specverify::uncertainty_gate{gate.threshold}};
+    (void)write_hlm_text(worker, tuning[i].prompt, measured, hlm_temperature, hlm_problem_tokens, seed + 7777 + i, true,
+                         [&](const hlm_step& step, const hlm_view& view) {
+                           if (!step.sent) return;
+                           const double variation = total_variation(law_of(view.drafter, hlm_temperature), law_of(view.target, hlm_temperature));
+                           uploaded[i].push_back({std::vector<float>(view.drafter.begin(), view.drafter.end()), variation});
+                         });
+  });
+  std::vector<std::byte> memory(specverify::digest_workspace_size(vocab_size, {}, {.survivors = vocab_size, .integer_total = true})),
+      more(specverify::tail_profile_workspace_size(vocab_size));
+  for (const auto& text : uploaded) {
+    for (const auto& [row, variation] : text) {
+      specverify::workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
+      specverify::row_digest digested;
+      specverify::tail_profile profile;
+      detail::demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)), {.temperature = hlm_temperature},
+                                        {.survivors = vocab_size, .integer_total = true}, space, digested),
+                     "digest");
+      detail::demand(specverify::make_tail_profile(digested, space, scratch, profile), "profile");
+      specverify::record(offline, profile, variation);
+    }
+  }
+  std::uint32_t offline_size = specverify::calibrate_offline(offline, 0.1);
+  if (offline_size == 0) offline_size = 1024;
+
+  const hlm_system systems[] = {{"SLM", specverify::random_skip{0.0}},
+                                {"HLM", specverify::always_send{}},
+                                {"Rand-HLM", specverify::random_skip{}},
+                                {"U-HLM", gate},
+                                {"CU-HLM offline", gate, hlm_size::fixed, offline_size},
+                                {"CU-HLM online", gate, hlm_size::online, 0, study.fit},
+                                {"CU-HLM, drawn from the sent law", gate, hlm_size::fixed, offline_size, {}, {}, true}};
+  const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
+  const std::vector<double> alone = solved_by_target(context, problems, seed);
+  table& t = f.add_table("Systems", {"system", "solved [95 %]", "less than HLM [95 %]", "TR", "rejected of uploads", "k mean (least, most)",
+                                     "bits a token, paper", "bits a token, wire"});
+  panel& solved = f.add_panel("Problems solved", "", "share");
+  curve& bars = solved.add("ours");
+  const auto show = [&](const std::string& label, const estimate& e) {
+    bars.add(static_cast<double>(solved.x_names.size()), e.value, e.low, e.high);
+    solved.x_names.push_back(label);
+  };
+  const estimate target_alone = mean_estimate(alone, seed);
+  show("LLM", target_alone);
+  t.rows.push_back({"LLM", detail::interval_text(target_alone), detail::interval_text(paired_difference(outcomes[1].solved, alone, seed)), "", "", "", "", ""});
+  std::vector<speed_system> fast;
+  for (std::size_t s = 0; s < std::size(systems); ++s) {
+    const hlm_outcome& one = outcomes[s];
+    const estimate e = mean_estimate(one.solved, seed);
+    show(systems[s].label, e);
+    std::uint32_t least = vocab_size, most = 0;
+    std::vector<std::uint8_t> uploads;
+    std::vector<double> bits;
+    for (const hlm_text& text : one.texts) {
+      for (const hlm_step& step : text.steps) {
+        uploads.push_back(step.sent ? 1 : 0);
+        if (!step.sent) continue;
+        least = std::min(least, step.support_size);
+        most = std::max(most, step.support_size);
+        bits.push_back(static_cast<double>(step.support_size == vocab_size ? specverify::hlm_full_bits(papers)
+                                                                           : specverify::hlm_compressed_bits(papers, step.support_size)));
+      }
+    }
+    const bool announced = systems[s].size == hlm_size::online;
+    t.rows.push_back({systems[s].label, detail::interval_text(e), detail::interval_text(paired_difference(outcomes[1].solved, one.solved, seed)),
+                      number(one.upload_share(), 3), number(one.reject_rate(), 3),
+                      most == 0 ? "" : number(one.mean_size(), 3) + " (" + std::to_string(least) + ", " + std::to_string(most) + ")",
+                      number(one.bits(ours, specverify::bit_accounting::paper, announced)),
+                      number(one.bits(ours, specverify::bit_accounting::wire, announced))});
+    if (s > 0 && s < 6) fast.push_back({systems[s].label, one.upload_share(), std::move(bits), std::move(uploads)});
+  }
+  speed_options link;
+  link.answers = context.scaled(200u, 30u);
+  add_speed_panel(f, "Rayleigh fading", fast, link);
+  link.fading = fading_kind::rician;
+  add_speed_panel(f, "Rician fading, factor 10 dB", fast, link);
+  const estimate lossless = paired_difference(outcomes[1].solved, alone, seed), skipping = paired_difference(outcomes[1].solved, outcomes[3].solved, seed);
+  f.about =
+      "Problems at temperature 1, u_th = 0.8. Speed: the uploads that these texts made, in their order, over the paper's link (10 MHz, passes of 25.6 and "
+      "104.6 "
+      "ms); a full law is charged as in the paper (32 000 entries of 23 bits), compressed ones by the entries that our pair needed. Medians of answers of 512 "
+      "tokens, bands from the 10th to the 90th percentile.";
+  f.compare("k* offline", "30", std::to_string(offline_size),
+            "of 4096 tokens, distortion 0.1 of TV(x, y): where the drafter is near its target TV is small and more entries are asked for");
+  f.compare("k online", "4 to 5715, mean 832", number(outcomes[5].mean_size(), 3) + " on average", "sharpness 2; the paper does not give its own");
+  f.compare("upload share of U-HLM", "25.2 %", number(100 * outcomes[3].upload_share(), 3) + " %", "a surer drafter: numbers and fixed phrases");
+  f.compare("accuracy lost by skipping", "1.5 % of HLM's similarity", number(100 * skipping.value, 3) + " points of problems solved",
+            "one wrong digit fails a problem; a similarity of embeddings hardly moves");
+  f.require("HLM solves as many problems as the target alone", lossless.low <= 0 && lossless.high >= 0, detail::interval_text(lossless));
+  f.require("HLM sends every token, SLM none", outcomes[1].upload_share() >= 1 && outcomes[0].upload_share() <= 0);
+  f.require("Rand-HLM sends half of the tokens", std::fabs(outcomes[2].upload_share() - 0.5) < context.scaled(0.02, 0.08),
+            number(outcomes[2].upload_share(), 3));
+}
+
+}  // namespace lab
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Texts of the HLM family, written round by round with the library's own functions: draw, measure, send or keep, compress, verify.
+//!
+//! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that were kept since.
+#ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
+
+#include <specverify/policy/skip.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
+#include <specverify/verify/mismatched.hpp>
+
+#include "lab_context.hpp"
+#include "measure.hpp"
+
+#include <optional>
+#include <variant>
+
+namespace lab {
+
+using hlm_gate = std::variant<specverify::always_send, specverify::random_skip, specverify::uncertainty_gate, specverify::uncertainty_and_importance_gate>;
+
+//! How many entries an upload has.
+enum class hlm_size : std::uint8_t {
+  full,   //!< the whole law
+  fixed,  //!< the `support_size` largest
+  online  //!< by the paper's k(t)*, from the token's probability and its expected rejection
+};
+
+struct hlm_system {
+  std::string label;
+  hlm_gate gate{};
+  hlm_size size = hlm_size::full;
+  std::uint32_t support_size = 30;
+  specverify::linear_fit fit{};              //!< of rejection on uncertainty, for the online size
+  specverify::online_size_options online{};  //!< for the online size
+  bool drawn_from_sent = false;              //!< the token is drawn from the law that is sent: compression loses nothing
+};
+
+//! One token.
+struct hlm_step {
+  specverify::token_id drafted = specverify::no_token;
+  bool sent = false;
+  bool accepted = false;           //!< of a sent one
+  bool draft_in_support = true;    //!< of a sent one
+  std::uint32_t support_size = 0;  //!< entries sent
+  std::uint32_t carried = 0;       //!< kept tokens whose ids travel with this upload
+  std::uint32_t disagreements = 0, samples = 0;
+  double rejection = -1;  //!< (1 - y_d / x_d)+; -1 where nobody asked for it
+  [[nodiscard]] double uncertainty() const { return samples == 0 ? 0 : static_cast<double>(disagreements) / samples; }
+};
+
+struct hlm_text {
+  std::vector<specverify::token_id> tokens;
+  std::vector<hlm_step> steps;
+};
+
+namespace detail {
+
+inline void demand(specverify::status why, const char* what) {
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+}
+
+//! Draft numbers under the edge's key, verdict numbers under the cloud's.
+struct hlm_numbers {
+  specverify::session_keys keys;
+  [[nodiscard]] specverify::random_block operator()(specverify::random_counter counter) const noexcept {
+    using specverify::purpose;
+    const bool cloud = counter.use == purpose::acceptance || counter.use == purpose::residual_draw || counter.use == purpose::bonus_draw;
+    return specverify::philox{cloud ? keys.verdict : keys.draft}(counter);
+  }
+};
+
+//! Memory of one writer, kept from token to token.
+struct hlm_memory {
+  std::vector<std::byte> digest, skip, verify, law, kept;
+  static specverify::workspace over(std::vector<std::byte>& bytes, std::size_t size) {
+    if (bytes.size() < size) bytes.resize(size);
+    return specverify::workspace{std::span<std::byte>(bytes)};
+  }
+};
+
+}  // namespace detail
+
+//! What `write_hlm_text` shows of a step for which the target was asked.
+struct hlm_view {
+  std::span<const float> drafter{};  //!< logits
+  std::span<const float> target{};
+  std::span<const float> attention{};
+};
+
+//! Writes one text of at most `tokens` tokens. With `ask_always` the target is asked at kept tokens too, for the record alone: nothing that
+//! is written changes. `observe(step, view)` is called for each step at which the target was asked.
+template <class Observe>
+[[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system, double temperature, std::uint32_t tokens,
+                                      std::uint64_t seed, bool ask_always, Observe observe) {
+  using namespace specverify;
+  const detail::hlm_numbers source{derive_session_keys(0x686C6D, seed)};
+  const row_transform transform{.temperature = temperature};
+  const std::uint32_t vocab_size = worker.drafter.vocab_size();
+  const digest_request everything{.survivors = vocab_size, .integer_total = true};
+  detail::hlm_memory memory;
+  hlm_text text;
+  worker.drafter.rollback(0);
+  worker.target.rollback(0);
+  std::vector<token_id> known(prompt.begin(), prompt.end());
+  std::vector<token_id> next = known;
+  std::uint32_t carried = 0;
+  for (std::uint32_t t = 0; t < tokens; ++t) {
+    worker.drafter.feed(next, 1);
+    const auto position = static_cast<std::uint32_t>(known.size());
+    const auto row = row_of(worker.drafter, 0);
+    hlm_step step;
+
+    workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, everything));
+    row_digest digested;
+    detail::demand(digest(exec::simd, row, transform, everything, space, digested), "digest");
+
+    const auto keep = [&](std::uint32_t k) {
+      workspace scratch = memory.over(memory.kept, top_k{k}.workspace_size({}, vocab_size));
+      support kept;
+      detail::demand(top_k{k}.select(digested, space, scratch, {}, kept), "support");
+      return kept;
+    };
+    const compressed_law_options exactly{};
+    workspace law_space = memory.over(memory.law, compressed_law_workspace_size(vocab_size));
+    const random_counter draw_at{position, t, 0, purpose::draft_draw, 0};
+    std::optional<draft> from_law;
+    law sent_law;
+    support kept;
+    if (system.drawn_from_sent) {
+      kept = keep(system.size == hlm_size::full ? vocab_size : system.support_size);
+      detail::demand(compressed_law(kept, exactly, law_space, sent_law), "law");
+      from_law = draw(sent_law, source, draw_at);
+      step.drafted = from_law->token();
+    } else {
+      sampled_token drawn;
+      detail::demand(sample(exec::simd, row, transform, digested, space, source, draw_at, {}, drawn), "draw");
+      step.drafted = drawn.token;
+    }
+
+    skip_observation seen;
+    step.sent = std::visit(
+        [&](const auto& gate) {
+          using gate_type = std::decay_t<decltype(gate)>;
+          workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
+          detail::demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, t, scratch, seen), "gate");
+          return gate.send(seen);
+        },
+        system.gate);
+    step.disagreements = seen.disagreements;
+    step.samples = seen.samples;
+
+    token_id committed = step.drafted;
+    if (step.sent || ask_always) {
+      const std::vector<token_id> unseen(known.begin() + worker.target.size(), known.end());
+      worker.target.feed(unseen, 1);
+      if (ask_always) {
+        const auto d = static_cast<std::size_t>(step.drafted);
+        const double x = law_of(worker.drafter.logits(0), temperature)[d], y = law_of(worker.target.logits(0), temperature)[d];
+        step.rejection = x > 0 ? std::max(0.0, 1 - y / x) : 0;
+      }
+      if (step.sent) {
+        mismatched_draft foreign;
+        if (!system.drawn_from_sent) {
+          std::uint32_t k = system.size == hlm_size::full ? vocab_size : system.support_size;
+          if (system.size == hlm_size::online) {
+            workspace scratch = memory.over(memory.kept, tail_profile_workspace_size(vocab_size));
+            tail_profile profile;
+            detail::demand(make_tail_profile(digested, space, scratch, profile), "profile");
+            double probability = 0;
+            detail::demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted, std::span<const double>(&temperature, 1),
+                                                  std::span<double>(&probability, 1)),
+                           "probability");
+            k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()), system.online);
+          }
+          kept = keep(k);
+          detail::demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
+          step.support_size = system.size == hlm_size::full ? vocab_size : kept.size();
+        } else {
+          step.support_size = system.size == hlm_size::full ? vocab_size : kept.size();
+        }
+        step.draft_in_support = std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
+        const row_view<float> rows[] = {row_of(worker.target, 0)};
+        const row_span_provider<float> provider(rows, std::span<const row_transform>(&transform, 1));
+        workspace scratch = memory.over(memory.verify, verify_workspace_size(vocab_size, transform, 1));
+        verify_request request;
+        request.base_position = position;
+        request.round = t;
+        request.remaining_budget = 1;  // no bonus token
+        const verdict said = from_law
+                                 ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, source, request, scratch)
+                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&foreign, 1), provider, source, request, scratch);
+        detail::demand(said.state, "verify");
+        step.accepted = said.accepted == 1;
+        committed = step.accepted ? step.drafted : said.next_token;
+        step.carried = carried;
+      }
+      observe(step, hlm_view{worker.drafter.logits(0), worker.target.logits(0), worker.drafter.attention(0)});
+    }
+    carried = step.sent ? 0 : carried + 1;
+    text.steps.push_back(step);
+    if (committed == tinylm::tokenizer::end_token) break;
+    text.tokens.push_back(committed);
+    known.push_back(committed);
+    next.assign(1, committed);
+  }
+  return text;
+}
+
+[[nodiscard]] inline hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system, double temperature,
+                                             std::uint32_t tokens, std::uint64_t seed) {
+  return write_hlm_text(worker, prompt, system, temperature, tokens, seed, false, [](const hlm_step&, const hlm_view&) {});
+}
+
+}  // namespace lab
+
+#endif
