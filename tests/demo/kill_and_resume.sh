@@ -44,4 +44,8 @@ run ksqs "edge cloud edge" "${@:2}"
 run hlm "cloud edge" "${@:2}"
 run qs "edge cloud" --loss 0.05 "${@:2}"
 run target "edge cloud" --down-kbit 2 "${@:2}"
+run u-hlm "edge cloud" "${@:2}"
+python3 "$(dirname "$0")/make_head.py" "$folder/head.safetensors" 96 128
+run wisv-sh "cloud edge" --head "$folder/head.safetensors" "${@:2}"
+run wisv-lazy "edge cloud" --head "$folder/head.safetensors" --loss 0.05 "${@:2}"
 echo "kill_and_resume: all checks passed"
