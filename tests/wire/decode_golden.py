@@ -212,16 +212,19 @@ def vector(data, kind, size):
     return tuple(scale * step for step in steps)
 
 
-def beside(body, vocab, max_length, side):
-    """Skipped ids, channel report, hidden states; and the rest of the body, where the drafts begin."""
+def beside(body, vocab, max_length, side, largest=0):
+    """Skipped ids, channel report, hidden states, the resolution of the laws (of `largest`, where it is announced); where the drafts begin."""
     size, kind, with_draft, report, max_skipped = side
     skipped_bits, vector_bits = width(max_skipped + 1), width(max_length + 1) if with_draft else 0
     bits = Bits(body)
     skipped, vectors = bits.take(skipped_bits), bits.take(vector_bits)
+    resolution_bits = width(largest) if largest else 0
+    resolution = bits.take(resolution_bits) + 1
+    assert not largest or resolution <= largest
     assert skipped <= max_skipped and vectors <= max_length
-    at = -(-(skipped_bits + vector_bits + skipped * width(vocab)) // 8)
+    at = -(-(skipped_bits + vector_bits + resolution_bits + skipped * width(vocab)) // 8)
     bits = Bits(body[:at])
-    bits.take(skipped_bits + vector_bits)
+    bits.take(skipped_bits + vector_bits + resolution_bits)
     ids = [bits.take(width(vocab)) for _ in range(skipped)]
     bits.close()
     assert all(token < vocab for token in ids)
@@ -233,6 +236,8 @@ def beside(body, vocab, max_length, side):
         at += 10
     each = {0: 0, 1: 2 * size, 2: 4 + size}[kind] if with_draft else 0
     states = [vector(body[at + i * each:at + (i + 1) * each], kind, size) for i in range(vectors)]
+    if largest:
+        return ids, resolution, body[at + vectors * each:], at + vectors * each
     return ids, channel, states, body[at + vectors * each:], at + vectors * each
 
 
@@ -335,6 +340,11 @@ def main(path):
         assert kind == "draft"
         want = [(drawn(law, share(i)), law) for i, law in enumerate(laws)]
         assert drafts(body, *form, total) == want, name
+
+    _, body, total = seen["draft_dense_announced"]
+    ids, resolution, rest, at = beside(body, 128256, 8, (0, 0, False, False, 5), 720)
+    assert (ids, resolution) == ([128255], 240)
+    assert drafts(rest, 2, 128256, 240, 0, 8, 1, total, at) == [(drawn(law, share(i)), law) for i, law in enumerate([flat, peaked])]
 
     body = seen["draft_half_row"][1]
     assert struct.unpack("<H", body[:2]) == (1,)

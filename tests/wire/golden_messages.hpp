@@ -96,14 +96,15 @@ inline std::vector<golden> golden_messages() {
   add("refuse", [](std::span<std::byte> out, std::size_t& written) { return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out, written); });
   add("stop", [](std::span<std::byte> out, std::size_t& written) { return encode_stop(golden_context, {stop_cause::budget}, out, written); });
 
-  const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws) {
-    return [format, &laws, &add](const char* name) {
+  const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws, const draft_side& side = {}) {
+    return [format, &laws, &add, side](const char* name) {
       std::vector<draft> drafts;
       for (std::size_t i = 0; i < laws.size(); ++i) {
         drafts.push_back(draw(laws[i].view(format.vocab_size), golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
       }
-      add(name,
-          [&](std::span<std::byte> out, std::size_t& written) { return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written); });
+      add(name, [&](std::span<std::byte> out, std::size_t& written) {
+        return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written, side);
+      });
     };
   };
   // 8, 64 and 1 positive counts of 100; 16 ids with zeros; 12 ids of a dense law; half floats.
@@ -123,6 +124,9 @@ inline std::vector<golden> golden_messages() {
   draft_of({law_format::sparse_paper, 128256, 100, 16, 8, 1}, zeros)("draft_paper");
   draft_of({law_format::sparse_paper, 128256, 100, 0, 8, 64}, zeros)("draft_paper_announced_padded");
   draft_of({law_format::dense_lattice, 128256, 240, 0, 8, 1}, dense)("draft_dense");
+  const token_id alone[] = {128255};
+  const draft_side announced{alone, {}, {}, 240};
+  draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense, announced)("draft_dense_announced");
   draft_of({law_format::half_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};

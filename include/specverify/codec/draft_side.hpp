@@ -26,9 +26,10 @@ inline constexpr std::size_t channel_report_bytes = 10;
 struct side_format {
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
   hidden_format hidden = hidden_format::none;
-  bool hidden_with_draft = false;  //!< FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
-  bool channel_report = false;     //!< each draft message carries the state of the edge's channel
-  std::uint32_t max_skipped = 0;   //!< skipped ids that one message may carry, 0..2^16
+  bool hidden_with_draft = false;      //!< FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
+  bool channel_report = false;         //!< each draft message carries the state of the edge's channel
+  std::uint32_t max_skipped = 0;       //!< skipped ids that one message may carry, 0..2^16
+  bool resolution_with_draft = false;  //!< each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
   friend SPECVERIFY_INLINE constexpr bool operator==(const side_format&, const side_format&) noexcept = default;
 };
 
@@ -44,6 +45,7 @@ struct draft_side {
   std::span<const token_id> skipped{};  //!< in text order
   channel_report channel{};             //!< not looked at without side_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
+  std::uint32_t resolution = 0;         //!< of the laws; 0: draft_format::resolution. Not looked at without resolution_with_draft
 };
 
 SPECVERIFY_TYPES_END

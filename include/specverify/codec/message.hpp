@@ -207,9 +207,10 @@ concept lawful_draft = requires(const Draft& drafted) {
 template <lawful_draft Draft>
 [[nodiscard]] status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> out,
                                   std::size_t& written, const draft_side& side = {}) noexcept;
-//! Exact bytes of that message with so many skipped ids, without writing it.
+//! Exact bytes of that message with so many skipped ids and laws of this resolution (0: the format's), without writing it.
 template <lawful_draft Draft>
-[[nodiscard]] status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped = 0) noexcept;
+[[nodiscard]] status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped = 0,
+                                 std::uint32_t resolution = 0) noexcept;
 //! Decodes into a block, which is emptied first. Errors: law_kind_mismatch, draft_too_long, support_too_large (the block's arena),
 //! workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]), empty_support, invalid_resolution.
 //! Skipped ids are written to the front of `skipped` (output_too_small), to which side.skipped points; side.hidden points into the message.

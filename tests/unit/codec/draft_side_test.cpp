@@ -36,7 +36,8 @@ struct owned_side {
   std::vector<token_id> skipped;
   std::vector<std::byte> hidden;
   channel_report channel{};
-  [[nodiscard]] draft_side view() const { return {skipped, channel, hidden}; }
+  std::uint32_t resolution = 0;
+  [[nodiscard]] draft_side view() const { return {skipped, channel, hidden, resolution}; }
 };
 
 owned_side side_for(const draft_format& format, std::mt19937_64& random, std::uint32_t drafts) {
@@ -60,8 +61,8 @@ owned_side side_for(const draft_format& format, std::mt19937_64& random, std::ui
 std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::size_t drafts) {
   const side_format& side = format.side;
   const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
-  const std::size_t bits =
-      width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) + skipped * width(format.vocab_size);
+  const std::size_t bits = width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
+                           (side.resolution_with_draft ? width(format.resolution) : 0) + skipped * width(format.vocab_size);
   const std::size_t vector = side.hidden == hidden_format::float16 ? 2 * side.hidden_size : side.hidden == hidden_format::int8 ? 4 + side.hidden_size : 0;
   return (bits + 7) / 8 + (side.channel_report ? 10 : 0) + (side.hidden_with_draft ? drafts * vector : 0);
 }
@@ -155,16 +156,21 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
   for (int run = 0; run < runs; ++run) {
     draft_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
     format.side = random_side(random);
+    format.side.resolution_with_draft = format.format != law_format::half_row && random() % 2 == 0;
+    draft_format laws = format;  // of this message
+    if (format.side.resolution_with_draft) laws.resolution = 6 + static_cast<std::uint32_t>(random() % 7);
     const auto length = static_cast<std::uint32_t>(random() % (format.max_draft_length + 1));
     draft_list list;
-    for (std::uint32_t i = 0; i < length; ++i) add_draft(list, format, random, i);
-    const owned_side given = side_for(format, random, length);
+    for (std::uint32_t i = 0; i < length; ++i) add_draft(list, laws, random, i);
+    owned_side given = side_for(format, random, length);
+    given.resolution = format.side.resolution_with_draft ? laws.resolution : 0;
     std::vector<std::byte> out(max_draft_bytes(format, length));
     std::size_t written = 0, exact = 0, plain = 0;
     REQUIRE(encode_draft(some_context, format, list.view(), out, written, given.view()).ok());
-    REQUIRE(draft_bytes(format, list.view(), exact, given.skipped.size()).ok());
+    REQUIRE(draft_bytes(format, list.view(), exact, given.skipped.size(), given.resolution).ok());
     REQUIRE(written == exact);
-    draft_format bare = format;
+    REQUIRE(written <= max_draft_bytes(format, length));
+    draft_format bare = laws;
     bare.side = {};
     bare.pad_to = 1;
     REQUIRE(draft_bytes(bare, list.view(), plain).ok());
@@ -180,6 +186,8 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     REQUIRE(block.size() == length);
     for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].token() == list.drafts[i].token());
     REQUIRE(same_side(side, given.view()));
+    REQUIRE(side.resolution == given.resolution);
+    for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].source_law().resolution == list.drafts[i].source_law().resolution);
     REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, side).ok());
     REQUIRE(again == out);
     CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written, given.view()) ==
@@ -438,4 +446,40 @@ TEST_CASE("channel report: what is refused, by name") {
   CHECK(encode_channel_report(good, std::span(out).first(9)) == status{errc::output_too_small, part::codec, 10});
   channel_report read;
   CHECK(decode_channel_report(std::span(out).first(9), read).code == errc::size_mismatch);
+}
+
+TEST_CASE("a resolution announced with each draft: its range, its format, its laws") {
+  draft_format format{law_format::dense_lattice, 40, 12, 0, 4, 1};
+  format.side.resolution_with_draft = true;
+  CHECK(check(format).ok());
+  draft_list list;
+  list.add({{3, 7}, {4, 3}, 40}, 0);
+  std::vector<std::byte> out(max_draft_bytes(format, 1));
+  std::size_t written = 0, exact = 0;
+  const auto encode = [&](std::uint32_t resolution) {
+    draft_side side;
+    side.resolution = resolution;
+    return encode_draft(some_context, format, list.view(), out, written, side).code;
+  };
+  CHECK(encode(7) == errc::ok);
+  CHECK(draft_bytes(format, list.view(), exact, 0, 7).ok());
+  CHECK(exact == written);
+  auto message = std::vector<std::byte>(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
+  CHECK(encode(6) == errc::invalid_resolution);  // the law's is 7
+  CHECK(encode(0) == errc::invalid_resolution);  // the format's is 12
+  CHECK(encode(13) == errc::invalid_resolution);
+  auto block = make_block(format);
+  std::vector<std::byte> memory(decode_draft_workspace_size(format));
+  workspace scratch(memory);
+  draft_side side;
+  message[8] = std::byte{6};
+  seal(some_context, message_kind::draft, message);
+  REQUIRE(decode_draft(some_context, format, message, scratch, block, {}, side).ok());
+  CHECK(side.resolution == 7);
+  message[8] = std::byte{12};  // 13 of 12
+  seal(some_context, message_kind::draft, message);
+  CHECK(decode_draft(some_context, format, message, scratch, block, {}, side).code == errc::invalid_resolution);
+  format = {law_format::half_row, 40, 0, 0, 4, 1};
+  format.side.resolution_with_draft = true;
+  CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});
 }

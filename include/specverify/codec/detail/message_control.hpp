@@ -77,6 +77,7 @@ constexpr status check(const draft_format& format) noexcept {
   if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length) return detail::codec_error(errc::invalid_argument, 4);
   if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
   if (const status bad = check(format.side); !bad.ok()) return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
+  if (format.side.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
   return {};
 }
 
@@ -127,7 +128,7 @@ inline status encode_hello(const hello_message& value, std::span<std::byte> out,
   fields.put(side.hidden_size, 4);
   fields.put(static_cast<std::uint64_t>(side.hidden), 1);
   fields.put(side.hidden_with_draft ? 1 : 0, 1);
-  fields.put(side.channel_report ? 1 : 0, 1);
+  fields.put((side.channel_report ? 1u : 0u) + (side.resolution_with_draft ? 2u : 0u), 1);
   fields.put(side.max_skipped, 4);
   detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out, written);
   return {};
@@ -167,10 +168,11 @@ inline status decode_hello(std::span<const std::byte> message, hello_message& va
   read.format.side.max_skipped = fields.u32();
   if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
   if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
-  if (report > 1) return detail::codec_error(errc::field_out_of_range, 130);
+  if (report > 3) return detail::codec_error(errc::field_out_of_range, 130);
   read.bonus = bonus != 0;
   read.format.side.hidden_with_draft = with_draft != 0;
-  read.format.side.channel_report = report != 0;
+  read.format.side.channel_report = (report & 1) != 0;
+  read.format.side.resolution_with_draft = (report & 2) != 0;
   if (const status bad = detail::check(read); !bad.ok()) return bad;
   value = read;
   return {};

@@ -103,7 +103,8 @@ template <class Draft>
 template <lawful_draft Draft>
 status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> out, std::size_t& written,
                     const draft_side& side) noexcept {
-  if (const status bad = detail::check_drafts(format, drafts); !bad.ok()) return bad;
+  const draft_format laws = detail::law_format_of(format, side.resolution);
+  if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
   if (const status bad = detail::check_side(format, side, drafts.size()); !bad.ok()) return bad;
   const std::uint64_t begin = message_header_bytes + detail::side_bytes(format, side.skipped.size(), drafts.size());
   std::uint64_t bytes = begin;
@@ -113,7 +114,7 @@ status encode_draft(const wire_context& context, const draft_format& format, std
     detail::encode_half_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
   } else {
     if (const status bad = detail::begin_message(context, 0, 1, out); !bad.ok()) return bad;  // before anything is written
-    bytes += detail::encode_lattices(format, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
+    bytes += detail::encode_lattices(laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
     if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
   }
   detail::store_side(format, side, drafts.size(), out);
@@ -122,11 +123,12 @@ status encode_draft(const wire_context& context, const draft_format& format, std
 }
 
 template <lawful_draft Draft>
-status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped) noexcept {
-  if (const status bad = detail::check_drafts(format, drafts); !bad.ok()) return bad;
+status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped, std::uint32_t resolution) noexcept {
+  const draft_format laws = detail::law_format_of(format, resolution);
+  if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
   if (skipped > format.side.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
   const std::uint64_t body =
-      format.format == law_format::half_row ? detail::half_row_bytes(format, drafts.size()) : detail::encode_lattices(format, drafts, std::span<std::byte>{});
+      format.format == law_format::half_row ? detail::half_row_bytes(format, drafts.size()) : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
   bytes = static_cast<std::size_t>(detail::padded(message_header_bytes + detail::side_bytes(format, skipped, drafts.size()) + body, format.pad_to));
   return {};
 }
@@ -145,7 +147,7 @@ inline status decode_draft(const wire_context& context, const draft_format& form
   status outcome = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
   if (scratch.take<token_id>(entries, ids) && scratch.take<std::uint32_t>(entries, counts)) {
     const auto read = format.format == law_format::half_row ? detail::decode_half_rows : detail::decode_lattices;
-    outcome = read(format, message, beside.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), block);
+    outcome = read(beside.laws(), message, beside.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), block);
     if (outcome.ok()) outcome = beside.fits(block.size());
   }
   scratch.rewind(mark);

@@ -17,9 +17,18 @@ namespace detail {
 [[nodiscard]] constexpr unsigned vectors_width(const draft_format& format) noexcept {
   return format.side.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
 }
+[[nodiscard]] constexpr unsigned resolution_width(const draft_format& format) noexcept {
+  return format.side.resolution_with_draft ? ceil_log2(format.resolution) : 0;
+}
+//! The format of the laws of one message.
+[[nodiscard]] constexpr draft_format law_format_of(const draft_format& format, std::uint32_t resolution) noexcept {
+  draft_format made = format;
+  if (format.side.resolution_with_draft && resolution != 0) made.resolution = resolution;
+  return made;
+}
 //! Bytes of the counts and the ids.
 [[nodiscard]] constexpr std::uint64_t skipped_bytes(const draft_format& format, std::uint64_t skipped) noexcept {
-  return bits_to_bytes(skipped_width(format) + vectors_width(format) + skipped * token_bits(format.vocab_size));
+  return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) + skipped * token_bits(format.vocab_size));
 }
 [[nodiscard]] constexpr std::uint64_t side_bytes(const draft_format& format, std::uint64_t skipped, std::uint64_t drafts) noexcept {
   return skipped_bytes(format, skipped) + (format.side.channel_report ? channel_report_bytes : 0) +
@@ -41,6 +50,7 @@ namespace detail {
   for (std::size_t i = 0; i < side.skipped.size(); ++i) {
     if (side.skipped[i] < 0 || static_cast<std::uint32_t>(side.skipped[i]) >= format.vocab_size) return codec_error(errc::token_out_of_range, i);
   }
+  if (format.side.resolution_with_draft && side.resolution > format.resolution) return codec_error(errc::invalid_resolution, side.resolution);
   std::byte report[channel_report_bytes];
   if (format.side.channel_report) {
     if (const status bad = encode_channel_report(side.channel, report); !bad.ok()) return bad;
@@ -53,6 +63,7 @@ inline void store_side(const draft_format& format, const draft_side& side, std::
   bit_writer bits(out.data() + message_header_bytes);
   bits.put(side.skipped.size(), skipped_width(format));
   if (format.side.hidden_with_draft) bits.put(drafts, vectors_width(format));
+  if (format.side.resolution_with_draft) bits.put(law_format_of(format, side.resolution).resolution - 1, resolution_width(format));
   for (const token_id token : side.skipped) bits.put(static_cast<std::uint32_t>(token), token_bits(format.vocab_size));
   bits.finish();
   std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format, side.skipped.size()));
@@ -74,8 +85,10 @@ class side_reader {
     bit_reader bits(message_.data() + message_header_bytes);
     skipped_ = bits.take(skipped_width(format_));
     vectors_ = bits.take(vectors_width(format_));
+    if (format_.side.resolution_with_draft) resolution_ = bits.take(resolution_width(format_)) + 1;
     if (skipped_ > format_.side.max_skipped) return codec_error(errc::message_too_large, skipped_);
     if (vectors_ > format_.max_draft_length) return codec_error(errc::draft_too_long, vectors_);
+    if (resolution_ > format_.resolution) return codec_error(errc::invalid_resolution, resolution_);
     const std::uint64_t end = message_header_bytes + side_bytes(format_, skipped_, vectors_);
     if (message_.size() < end) return codec_error(errc::truncated, message_.size());
     if (room < skipped_) return codec_error(errc::output_too_small, skipped_);
@@ -94,6 +107,7 @@ class side_reader {
   }
 
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
+  [[nodiscard]] draft_format laws() const noexcept { return law_format_of(format_, resolution_); }
   //! The message has so many drafts: there must be a vector for each.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
     return format_.side.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_) : status{};
@@ -102,8 +116,9 @@ class side_reader {
     bit_reader bits(message_.data() + message_header_bytes);
     (void)bits.take(skipped_width(format_));
     (void)bits.take(vectors_width(format_));
+    (void)bits.take(resolution_width(format_));
     for (std::uint32_t i = 0; i < skipped_; ++i) skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
-    side = {skipped.first(skipped_), channel_, hidden_};
+    side = {skipped.first(skipped_), channel_, hidden_, resolution_};
   }
 
  private:
@@ -111,6 +126,7 @@ class side_reader {
   std::span<const std::byte> message_;
   std::uint32_t skipped_ = 0;
   std::uint32_t vectors_ = 0;
+  std::uint32_t resolution_ = 0;  // 0: not announced
   std::size_t end_ = 0;
   channel_report channel_{};
   std::span<const std::byte> hidden_{};
