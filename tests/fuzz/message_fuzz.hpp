@@ -32,7 +32,7 @@ inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x
 inline constexpr std::uint32_t draft_length = 7;
 
 //! Formats of drafts with laws, small enough that a block holds any message.
-inline constexpr std::array<draft_format, 16> law_formats{{
+inline constexpr std::array<draft_format, 18> law_formats{{
     {law_format::sparse_drop_zero, 128256, 100, 0, 8, 1},
     {law_format::sparse_drop_zero, 37, 12, 0, 4, 1},
     {law_format::sparse_drop_zero, 50257, 300, 20, 8, 16},
@@ -49,6 +49,8 @@ inline constexpr std::array<draft_format, 16> law_formats{{
     {law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}},
     {law_format::half_row, 5, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}},
     {law_format::top_k_tail, 40, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}},
+    {law_format::dense_lattice, 30, 12, 0, 4, 1, {0, hidden_format::none, false, false, 0, true}},
+    {law_format::sparse_drop_zero, 500, 40, 6, 4, 1, {1, hidden_format::float16, true, true, 5, true}},
 }};
 inline constexpr std::array<draft_format, 8> claim_formats{{
     {law_format::token_only, 128256, 0, 0, 8, 1},
@@ -109,7 +111,8 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
   again second(message.size());
   second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, side), message);
   std::size_t exact = 0;
-  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size()).ok() && exact == message.size(), "draft_bytes is not exact");
+  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size(), side.resolution).ok() && exact == message.size(),
+         "draft_bytes is not exact");
   demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
 }
 

@@ -32,6 +32,7 @@ struct beside {
   std::vector<std::byte> hidden;
   std::array<token_id, 2> skipped{0, 0};
   side_format format;
+  std::uint32_t resolution = 0;
   beside(const side_format& with, std::size_t drafts) : hidden(drafts * hidden_bytes(with)), format(with) {
     std::vector<float> state(with.hidden_size);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(i) - 1.5f;
@@ -41,6 +42,7 @@ struct beside {
   [[nodiscard]] draft_side side(std::size_t drafts) const {
     draft_side made;
     if (format.max_skipped > 0) made.skipped = skipped;
+    made.resolution = resolution;
     made.channel = {4e6f, 0.0f, 0.125f, 0.0f, 0.05f};
     if (format.hidden_with_draft) made.hidden = std::span(hidden).first(drafts * hidden_bytes(format));
     return made;
@@ -68,10 +70,12 @@ void write_seeds() {
       } else {
         const bool zeros = format.format == law_format::sparse_paper;
         const std::uint32_t size = format.support_size != 0 ? format.support_size : 3;
-        list.add(random_law(random, format.vocab_size, format.resolution, size, zeros), i);
+        const std::uint32_t resolution = format.side.resolution_with_draft ? format.resolution - 5 : format.resolution;
+        list.add(random_law(random, format.vocab_size, resolution, size, zeros), i);
       }
     }
-    const beside with(format.side, list.view().size());
+    beside with(format.side, list.view().size());
+    if (format.side.resolution_with_draft) with.resolution = format.resolution - 5;
     keep("draft", "seed" + std::to_string(choice), choice, encode_draft(context, format, list.view(), out, written, with.side(2)));
     keep("draft", "empty" + std::to_string(choice), choice, encode_draft(context, format, list.view().first(0), out, written, with.side(0)));
   }
