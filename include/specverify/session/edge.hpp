@@ -190,7 +190,8 @@ class basic_edge_session {
   template <class Policy, class Scalar>
   [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position, token_id& token) noexcept;
   [[nodiscard]] status block_bytes(std::size_t& bytes) const noexcept {
-    return options_.draw_from_row ? draft_bytes(options_.format, foreign_.drafts(), bytes) : draft_bytes(options_.format, block_.drafts(), bytes);
+    return options_.draw_from_row ? draft_bytes(options_.format, foreign_.drafts(), bytes, 0, resolution_)
+                                  : draft_bytes(options_.format, block_.drafts(), bytes, 0, resolution_);
   }
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
@@ -247,6 +248,7 @@ class basic_edge_session {
   std::uint64_t charged_ = 0;    // bits of the laws so far, as the window counts them
   std::uint32_t drafted_ = 0;
   std::uint32_t planned_ = 0;
+  std::uint32_t resolution_ = 0;   // of the open round's laws
   std::uint32_t shown_end_ = 0;    // end of the tokens that the host was shown beyond the open round's drafts
   std::uint32_t ahead_round_ = 0;  // whose counters those have
   std::uint32_t carry_round_ = 0;

@@ -320,3 +320,79 @@ TEST_CASE("NET-6 edge: a link measured while a round is open changes the next ro
   ask(edge);
   CHECK(drafted == 1);
 }
+
+namespace {
+//! Another resolution every round, and a note of what the last one was.
+struct alternating_window {
+  static constexpr bool unconditional = true;
+  static constexpr bool needs_probabilities = true;
+  std::vector<observation>* seen = nullptr;
+  [[nodiscard]] draft_plan begin(const observation& now) const noexcept {
+    seen->push_back(now);
+    return {3, now.round % 2 == 0 ? 40u : 12u, 8};
+  }
+  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+}  // namespace
+
+TEST_CASE("edge: a window changes the resolution from round to round where each draft says it; a restart changes nothing") {
+  using adaptive = basic_edge_session<top_k, alternating_window>;
+  for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::top_k_tail}) {
+    for (const bool announced : {true, false}) {
+      std::vector<token_id> first_text;
+      for (int restarts = 0; restarts < 2; ++restarts) {
+        pair_options o;
+        o.format = format;
+        o.side.resolution_with_draft = announced;
+        pair p(o);
+        std::vector<observation> seen;
+        hash_engine engine(pair::model(true));
+        bytes journal, question;
+        const specverify::edge_options wanted = p.edge_options();
+        std::optional<adaptive> edge;
+        edge.emplace(std::move(adaptive::make(wanted, top_k{8}, {&seen})).value());
+        const auto run = [&] {
+          question.clear();
+          for (session_output out = edge->next(); out.action != session_action::none; out = edge->next()) {
+            if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
+            if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+            if (out.action == session_action::rollback) CHECK(engine.cut(out.position));
+            if (out.action != session_action::evaluate) continue;
+            CHECK(engine.feed(out.position, out.tokens, out.rows));
+            CHECK(edge->supply_row(exec::seq, engine.rows()[0], {}, 1).ok());
+          }
+        };
+        CHECK(edge->start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
+        run();
+        while (edge->state() != edge_state::finished) {
+          if (restarts == 1 && edge->state() == edge_state::waiting) {
+            edge.emplace(std::move(adaptive::make(wanted, top_k{8}, {&seen})).value());
+            engine.clear();
+            CHECK(edge->restore(journal, 2).ok());
+            run();
+            REQUIRE(p.cloud->receive(question, 2).ok());
+            REQUIRE(edge->receive(pair::only(p.run_cloud()), 2).ok());
+            run();
+          }
+          REQUIRE(p.cloud->receive(question, 1).ok());
+          REQUIRE(edge->receive(pair::only(p.run_cloud()), 1).ok());
+          run();
+        }
+        const std::vector<token_id> text(edge->text().begin(), edge->text().end());
+        CHECK(text.size() == 23);
+        if (restarts == 0) first_text = text;
+        CHECK(text == first_text);
+        bool low = false, high = false, probable = false;
+        for (const observation& one : seen) {
+          low = low || one.last_resolution == 12;
+          high = high || one.last_resolution == 40;
+          probable = probable || one.accepted_probability.back() > 0;
+          for (const float probability : one.accepted_probability) CHECK((probability >= 0 && probability <= 1));
+        }
+        CHECK(low == announced);
+        CHECK(high);
+        CHECK(probable);
+      }
+    }
+  }
+}

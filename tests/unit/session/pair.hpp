@@ -57,7 +57,8 @@ struct basic_pair {
     return m;
   }
   [[nodiscard]] sv::draft_format format() const {
-    const bool sparse = options.format == sv::law_format::sparse_drop_zero || options.format == sv::law_format::sparse_paper;
+    const bool sparse =
+        options.format == sv::law_format::sparse_drop_zero || options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
     return {options.format, vocab_size, sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u, sparse ? 8u : 0u, options.draft_length, 1,
             options.side};
   }

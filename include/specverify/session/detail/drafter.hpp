@@ -28,10 +28,7 @@ namespace detail {
 //! Formats whose ids a sparsifier chooses.
 [[nodiscard]] constexpr bool has_support(law_format format) noexcept { return is_sparse(format) || format == law_format::top_k_tail; }
 
-//! l of a format whose laws are lattice points, else 0.
-[[nodiscard]] constexpr std::uint32_t lattice_resolution(const draft_format& format) noexcept {
-  return has_support(format.format) || format.format == law_format::dense_lattice ? format.resolution : 0;
-}
+[[nodiscard]] constexpr bool has_lattice(law_format format) noexcept { return has_support(format) || format == law_format::dense_lattice; }
 
 //! What a drafter makes beside laws.
 struct drafter_wishes {
@@ -84,6 +81,8 @@ class drafter {
   }
 
   [[nodiscard]] Sparsifier& rule() noexcept { return sparsifier_; }
+  //! At most the format's own.
+  void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
   //! The law of a row; its arrays are the drafter's own until the next call. `state` becomes the state after this position.
   template <execution_policy Policy, class Scalar>

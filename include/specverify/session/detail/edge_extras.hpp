@@ -63,6 +63,7 @@ draft_side basic_edge_session<Sparsifier, Window, Skip>::side() const noexcept {
   const side_format& format = options_.format.side;
   draft_side made;
   made.skipped = text().subspan(base_);
+  if (format.resolution_with_draft) made.resolution = resolution_;
   if (format.channel_report) made.channel = channel_;
   if (format.hidden_with_draft) made.hidden = std::span<const std::byte>(hidden_).first(hidden_bytes(format) * drafted_);
   return made;

@@ -63,6 +63,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   const draft_plan plan = window_.begin(seen_);
   // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A function of the position alone.
   planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
+  resolution_ = options_.format.resolution;
+  if (options_.format.side.resolution_with_draft) resolution_ = std::clamp<std::uint32_t>(plan.resolution, 1, resolution_);
+  drafter_.set_resolution(resolution_);
   if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
     if (detail::has_support(options_.format.format) && options_.format.support_size != 0)
       drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size - (options_.draw_from_row ? 1u : 0u));
@@ -236,7 +239,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   }
   carry_on(stands && stop_ == stop_reason::none);
   round_ += 1;
-  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes, detail::lattice_resolution(options_.format));
+  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes, detail::has_lattice(options_.format.format) ? resolution_ : 0);
   note_link();
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;
   count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);
