@@ -4,7 +4,10 @@
 #include "law/harness.hpp"
 
 #include <specverify/policy/skip.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/top_k.hpp>
 #include <specverify/testing/chi_square.hpp>
+#include <specverify/verify/mismatched.hpp>
 
 #include <tuple>
 
@@ -56,10 +59,10 @@ struct round_result {
   std::uint32_t disagreements = 0;
 };
 
-//! One round at `position`.
+//! One round at `position`. `uploads`, if there are any: what travels for each token instead of the draft itself.
 template <class Policy, class Scalar, class Skip, class Source>
 round_result one_round(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, const Source& source, sv::token_rule rule,
-                       std::uint32_t position = 0, std::uint32_t round = 0) {
+                       std::uint32_t position = 0, std::uint32_t round = 0, std::span<const sv::mismatched_draft> uploads = {}) {
   const sv::draft drafted = sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
   static thread_local std::vector<std::byte> bytes;
   const auto size = static_cast<std::uint32_t>(models.drafter_row.size());
@@ -75,14 +78,18 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
   request.round = round;
   request.remaining_budget = 1;  // no bonus token
   const std::size_t nodes[2] = {0, 0};
-  const sv::verdict verdict = rule.verify(policy, std::span<const sv::draft>(&drafted, 1), path_rows<Scalar>{models.in, nodes}, source, request, scratch);
+  const path_rows<Scalar> rows{models.in, nodes};
+  const sv::verdict verdict = uploads.empty() ? rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, source, request, scratch)
+                                              : sv::lossy_token_rule{rule.trial_cap}.verify(
+                                                    policy, uploads.subspan(static_cast<std::size_t>(drafted.token()), 1), rows, source, request, scratch);
   if (!verdict.state.ok() || verdict.commit_length != 1) return {};
   return {verdict.accepted == 1 ? drafted.token() : verdict.next_token, seen.disagreements};
 }
 
 //! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides behind a later number.
 template <class Policy, class Scalar, class Skip>
-sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, std::uint32_t cells) {
+sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, std::uint32_t cells,
+                                           std::span<const sv::mismatched_draft> uploads = {}) {
   std::vector<double> edges;
   for (std::uint32_t i = 1; i < cells; ++i) edges.push_back(static_cast<double>(i) / cells);
   sv::enumerate_law_options options;
@@ -91,7 +98,7 @@ sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<S
   const auto law = sv::enumerate_law(
       [&](const sv::scripted_source& source) {
         std::uint32_t read = 0;
-        const round_result done = one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2});
+        const round_result done = one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2}, 0, 0, uploads);
         return std::tuple<sv::token_id, std::uint32_t, std::uint32_t>(done.token, read, done.disagreements);
       },
       options);
@@ -116,6 +123,58 @@ probabilities skip_mixture(const probabilities& x, const probabilities& y, const
   for (std::size_t v = 0; v < size; ++v) {
     const auto xv = static_cast<long double>(x[v]), sv = static_cast<long double>(s[v]);
     out[v] = static_cast<double>(xv * sv + xv * (1 - sv) * (1 - beta[v]) + (mass > 0 ? rejected * p[v] / mass : 0));
+  }
+  return out;
+}
+
+//! A drafter whose integer weights are its counts times a power of two, and what it uploads for every token: its own probability, the k largest
+//! as they are, an entry for the token if it is none of them, the rest even.
+struct compressing_drafter {
+  std::vector<std::uint32_t> counts{9, 16, 3, 5};
+  std::vector<std::byte> bytes = std::vector<std::byte>(1 << 14);
+  sv::workspace space{std::span<std::byte>(bytes)};
+  std::vector<sv::mismatched_draft> uploads{};
+
+  explicit compressing_drafter(std::uint32_t k) {
+    std::vector<double> row;
+    for (const std::uint32_t count : counts) row.push_back(count / 33.0);
+    sv::digest_request wanted;
+    wanted.survivors = 4;
+    wanted.integer_total = true;
+    sv::row_digest summary;
+    sv::support kept;
+    REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, summary).ok());
+    REQUIRE(summary.total_weight == (std::uint64_t{1} << 27) * 33);
+    REQUIRE(sv::top_k{k, true}.select(summary, space, space, {}, kept).ok());
+    uploads.resize(counts.size());
+    for (sv::token_id d = 0; d < 4; ++d) REQUIRE(sv::compressed_draft(summary, space, kept, d, {}, space, uploads[static_cast<std::size_t>(d)]).ok());
+  }
+  //! x^ for a draft of `d`, by its definition.
+  [[nodiscard]] probabilities reconstruction(std::uint32_t k, std::size_t d) const {
+    std::vector<std::size_t> order{1, 0, 3, 2};  // the largest first
+    probabilities made(4, 0.0);
+    double rest = 1;
+    std::size_t others = 4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (i >= k && order[i] != d) continue;
+      rest -= made[order[i]] = counts[order[i]] / 33.0;
+      --others;
+    }
+    for (double& mass : made) mass = mass > 0 ? mass : rest / static_cast<double>(others);
+    return made;
+  }
+};
+
+//! out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d q^(d)_v, q^(d) = norm((y - x^(d))+).
+probabilities compressed_mixture(const probabilities& x, const probabilities& y, const probabilities& s, const std::vector<probabilities>& reconstructions) {
+  probabilities out(x.size(), 0.0);
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    const double beta = std::max(0.0, 1 - y[d] / x[d]);
+    out[d] += x[d] * s[d] + x[d] * (1 - s[d]) * (1 - beta);
+    probabilities left(x.size());
+    double mass = 0;
+    for (std::size_t v = 0; v < x.size(); ++v) mass += left[v] = std::max(0.0, y[v] - reconstructions[d][v]);
+    for (std::size_t v = 0; v < x.size() && beta > 0; ++v) out[v] += x[d] * (1 - s[d]) * beta * left[v] / mass;
   }
   return out;
 }
@@ -234,14 +293,51 @@ TEST_CASE("T6 UI: the drafter's law where the token is not important, else the s
       const probabilities s = skipped_share(models, 2, grid_of(2, 2.0), 1, 2);
       for (const bool important : {false, true}) {
         models.attention = important ? std::vector<float>{0.26f, 0.25f, 0.25f, 0.24f} : std::vector<float>{0.97f, 0.01f, 0.01f, 0.01f};
-        const sv::uncertainty_and_importance_gate gate{0.5, {2, 1.5}, {2, 2.0}};
-        const probabilities expected = important ? skip_mixture(models.x(), models.y(), s) : models.x();
-        CHECK(sv::total_variation(round_law(sv::exec::simd, models, gate, 2), expected) <= tolerance<number>);
-        auto inverted = gate;
-        inverted.importance.inverted = true;
-        const probabilities other = important ? models.x() : skip_mixture(models.x(), models.y(), s);
-        CHECK(sv::total_variation(round_law(sv::exec::simd, models, inverted, 2), other) <= tolerance<number>);
+        for_each_policy([&](auto policy, const std::string& policy_name) {
+          INFO(policy_name, ", important ", important);
+          const sv::uncertainty_and_importance_gate gate{0.5, {2, 1.5}, {2, 2.0}};
+          const probabilities expected = important ? skip_mixture(models.x(), models.y(), s) : models.x();
+          CHECK(sv::total_variation(round_law(policy, models, gate, 2), expected) <= tolerance<number>);
+          auto inverted = gate;
+          inverted.importance.inverted = true;
+          const probabilities other = important ? models.x() : skip_mixture(models.x(), models.y(), s);
+          CHECK(sv::total_variation(round_law(policy, models, inverted, 2), other) <= tolerance<number>);
+        });
       }
+    }
+  };
+  check(double{});
+  check(float{});
+}
+
+TEST_CASE("T6 CU-HLM in the paper's order: the skip mixture, its residual that of the compressed law") {
+  const auto check = [](auto scalar) {
+    using number = decltype(scalar);
+    for (const std::uint32_t k : {1u, 2u}) {
+      const compressing_drafter drafter(k);
+      std::vector<probabilities> claimed;
+      for (std::size_t d = 0; d < 4; ++d) {
+        probabilities sent;
+        const sv::law& law = drafter.uploads[d].claimed_law;
+        for (sv::token_id v = 0; v < 4; ++v) sent.push_back(static_cast<double>(law.count(v)) / law.resolution);
+        const probabilities defined = drafter.reconstruction(k, d);
+        for (std::size_t v = 0; v < 4; ++v) CHECK(std::fabs(sent[v] - defined[v]) <= 1e-8);
+        claimed.push_back(sent);
+      }
+      auto models = make_pair<number>(shape::random, 4, 5);
+      models.in.drafter[0] = law_of_counts(drafter.counts, false);
+      const probabilities s = skipped_share(models, 2, grid_of(2, 2.0), 1, 2);
+      const probabilities expected = compressed_mixture(models.x(), models.y(), s, claimed);
+      double from_full_law = 0;
+      const probabilities full = skip_mixture(models.x(), models.y(), s);
+      for (std::size_t v = 0; v < 4; ++v) from_full_law += std::fabs(full[v] - expected[v]) / 2;
+      CHECK(from_full_law > 1e-4);  // the compression shows
+      for_each_policy([&](auto policy, const std::string& policy_name) {
+        INFO(policy_name, ", k ", k);
+        const double gap_to_compressed_mixture =
+            sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.5, {2, 2.0}}, 2, drafter.uploads), expected);
+        CHECK(gap_to_compressed_mixture <= tolerance<number>);
+      });
     }
   };
   check(double{});
