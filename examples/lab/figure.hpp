@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +41,7 @@ struct panel {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
   std::vector<std::string> x_names;  //!< a name for x = 0, 1, 2, ...: drawn as groups of bars
-  std::vector<curve> curves;
+  std::deque<curve> curves;          //!< a deque: what `add` returns stays valid
 
   curve& add(std::string label) {
     curves.push_back({std::move(label), {}, {}, {}, {}, false});
@@ -69,8 +71,8 @@ struct figure {
   std::string name;  //!< of its files
   std::string title;
   std::string about;  //!< a sentence or two: setting and reading
-  std::vector<panel> panels;
-  std::vector<table> tables;
+  std::deque<panel> panels;
+  std::deque<table> tables;
   std::vector<comparison> comparisons;
   std::vector<check> checks;
   double seconds = 0;  //!< filled in by the lab
@@ -194,7 +196,6 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         out << from << "1:2 with linespoints lw 2 pt 7 ps 0.4" << look << title;
       }
     }
-    if (p.curves.empty()) out << "NaN notitle";
     out << "\n";
   }
   out << "unset multiplot\n";
@@ -205,6 +206,9 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
 //! NAME.csv (curves, long form), NAME.table<k>.csv, and NAME.svg where gnuplot is installed.
 inline void write_files(figure& f, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder / "plot");
+  for (const panel& p : f.panels) {
+    if (p.curves.empty()) throw std::logic_error(f.name + ": the panel '" + p.title + "' has no curve");
+  }
   if (!f.panels.empty()) {
     std::ofstream out(folder / (f.name + ".csv"));
     out.precision(10);
@@ -238,7 +242,7 @@ inline void write_files(figure& f, const std::filesystem::path& folder) {
   const auto data = folder / "plot" / (f.name + ".tsv"), script = folder / "plot" / (f.name + ".gnuplot"), picture = folder / (f.name + ".svg");
   detail::write_plot_data(f, data);
   detail::write_plot_script(f, data, picture, script);
-  const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "plot" / "gnuplot.log").string() + "'";
+  const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "plot" / (f.name + ".log")).string() + "'";
   f.drawn = std::system(command.c_str()) == 0;
   if (!f.drawn) std::filesystem::remove(picture);
 }
