@@ -162,7 +162,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
   for (const panel& p : f.panels) {
     const bool bars = !p.x_names.empty();
     out << "unset logscale\nset xtics auto\nset key below maxcols 2 samplen 1.5 font ',11'\n"
-        << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << "\nset ylabel " << plot_text(p.y_label) << "\n";
+        << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << " offset 0,0.5\nset ylabel " << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
     if (!p.log_y) out << (bars ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
