@@ -43,7 +43,7 @@ inline constexpr std::array<draft_format, 18> law_formats{{
     {law_format::half_row, 11, 0, 0, 4, 1},
     {law_format::half_row, 3, 0, 0, 2, 32},
     {law_format::sparse_drop_zero, 16777216, 65536, 40, 2, 1},
-    {law_format::top_k_tail, 32000, 255, 0, 2, 1},
+    {law_format::top_k_tail, 32000, 255, 64, 2, 1},
     {law_format::top_k_tail, 6, 5, 0, 3, 1},
     {law_format::top_k_tail, 16777216, 256, 12, 2, 16},
     {law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}},
