@@ -8,10 +8,10 @@ paper hlm_paper() {
   return {"hlm",
           "Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission",
           "2505.11788",
-          {{"hlm_uncertainty", "Uncertainty against rejection", run_hlm_uncertainty, 30, 6},
+          {{"hlm_uncertainty", "Uncertainty against rejection", run_hlm_uncertainty, 12, 3},
            {"hlm_threshold", "Uploads and true skips against the threshold", run_hlm_threshold, 1, 1},
-           {"hlm_size", "Accuracy and payload against the number of entries", run_hlm_size, 60, 4},
-           {"hlm_systems", "The family side by side, and speed over SNR", run_hlm_systems_figure, 90, 8},
+           {"hlm_size", "Accuracy and payload against the number of entries", run_hlm_size, 25, 2},
+           {"hlm_systems", "The family side by side, and speed over SNR", run_hlm_systems_figure, 35, 4},
            {"hlm_table", "Table II recomputed", run_hlm_table, 1, 1},
            {"hlm_links", "Speed over SNR at the paper's operating point, from the link alone", run_hlm_links, 4, 4}},
           {}};
