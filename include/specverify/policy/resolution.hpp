@@ -32,7 +32,8 @@ struct action_grid {
   std::array<window_action, max_window_actions> actions{};
   std::uint32_t size = 0;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const noexcept { return {actions.data(), size}; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const& noexcept { return {actions.data(), size}; }
+  void all() const&& = delete;  // the span would outlive its actions
   [[nodiscard]] SPECVERIFY_INLINE constexpr const window_action& operator[](std::uint32_t index) const noexcept { return actions[index]; }
 };
 
