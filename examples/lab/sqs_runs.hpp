@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SQS in the lab: texts written by the two sessions, with what every drafted position kept and dropped, and laws made again from a text.
+#ifndef SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
+
+#include <specverify/codec/bit_cost.hpp>
+#include <specverify/policy/window.hpp>
+#include <specverify/quantize/draft_law.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/sparsify/conformal.hpp>
+#include <specverify/sparsify/top_k.hpp>
+
+#include "lab_context.hpp"
+#include "measure.hpp"
+#include "virtual_run.hpp"
+
+#include <variant>
+
+namespace lab {
+
+//! What a sparsifier did at one position, in the order in which laws were made. `beyond`: the budget closed the window before it.
+template <class State>
+struct support_note {
+  State before{};
+  std::uint32_t kept = 0;
+  double dropped = 0;
+  bool beyond = false;
+};
+
+//! A sparsifier that notes what it keeps.
+template <specverify::sparsifier Rule>
+struct noted {
+  using state_type = typename Rule::state_type;
+  Rule rule{};
+  std::vector<support_note<state_type>>* notes = nullptr;
+
+  [[nodiscard]] state_type initial_state() const noexcept { return rule.initial_state(); }
+  [[nodiscard]] state_type widest_state() const noexcept { return specverify::widest_state(rule); }
+  [[nodiscard]] specverify::digest_request request(const state_type& state, std::uint32_t vocab_size) const noexcept { return rule.request(state, vocab_size); }
+  [[nodiscard]] std::size_t workspace_size(const state_type& state, std::uint32_t vocab_size) const noexcept { return rule.workspace_size(state, vocab_size); }
+  [[nodiscard]] specverify::status select(const specverify::row_digest& digest, const specverify::workspace& digest_space, specverify::workspace& scratch,
+                                          const state_type& state, specverify::support& out) const noexcept {
+    return rule.select(digest, digest_space, scratch, state, out);
+  }
+  [[nodiscard]] state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
+    if (notes != nullptr) notes->push_back({state, kept.size(), specverify::dropped_mass(kept), false});
+    return rule.advance(state, kept);
+  }
+};
+
+//! The budget window of the paper, which tells the notes what it closed before.
+template <class State>
+struct noted_window {
+  specverify::bit_budget_window window{};
+  std::vector<support_note<State>>* notes = nullptr;
+
+  [[nodiscard]] specverify::draft_plan begin(const specverify::observation& seen) const noexcept { return window.begin(seen); }
+  [[nodiscard]] std::uint64_t charge(const specverify::law& next) const noexcept { return window.charge(next); }
+  [[nodiscard]] bool proceed(std::uint32_t position, const specverify::law& next, std::uint64_t charged) const noexcept {
+    const bool goes_on = window.proceed(position, next, charged);
+    if (!goes_on && notes != nullptr && !notes->empty()) notes->back().beyond = true;
+    return goes_on;
+  }
+};
+
+//! One way to choose supports: a name, top-K or a threshold.
+struct sqs_system {
+  std::string label;
+  std::variant<specverify::top_k, specverify::conformal> rule;
+};
+
+struct sqs_setting {
+  std::uint32_t resolution = 100;     //!< l
+  std::uint64_t budget = 5000;        //!< B, bits of a round
+  std::uint32_t longest_window = 24;  //!< L at most, whatever the budget allows
+  std::uint32_t tokens = 48;          //!< of a text
+  double temperature = 1;
+  double uplink_rate = 1e6;  //!< bit/s
+  bool paper_code = true;    //!< supports and counts in the paper's code; else ours, without zero counts
+};
+
+//! A drafted position that the cloud tested: the committed text before it is its prefix.
+struct tested_position {
+  std::uint32_t prefix = 0;  //!< tokens before it, prompt included
+  std::uint32_t kept = 0;
+  double dropped = 0;
+  double beta = 0;  //!< of a threshold
+};
+
+struct sqs_run {
+  run_result text;
+  std::vector<tested_position> tested;
+  std::uint64_t drafted = 0, rejected = 0;
+  double kept = 0, dropped = 0;  //!< sums over drafted positions
+  double paper_bits = 0;         //!< of them, by the paper's formula
+  std::uint32_t clamped = 0;     //!< laws that the cap cut
+
+  [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }
+};
+
+[[nodiscard]] inline double paper_bits_of(const sqs_system& system, std::uint32_t vocab_size, std::uint32_t kept, std::uint32_t resolution) {
+  return std::holds_alternative<specverify::top_k>(system.rule) ? specverify::top_k_law_bits(vocab_size, kept, resolution)
+                                                                : specverify::threshold_law_bits(vocab_size, kept, resolution);
+}
+
+//! Writes one text. The sessions, the codes and the draws are the library's; the clock only counts.
+[[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting, std::span<const token_id> prompt, std::uint64_t session_id,
+                                       lab_worker& worker) {
+  using namespace specverify;
+  const std::uint32_t vocab_size = worker.drafter.vocab_size();
+  run_options options;
+  options.prompt.assign(prompt.begin(), prompt.end());
+  options.tokens = setting.tokens;
+  options.temperature = setting.temperature;
+  options.session_id = session_id;
+  options.format = {setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero, vocab_size, setting.resolution, 0, setting.longest_window, 1};
+  options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
+  const auto accounting = !setting.paper_code                          ? position_accounting::drop_zero
+                          : std::holds_alternative<top_k>(system.rule) ? position_accounting::top_k
+                                                                       : position_accounting::threshold;
+  sqs_run made;
+  const auto run = [&](auto rule) {
+    using state = typename decltype(rule)::state_type;
+    std::vector<support_note<state>> notes;
+    bit_budget_window window{{setting.longest_window, setting.resolution, vocab_size}, vocab_size, setting.budget, 0, accounting};
+    if constexpr (requires { rule.exactly; }) {
+      window.plan.support_size = rule.support_size;
+      if (setting.paper_code) options.format.support_size = rule.support_size = window.clamp().support_size;
+      rule.exactly = setting.paper_code;
+      rule.with_total_weight = true;
+    } else if (setting.paper_code) {
+      rule.max_support_size = window.clamp().support_size;  // one position must fit into the budget
+    }
+    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(rule)>{rule, &notes}, noted_window<state>{window, &notes});
+    std::size_t next = 0;
+    auto length = static_cast<std::uint32_t>(prompt.size());
+    for (const round_entry& round : made.text.rounds) {
+      const bool rejected = round.accepted < round.drafted && round.emitted > round.accepted;
+      for (std::uint32_t i = 0; i < round.drafted; ++i, ++next) {
+        const auto& note = notes.at(next);
+        made.kept += note.kept;
+        made.dropped += note.dropped;
+        made.paper_bits += paper_bits_of(system, vocab_size, note.kept, setting.resolution);
+        double beta = 0;
+        if constexpr (requires { note.before.beta; }) {
+          beta = note.before.beta;
+          made.clamped += rule.max_support_size > 0 && note.kept >= rule.max_support_size && note.dropped > 0 ? 1u : 0u;
+        }
+        if (i < round.accepted + (rejected ? 1u : 0u)) made.tested.push_back({length + i, note.kept, note.dropped, beta});
+      }
+      if (next < notes.size() && notes[next].beyond) ++next;
+      made.drafted += round.drafted;
+      made.rejected += rejected ? 1u : 0u;
+      length += round.emitted;
+    }
+  };
+  std::visit(run, system.rule);
+  return made;
+}
+
+//! Laws of rows as a session makes them.
+class law_maker {
+ public:
+  template <specverify::sparsifier Rule>
+  [[nodiscard]] specverify::draft_law operator()(std::span<const float> logits, double temperature, const Rule& rule, const typename Rule::state_type& state,
+                                                 std::uint32_t resolution, bool keep_zeros = false) {
+    using namespace specverify;
+    const row_transform transform{.temperature = temperature};
+    const auto vocab_size = static_cast<std::uint32_t>(logits.size());
+    memory_.resize(std::max(memory_.size(), draft_law_workspace_size(vocab_size, transform, rule, widest_state(rule), sparse_lattice{}) + 64));
+    workspace space{std::span<std::byte>(memory_)};
+    draft_law made;
+    detail::require(make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, state, sparse_lattice{}, {resolution, keep_zeros}, space, made));
+    return made;
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace lab
+
+#endif
