@@ -73,6 +73,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
+[[nodiscard]] constexpr bool has_arrays(const head_weights& head) noexcept {
+  const std::size_t width = head.shape.width;
+  return head.first.size() == width * head.shape.input_size() && head.first_bias.size() == width && head.second.size() == width;
+}
+
 //! Sum of products in 32 lanes, lanes added as a tree.
 [[nodiscard]] inline float lane_dot(const float* a, const float* b, std::size_t size) noexcept {
   constexpr std::size_t lanes = 32;
@@ -96,21 +101,23 @@ namespace detail {
   return (logit < 0 ? tail : 1.0) / (1.0 + tail);
 }
 
-//! W_1D h^D: what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2 out).
+//! W_1D h^D: what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that was not checked).
 [[nodiscard]] inline status device_part(const head_weights& head, std::span<const float> hidden, std::span<float> out) noexcept {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
   if (out.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 2);
+  if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
   const std::size_t stride = head.shape.input_size();
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = detail::lane_dot(head.first.data() + k * stride, hidden.data(), hidden.size());
   return {};
 }
 
 //! g of one position. `drafter` is h^D or the device's part of it, `channel` is standardised.
-//! Errors: size_mismatch (1 drafter, 2 target); value_not_finite (an input that is not, or overflow). `logit` stays as it was on error.
+//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an input that is not, or overflow). `logit` stays as it was on error.
 [[nodiscard]] inline status head_logit(const head_weights& head, drafter_input given, std::span<const float> drafter, std::span<const float> target,
                                        const channel_vector& channel, double& logit) noexcept {
   if (drafter.size() != upload_size(head.shape, given)) return detail::head_error(errc::size_mismatch, 1);
   if (target.size() != head.shape.target_size) return detail::head_error(errc::size_mismatch, 2);
+  if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
   const std::size_t stride = head.shape.input_size();
   double sum = static_cast<double>(head.second_bias);
   for (std::size_t k = 0; k < head.shape.width; ++k) {

@@ -144,12 +144,12 @@ class head_trainer {
   [[nodiscard]] static status check_options(const training_options& o) noexcept {
     const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
     if (o.width == 0 || o.width > max_head_size) return bad(0);
-    if (!(o.dropout >= 0 && o.dropout < 1)) return bad(1);
+    if (!detail::head_finite(o.dropout) || o.dropout < 0 || o.dropout >= 1) return bad(1);
     if (!detail::head_finite(o.learning_rate) || !(o.learning_rate > 0)) return bad(2);
     if (!detail::head_finite(o.late_rate) || !(o.late_rate > 0)) return bad(3);
     if (!detail::head_finite(o.weight_decay) || o.weight_decay < 0) return bad(4);
     if (!detail::head_finite(o.positive_weight) || o.positive_weight < 0) return bad(5);
-    if (!(o.validation_share > 0 && o.validation_share < 1)) return bad(6);
+    if (!detail::head_finite(o.validation_share) || o.validation_share <= 0 || o.validation_share >= 1) return bad(6);
     if (o.batch == 0) return bad(7);
     return o.epochs == 0 ? bad(8) : status{};
   }

@@ -158,11 +158,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! How many vectors SH must save, L - E[M], before its second exchange pays: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d)))
-//! (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M > 0].
+//! (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M > 0]. Vectors that travel in no time never pay: `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link, double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {
   const double wait = exchange_time(format.uplink_overhead, request_bits, link);
-  return mismatch_probability * wait / uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
+  const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
+  return vector > 0 ? mismatch_probability * wait / vector : unlimited_rate;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -98,6 +98,7 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, con
 }
 
 [[nodiscard]] constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7F800000u) != 0x7F800000u; }
+[[nodiscard]] constexpr bool is_finite(double x) noexcept { return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000u) != 0x7FF0000000000000u; }
 
 //! FNV-1a, 64 bits.
 [[nodiscard]] constexpr std::uint64_t dqn_checksum(std::span<const std::byte> bytes) noexcept {

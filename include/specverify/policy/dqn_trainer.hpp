@@ -72,7 +72,7 @@ class dqn_trainer {
  public:
   //! Errors: invalid_argument (`where` = place of the option).
   [[nodiscard]] static result<dqn_trainer> make(const dqn_trainer_options& options = {}) {
-    const auto within = [](double x, double low, double high) { return x >= low && x <= high; };
+    const auto within = [](double x, double low, double high) { return detail::is_finite(x) && x >= low && x <= high; };
     const auto bad = [](std::uint32_t where) { return status{errc::invalid_argument, part::policy, where}; };
     if (!within(options.learning_rate, 1e-12, 1)) return bad(1);
     if (!within(options.discount, 0, 0.999999)) return bad(2);
@@ -106,9 +106,12 @@ class dqn_trainer {
     if (decision_uniform(source_(counter), 1) < epsilon_) return static_cast<std::uint32_t>(uniform_integer(source_, counter, dqn_actions));
     return dqn_best(dqn_evaluate(*online_, state));
   }
-  void remember(const dqn_transition& transition) noexcept {
+  //! False, and nothing is kept: an action that is none of the network's, or a reward that is NaN or infinite.
+  bool remember(const dqn_transition& transition) noexcept {
+    if (transition.action >= dqn_actions || !detail::is_finite(transition.reward)) return false;
     memory_[remembered_ % memory_.size()] = transition;
     remembered_ += 1;
+    return true;
   }
   //! One update from a random batch; false while there are fewer transitions than a batch has.
   bool learn() noexcept;
@@ -118,9 +121,9 @@ class dqn_trainer {
     epsilon_ *= options_.epsilon_decay;
     if (epsilon_ < options_.epsilon_end) epsilon_ = options_.epsilon_end;
   }
-  //! Keeps the current weights if their score is the highest so far.
+  //! Keeps the current weights if their score is the highest so far. A score that is NaN or infinite says nothing.
   void consider(double score) noexcept {
-    if (considered_ && score <= best_score_) return;
+    if (!detail::is_finite(score) || (considered_ && score <= best_score_)) return;
     considered_ = true;
     best_score_ = score;
     *best_ = *online_;

@@ -18,13 +18,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Rand-HLM: a token is verified with a fixed probability.
 struct random_skip {
-  double send_probability = 0.5;  //!< [0, 1]
+  double send_probability = 0.5;  //!< [0, 1]; not finite: every token is verified
 
   static constexpr bool needs_uncertainty = false;
   static constexpr bool needs_attention = false;
   static constexpr bool needs_coin = true;
   static constexpr guarantee strength = guarantee::lossy;
-  [[nodiscard]] constexpr bool send(const skip_observation& seen) const noexcept { return seen.coin < send_probability; }
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return !kernel::is_finite(send_probability) || seen.coin < send_probability; }
 };
 
 //! U-HLM, CU-HLM: uncertain tokens are verified.

@@ -42,7 +42,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 struct conformal {
   using state_type = conformal_state;
   double target = 5e-4;           //!< alpha in [0, 1]: dropped mass aimed at
-  double step = 1e-3;             //!< eta >= 0; 0: a fixed threshold, without guarantee. A logarithmic update wants about 2
+  double step = 1e-3;             //!< eta >= 0; 0: a fixed threshold, without guarantee. A logarithmic update wants about 2, and takes 512 at most
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
   double least_threshold = 0;          //!< logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
@@ -85,7 +85,8 @@ struct conformal {
                               support& out) const noexcept {
     const bool numbers = kernel::is_finite(target) && kernel::is_finite(step) && kernel::is_finite(first_threshold) && kernel::is_finite(least_threshold);
     const bool positive = update == conformal_update::linear || first_threshold > 0;
-    if (!numbers || !positive || target < 0 || target > 1 || step < 0 || least_threshold < 0) return {errc::invalid_argument, part::sparsify, 0};
+    const bool swift = update == conformal_update::logarithmic && step > 512;  // one flat law would take beta to 0, for ever
+    if (!numbers || !positive || swift || target < 0 || target > 1 || step < 0 || least_threshold < 0) return {errc::invalid_argument, part::sparsify, 0};
     return at(state, digest.valid_size).select(digest, digest_space, scratch, {}, out);
   }
 

@@ -194,7 +194,7 @@ struct offline_calibration {
 
 //! Records one uploaded round: the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
 inline void record(offline_calibration& into, const tail_profile& profile, double total_variation) noexcept {
-  if (!(total_variation > into.least_variation)) return;
+  if (!detail::is_number(total_variation) || !(total_variation > into.least_variation)) return;
   for (std::size_t k = 1; k <= into.sums.size() && k < profile.size(); ++k)
     into.sums[k - 1] += profile.distortion(static_cast<std::uint32_t>(k)) / total_variation;
   ++into.rounds;

@@ -94,9 +94,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! The largest number of disagreements among `samples` that is not above the threshold: floor(u_th M + 1e-9), -1 when none is. A token is uncertain
-//! iff its disagreements exceed this integer. A threshold that is not a finite number gives -1: every token is uncertain.
+//! iff its disagreements exceed this integer. A threshold that is not a finite number gives -1, and so does no sample: every token is uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
-  if (!kernel::is_finite(uncertainty_threshold)) return -1;
+  if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
   const double limit = std::floor(uncertainty_threshold * static_cast<double>(samples) + 1e-9);
   if (limit < 0.0) return -1;
   return limit < static_cast<double>(samples) ? static_cast<std::int64_t>(limit) : static_cast<std::int64_t>(samples);

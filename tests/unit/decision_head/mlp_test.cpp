@@ -221,6 +221,11 @@ TEST_CASE("mlp: bad input has a name") {
   owned_head broken = head;
   broken.first.pop_back();
   CHECK(sv::check(broken.view()) == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 10});
+  CHECK(sv::head_logit(broken.view(), sv::drafter_input::hidden_state, drafter, target, {}, logit) ==
+        sv::status{sv::errc::size_mismatch, sv::part::decision_head, 10});
+  std::array<float, 2> two{};
+  CHECK(sv::device_part(broken.view(), drafter, two).where == 10);
+  CHECK(logit == 7);
   broken = head;
   broken.second[1] = not_a_number;
   CHECK(sv::check(broken.view()) == sv::status{sv::errc::value_not_finite, sv::part::decision_head, 1});

@@ -245,6 +245,10 @@ TEST_CASE("trainer: bad options and samples have a name") {
   CHECK(where([](auto& o) { o.weight_decay = -1; }) == 4);
   CHECK(where([](auto& o) { o.positive_weight = -1; }) == 5);
   CHECK(where([](auto& o) { o.validation_share = 1; }) == 6);
+  constexpr double not_a_number = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000});
+  CHECK(where([](auto& o) { o.dropout = not_a_number; }) == 1);
+  CHECK(where([](auto& o) { o.learning_rate = not_a_number; }) == 2);
+  CHECK(where([](auto& o) { o.validation_share = not_a_number; }) == 6);
   CHECK(where([](auto& o) { o.batch = 0; }) == 7);
   CHECK(where([](auto& o) { o.epochs = 0; }) == 8);
   CHECK(where([](auto& o) { o.width = 0; }) == 0);

@@ -304,6 +304,7 @@ TEST_CASE("T17 where the second exchange pays") {
   const channel_state link{1e6, 1e5, 0.5, 0.5, 0.01, 0};
   CHECK(near(second_exchange_break_even(framed, link, 0.7, 40), 0.7 * (0.01 + 320 / 0.5e6 + 40 / 0.5e5) * 0.5e6 / 32768, 1e-14));
   CHECK(second_exchange_break_even(framed, link, 0, 40) == 0);
+  CHECK(second_exchange_break_even(format, rate(unlimited_rate)) == unlimited_rate);
 }
 
 TEST_CASE("WISV (11)-(17): operations, the roofline, the head") {

@@ -213,6 +213,9 @@ TEST_CASE("dqn_trainer: the best checkpoint stays, and bad options are named") {
   CHECK(trainer.best_score() == 2.0);
   trainer.consider(3.0);
   CHECK(trainer.best().values == trainer.weights().values);
+  const double not_a_number = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000});
+  trainer.consider(not_a_number);
+  CHECK(trainer.best_score() == 3.0);
   auto wrong = std::make_unique<dqn_weights>();
   wrong->values[3] = std::bit_cast<float>(0x7FC00000u);
   CHECK(trainer.set_weights(*wrong).code == errc::value_not_finite);
@@ -230,4 +233,22 @@ TEST_CASE("dqn_trainer: the best checkpoint stays, and bad options are named") {
   CHECK(where([](auto& o) { o.epsilon_start = 1.5; }) == 6);
   CHECK(where([](auto& o) { o.epsilon_end = 2; }) == 7);
   CHECK(where([](auto& o) { o.epsilon_decay = 0; }) == 8);
+  CHECK(where([&](auto& o) { o.discount = not_a_number; }) == 2);
+  CHECK(where([&](auto& o) { o.epsilon_start = not_a_number; }) == 6);
+}
+
+TEST_CASE("dqn_trainer: a transition that the network cannot learn from is not kept") {
+  dqn_trainer_options options;
+  options.batch = options.replay = 1;
+  dqn_trainer trainer = make_trainer(options);
+  dqn_transition made;
+  made.action = dqn_actions;
+  CHECK_FALSE(trainer.remember(made));
+  made.action = dqn_actions - 1;
+  made.reward = std::bit_cast<float>(0x7FC00000u);
+  CHECK_FALSE(trainer.remember(made));
+  CHECK_FALSE(trainer.learn());
+  made.reward = 1;
+  CHECK(trainer.remember(made));
+  CHECK(trainer.learn());
 }

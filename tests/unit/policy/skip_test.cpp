@@ -66,6 +66,7 @@ TEST_CASE("uncertainty_gate: at 0.8 of 20 a token is sent from 17 disagreements 
   CHECK(uncertainty_gate{-0.1}.send(uncertain(0)));
   CHECK_FALSE(uncertainty_gate{1.0}.send(uncertain(20)));
   CHECK(uncertainty_gate{std::numeric_limits<double>::quiet_NaN()}.send(uncertain(0)));
+  CHECK(uncertainty_gate{}.send(uncertain(0, 0)));  // nothing was measured
 }
 
 TEST_CASE("random_skip: sends below its probability") {
@@ -74,6 +75,7 @@ TEST_CASE("random_skip: sends below its probability") {
     seen.coin = coin;
     CHECK(random_skip{}.send(seen));
     CHECK_FALSE(random_skip{0.0}.send(seen));
+    CHECK(random_skip{std::numeric_limits<double>::quiet_NaN()}.send(seen));
   }
   for (const double coin : {0.5, 0.75, 0.9999}) {
     seen.coin = coin;

@@ -287,6 +287,18 @@ TEST_CASE("conformal: while the cap binds it is counted and beta does not wind u
   for (int n = 0; n < 500; ++n) logarithmic = step(rule, logarithmic, flat(300)).next;
   CHECK(logarithmic.beta == doctest::Approx(0.01 / 300 * std::exp(-0.1 * 0.99)).epsilon(1e-12));
   CHECK(logarithmic.cap_hits == 500);
+  // The largest step of the logarithmic update: a flat law does not take the threshold to 0 for good.
+  rule.max_support_size = 0;
+  rule.step = 512;
+  rule.first_threshold = 0.5;
+  conformal_state swift = rule.initial_state();
+  for (int n = 0; n < 3; ++n) swift = step(rule, swift, flat(300)).next;
+  CHECK((swift.beta > 0 && swift.beta < 1e-200));
+  for (int n = 0; n < 300; ++n) swift = step(rule, swift, {one}).next;
+  CHECK(swift.beta == 1);
+  rule.step = 0.1;
+  rule.first_threshold = 0.002;
+  rule.max_support_size = 8;
   // As many tokens as the cap allows and nothing dropped: the cap did not bind.
   rule.update = conformal_update::linear;
   CHECK(step(rule, rule.initial_state(), flat(8)).next.cap_hits == 0);
@@ -323,6 +335,8 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   CHECK(outcome_of({.first_threshold = not_a_number}) == errc::invalid_argument);
   CHECK(outcome_of({.first_threshold = -1, .update = conformal_update::logarithmic}) == errc::invalid_argument);
   CHECK(outcome_of({.least_threshold = -1}) == errc::invalid_argument);
+  CHECK(outcome_of({.step = 513, .update = conformal_update::logarithmic}) == errc::invalid_argument);
+  CHECK(outcome_of({.step = 513}) == errc::ok);
   CHECK(outcome_of({.first_threshold = -1}) == errc::ok);
   CHECK(select(conformal{}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);
 }
