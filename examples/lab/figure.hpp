@@ -156,7 +156,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
   out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + (340 + 18 * ((most_curves + 1) / 2)) * lines
       << " font 'sans-serif,13' background '#ffffff' noenhanced\n"
       << "set output " << plot_text(picture.string()) << "\ndata = " << plot_text(data.string()) << "\n"
-      << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset grid lc rgb '#e4e4e4' lt 1\n"
+      << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset format '%g'\nset grid lc rgb '#e4e4e4' lt 1\n"
       << "set multiplot layout " << lines << ',' << columns << "\n";
   std::size_t block = 0;
   for (const panel& p : f.panels) {
@@ -171,10 +171,11 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
     if (bars) {
       out << "set xtics (";
       for (std::size_t i = 0; i < p.x_names.size(); ++i) out << (i > 0 ? ", " : "") << plot_text(p.x_names[i]) << ' ' << i;
-      out << ") scale 0" << (p.x_names.size() > 4 ? " rotate by -25" : " norotate") << "\nset style fill solid 0.85 noborder\n";
+      out << ") scale 0 font ',11'" << (p.x_names.size() > 4 ? " rotate by -25" : " norotate") << "\nset style fill solid 0.85 noborder\n";
     } else {
-      out << "set xtics norotate\n";
+      out << "set xtics norotate font ',13'\n";
     }
+    if (bars && p.curves.size() == 1) out << "unset key\n";
     out << "plot ";
     for (std::size_t i = 0; i < p.curves.size(); ++i, ++block) {
       const curve& c = p.curves[i];
@@ -186,7 +187,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         const double width = 0.8 / static_cast<double>(p.curves.size()), shift = -0.4 + width * (static_cast<double>(i) + 0.5);
         const std::string at = "($1+(" + std::to_string(shift) + "))";
         out << from << at << ":2:(" << 0.92 * width << ") with boxes" << look << title;
-        if (!c.low.empty()) out << ", \\\n     " << from << at << ":2:3:4 with yerrorbars pt 0 lc rgb '#333333' notitle";
+        if (!c.low.empty()) out << ", \\\n     " << from << at << ":2:3:4 with yerrorbars ps 0 lc rgb '#333333' notitle";
         continue;
       }
       if (!c.low.empty() && !c.points) out << from << "1:3:4 with filledcurves fs transparent solid 0.18 noborder" << look << " notitle, \\\n     ";
