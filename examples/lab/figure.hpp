@@ -187,7 +187,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         const double width = 0.8 / static_cast<double>(p.curves.size()), shift = -0.4 + width * (static_cast<double>(i) + 0.5);
         const std::string at = "($1+(" + std::to_string(shift) + "))";
         out << from << at << ":2:(" << 0.92 * width << ") with boxes" << look << title;
-        if (!c.low.empty()) out << ", \\\n     " << from << at << ":2:3:4 with yerrorbars ps 0 lc rgb '#333333' notitle";
+        if (!c.low.empty()) out << ", \\\n     " << from << at << ":3:(0):($4-$3) with vectors nohead lw 1.5 lc rgb '#333333' notitle";
         continue;
       }
       if (!c.low.empty() && !c.points) out << from << "1:3:4 with filledcurves fs transparent solid 0.18 noborder" << look << " notitle, \\\n     ";
