@@ -11,6 +11,7 @@
 #define SPECVERIFY_POLICY_RESOLUTION_HPP
 
 #include <specverify/codec/bit_cost.hpp>
+#include <specverify/quantize/concepts.hpp>
 
 #include <array>
 #include <cstdint>
@@ -57,11 +58,14 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_action_grid(paper_draft_lengths, resolutions);
 }
 
-//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives resolution 1.
+//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives resolution 1, one for more
+//! counts than a lattice has 2^16.
 [[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits, std::uint32_t vocab_size) noexcept {
-  const auto at_least_one = [](std::uint32_t resolution) { return resolution > 0 ? resolution : 1u; };
-  const std::array<std::uint32_t, 2> resolutions{at_least_one(resolution_for_bits(fine_bits, vocab_size)),
-                                                 at_least_one(resolution_for_bits(coarse_bits, vocab_size))};
+  const auto of_bits = [vocab_size](std::uint64_t bits) {
+    const std::uint32_t resolution = resolution_for_bits(bits, vocab_size);
+    return resolution == 0 ? 1u : resolution < max_lattice_resolution ? resolution : max_lattice_resolution;
+  };
+  const std::array<std::uint32_t, 2> resolutions{of_bits(fine_bits), of_bits(coarse_bits)};
   return make_action_grid(paper_draft_lengths, resolutions);
 }
 

@@ -37,6 +37,8 @@ TEST_CASE("resolution: a grid by bits holds the same resolutions") {
   REQUIRE(grid.size == paper.size);
   for (std::uint32_t i = 0; i < grid.size; ++i) CHECK(grid[i] == paper[i]);
   CHECK(bit_action_grid(100, 3, 50272)[1].resolution == 1);
+  CHECK(resolution_for_bits(5451, 512) > max_lattice_resolution);  // a small vocabulary: more counts than a lattice takes
+  CHECK(bit_action_grid(5451, 2193, 512)[0].resolution == max_lattice_resolution);
   constexpr std::array<std::uint32_t, 11> many{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   CHECK(make_action_grid(paper_draft_lengths, many).size == max_window_actions);
 }
