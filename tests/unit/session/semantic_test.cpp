@@ -197,35 +197,39 @@ TEST_CASE("NET-5 session: a cloud restarted between request and supply asks for 
 }
 
 TEST_CASE("NET-5 session: an edge restarted between request and supply, and while the host judges, drafts the round again") {
-  pair whole(semantic(upload::on_request));
-  whole.finish(whole.start());
-  for (const bool judging : {false, true}) {
-    pair p(semantic(upload::on_request));
-    const bytes request = to_request(p);
-    p.hold_scores = judging;
-    if (judging) {
-      CHECK(p.cloud->receive(p.hear(request), 1).ok());
-      CHECK(p.run_cloud().empty());
-      CHECK(p.cloud->state() == cloud_state::judging);
-    }
-    const std::size_t judged = p.judged.size();
-    p.new_edge();
-    CHECK(p.edge->restore(p.edge_journal, 10).ok());
-    const bytes resume = pair::only(p.run_edge());
-    CHECK(p.cloud->receive(resume, 10).ok());
-    if (judging) {
-      CHECK(p.run_cloud().empty());  // the host still works
-      p.hold_scores = false;
-      const std::size_t count = p.judged[judged - 1].size() / 10;
-      std::vector<double> scores;
-      for (std::uint32_t i = 0; scores.size() < count; ++i) {
-        if ((p.judged_positions[judged - 1] >> i & 1u) == 0) continue;
-        scores.push_back(score_of(std::span(p.judged[judged - 1]).subspan(10 * scores.size(), 10), p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
+  for (const upload how : {upload::on_request, upload::one_by_one}) {
+    pair whole(semantic(how, 0.9));
+    whole.finish(whole.start());
+    for (const bool judging : {false, true}) {
+      pair p(semantic(how, 0.9));
+      const bytes request = to_request(p);
+      p.hold_scores = judging;
+      if (judging) {
+        CHECK(p.cloud->receive(p.hear(request), 1).ok());
+        CHECK(p.run_cloud().empty());
+        CHECK(p.cloud->state() == cloud_state::judging);
       }
-      CHECK(p.cloud->supply_scores(scores, 10).ok());
+      p.new_edge();
+      CHECK(p.edge->restore(p.edge_journal, 10).ok());
+      const bytes resume = pair::only(p.run_edge());
+      CHECK(p.cloud->receive(resume, 10).ok());
+      if (judging) {
+        CHECK(p.run_cloud().empty());  // the host still works
+        p.hold_scores = false;
+        const bytes& vectors = p.judged.back();
+        std::vector<double> scores;
+        for (std::uint32_t i = 0; scores.size() < vectors.size() / 10; ++i) {
+          if ((p.judged_positions.back() >> i & 1u) == 0) continue;
+          scores.push_back(score_of(std::span(vectors).subspan(10 * scores.size(), 10), p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
+        }
+        CHECK(p.cloud->supply_scores(scores, 10).ok());
+      }
+      const bytes answer = pair::only(p.run_cloud());
+      CHECK(kind_of(answer) == message_kind::resume);
+      p.finish(p.hear(answer));
+      CHECK(p.text() == whole.text());
+      CHECK(std::vector<token_id>(p.cloud->text().begin(), p.cloud->text().end()) == p.text());
     }
-    p.finish(p.hear(pair::only(p.run_cloud())));
-    CHECK(p.text() == whole.text());
   }
 }
 
