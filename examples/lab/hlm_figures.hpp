@@ -242,7 +242,6 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   line("ours, tokens", fit.value(), r.rejectable);
   line("ours, tokens, on entropy (bits)", entropy_fit.value(), r.rejectable);
 
-  f.panels.reserve(3);
   panel& by_u = f.add_panel("Rejection against uncertainty", "u (20 draws, temperatures up to 2)", "rejection probability");
   curve& points = by_u.add("mean of tokens");
   points.points = true;
@@ -296,7 +295,6 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
   const specverify::linear_fit& fit = hlm_study_of(context).fit;
   std::vector<double> mass(21, 0.0);
   for (const double u : r.uncertainty) mass[static_cast<std::size_t>(std::lround(20 * u))] += 1 / static_cast<double>(r.size());
-  f.panels.reserve(2);  // references into it stay
   panel& rates = f.add_panel("What a threshold does", "threshold u_th", "share of tokens");
   panel& risks = f.add_panel("What it risks", "threshold u_th", "probability per token");
   rates.curves.resize(2);
@@ -440,7 +438,6 @@ inline void run_hlm_size(lab_context& context, figure& f) {
   }
   systems.push_back({"full law", specverify::always_send{}});
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
-  f.panels.reserve(3);  // references into it stay
   panel& accuracy = f.add_panel("Accuracy", "entries k", "problems solved");
   panel& acceptance = f.add_panel("Rejections", "entries k", "share of uploads");
   panel& payload = f.add_panel("Payload", "entries k", "bits a token");
@@ -517,13 +514,11 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
                                 {"U-HLM", gate},
                                 {"CU-HLM offline", gate, hlm_size::fixed, offline_size},
                                 {"CU-HLM online", gate, hlm_size::online, 0, study.fit},
-                                {"CU-HLM, drawn from the sent law", gate, hlm_size::fixed, offline_size, {}, {}, true}};
+                                {"CU-HLM lossless", gate, hlm_size::fixed, offline_size, {}, {}, true}};
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
   const std::vector<double> alone = solved_by_target(context, problems, seed);
-  f.tables.reserve(3);
   table& t = f.add_table("Systems", {"system", "solved [95 %]", "less than HLM [95 %]", "TR", "rejected of uploads", "k mean (least, most)",
                                      "bits a token, paper", "bits a token, wire"});
-  f.panels.reserve(3);
   panel& solved = f.add_panel("Problems solved", "", "share");
   curve& bars = solved.add("ours");
   const auto show = [&](const std::string& label, const estimate& e) {

@@ -80,9 +80,7 @@ inline void run_ui_grid(lab_context& context, figure& f) {
     points.push_back({systems[s].label, e.value, e.low, e.high, specverify::energy_saving(energy.all, reference.all),
                       specverify::energy_saving(energy.device, reference.device), outcomes[s].upload_share(), outcomes[s].reject_rate()});
   }
-  f.panels.reserve(2);
   panel& plane = f.add_panel("Accuracy against energy saved", "energy saved against HLM, device and server", "problems solved");
-  plane.curves.reserve(5);
   const std::size_t half = (systems.size() - without_grid) / 2;
   const auto scatter = [&](const char* label, std::size_t from, std::size_t count) {
     curve& c = plane.add(label);
@@ -165,7 +163,6 @@ inline void run_ui_trace(lab_context& context, figure& f) {
   for (const auto& text : texts) tokens += static_cast<double>(text.size());
   const std::vector<std::uint32_t> ks{1, 3, 5, 7, 9, 11, 15};
   const std::vector<double> gammas{0.5, 1.0, 1.5, 3.0, 5.0};
-  f.panels.reserve(2);
   panel& uploads = f.add_panel("Uploads", "k", "share of tokens");
   panel& missed = f.add_panel("Rejections among tokens kept", "k", "mean rejection probability");
   bool falls = true, grows = true;
