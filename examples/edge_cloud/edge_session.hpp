@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace edge_cloud {
@@ -58,13 +59,24 @@ class edge_session_of final : public edge_session {
   Session session_;
 };
 
+//! The pairs of rules that systems.hpp names. Every other one would be compiled for nothing.
+template <class Support, class Skip>
+inline constexpr bool is_paired = std::is_same_v<Skip, specverify::always_send> || std::is_same_v<Support, specverify::top_k> ||
+                                  (std::is_same_v<Support, specverify::vocabulary_budget> && std::is_same_v<Skip, specverify::uncertainty_gate>);
+
 //! One session, of the rules that the plan names. Throws what the session says is wrong with the options.
 [[nodiscard]] inline std::unique_ptr<edge_session> make_edge_session(const specverify::edge_options& options, const wire_plan& plan) {
   const auto made_of = [&](const auto& support, const auto& skip) -> std::unique_ptr<edge_session> {
-    using session = specverify::basic_edge_session<std::decay_t<decltype(support)>, specverify::fixed_window, std::decay_t<decltype(skip)>>;
-    auto made = session::make(options, support, plan.window, skip);
-    if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
-    return std::make_unique<edge_session_of<session>>(std::move(made).value());
+    using support_type = std::decay_t<decltype(support)>;
+    using skip_type = std::decay_t<decltype(skip)>;
+    if constexpr (is_paired<support_type, skip_type>) {
+      using session = specverify::basic_edge_session<support_type, specverify::fixed_window, skip_type>;
+      auto made = session::make(options, support, plan.window, skip);
+      if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
+      return std::make_unique<edge_session_of<session>>(std::move(made).value());
+    } else {
+      throw std::logic_error("no system of systems.hpp is made of these rules");
+    }
   };
   return std::visit(made_of, plan.support, plan.skip);
 }
