@@ -6,6 +6,7 @@
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
+#include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -21,18 +22,31 @@
 
 namespace specverify_fuzz {
 
+inline constexpr unsigned systems = 9;  // formats that a script chooses from
+
+template <class Skip>
 class session_script {
  public:
+  using edge_type = basic_edge_session<top_k, draft_plan, Skip>;
+
   explicit session_script(std::span<const std::byte> script) : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
-    static constexpr std::array<draft_format, 5> formats{{{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
-                                                          {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
-                                                          {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
-                                                          {law_format::half_row, vocab_size, 0, 0, 2, 4},
-                                                          {law_format::token_only, vocab_size, 0, 0, 4, 1}}};
+    static constexpr std::array<draft_format, 9> formats{
+        {{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
+         {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
+         {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
+         {law_format::half_row, vocab_size, 0, 0, 2, 4},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
+         // From here on the edge commits tokens alone.
+         {law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
+         {law_format::top_k_tail, vocab_size, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
+    static_assert(formats.size() == systems);
     format_ = formats[choice % formats.size()];
     mode_ = choice & 0x80 ? session_mode::stream : session_mode::draft;
-    rule_ = choice & 0x40 ? wire_rule::greedy : wire_rule::token;
+    rule_ = format_.side.hidden_size != 0 ? wire_rule::semantic : choice & 0x40 ? wire_rule::greedy : wire_rule::token;
+    lazy_ = (choice & 0x20) != 0;
     new_cloud();
     new_edge();
     const std::array<token_id, 2> prompt{3, 1};
@@ -110,7 +124,9 @@ class session_script {
     o.retry_limit = 20;
     o.text_chunk = 5;
     o.token_budget = 30;
-    edge_.emplace(std::move(edge_session::make(o, top_k{4}, fixed_window{{format_.max_draft_length, 10, 4}})).value());
+    o.bonus = !lazy_;
+    if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
+    edge_.emplace(std::move(edge_type::make(o, top_k{4}, fixed_window{{format_.max_draft_length, 7, 4}})).value());
     edge_engine_.clear();
   }
   void new_cloud() {
@@ -118,6 +134,7 @@ class session_script {
     o.largest = format_;
     o.max_length = max_length;
     o.text_chunk = 5;
+    o.lazy = lazy_;
     cloud_.emplace(std::move(cloud_session::make(o)).value());
     cloud_engine_.clear();
   }
@@ -154,7 +171,7 @@ class session_script {
     }
     wire_context mine{};
     if (what & 1) {
-      mine = {7, edge_->epoch(), edge_->round(), edge_->length(), prefix_hash(edge_->text()), 0};
+      mine = {7, edge_->epoch(), edge_->round(), edge_->agreed_length(), prefix_hash(edge_->text().first(edge_->agreed_length())), 0};
     } else {
       mine = {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), prefix_hash(cloud_->text()), 0};
     }
@@ -204,7 +221,8 @@ class session_script {
       if (out.action == session_action::rollback) demand(edge_engine_.cut(out.position), "the edge cuts what is not there");
       if (out.action == session_action::evaluate) {
         demand(edge_engine_.feed(out.position, out.tokens, out.rows), "the edge feeds at a wrong position");
-        (void)edge_->supply_row(exec::seq, edge_engine_.rows()[0], {}, now_);
+        const std::array<float, 3> hidden = specverify_test::hidden_of<3>(edge_engine_.knows());
+        (void)edge_->supply_row(exec::seq, edge_engine_.rows()[0], {}, {hidden, {}}, now_);
       }
     }
     for (int outputs = 0;; ++outputs) {
@@ -217,6 +235,12 @@ class session_script {
       if (out.action == session_action::evaluate) {
         demand(cloud_engine_.feed(out.position, out.tokens, out.rows), "the cloud feeds at a wrong position");
         (void)cloud_->supply_rows(exec::seq, row_span_provider<float>(cloud_engine_.rows(), transforms_), now_);
+      }
+      if (out.action == session_action::judge) {
+        demand(out.rows > 0 && out.rows <= format_.max_draft_length, "a judge asked for nothing");
+        demand(out.bytes.size() == out.rows * hidden_bytes(format_.side), "vectors that are not those of the drafts");
+        const std::array<double, 4> scores{0.1, 0.9, 0.4, 0.6};
+        (void)cloud_->supply_scores(std::span<const double>(scores).first(out.rows), now_);
       }
     }
     check_text(edge_->text());
@@ -231,7 +255,8 @@ class session_script {
   wire_rule rule_ = wire_rule::token;
   specverify_test::hash_engine edge_engine_, cloud_engine_;
   std::array<row_transform, 1> transforms_{};
-  std::optional<edge_session> edge_;
+  bool lazy_ = false;  // the other of two settings that a format does not fix
+  std::optional<edge_type> edge_;
   std::optional<cloud_session> cloud_;
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
@@ -239,7 +264,12 @@ class session_script {
 };
 
 inline void session_input(std::span<const std::byte> input) {
-  if (!input.empty()) session_script(input).run();
+  if (input.empty()) return;
+  if (std::to_integer<unsigned>(input[0]) % systems < systems - 2) {
+    session_script<always_send>(input).run();
+  } else {
+    session_script<random_skip>(input).run();
+  }
 }
 
 }  // namespace specverify_fuzz

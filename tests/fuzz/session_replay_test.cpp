@@ -21,7 +21,7 @@ TEST_CASE("T29 NET-7 fuzz replay: scripts of the session") {
   }
   CHECK(scripts > 0);
   specverify_test::dice dice(11);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 900; ++i) {
     std::vector<std::byte> script(1 + dice.below(300));
     for (std::byte& b : script) b = static_cast<std::byte>(dice.next());
     specverify_fuzz::session_input(script);

@@ -125,6 +125,8 @@ class basic_edge_session {
   [[nodiscard]] edge_state state() const noexcept { return state_; }
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), length_}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
+  //! Of it, what the cloud has too: tokens from here on were committed here alone.
+  [[nodiscard]] std::uint32_t agreed_length() const noexcept { return base_; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return prompt_length_; }
   [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
