@@ -150,7 +150,7 @@ inline void write_plot_data(const figure& f, const std::filesystem::path& file) 
 inline void write_plot_script(const figure& f, const std::filesystem::path& data, const std::filesystem::path& picture, const std::filesystem::path& file) {
   static constexpr const char* colours[] = {"#0b6e99", "#c8702a", "#4a9a4a", "#7a4fa3", "#a8324a", "#444444", "#1f9e9e", "#b8a100", "#d060a0", "#7f7f7f"};
   std::ofstream out(file);
-  const std::size_t columns = std::min<std::size_t>(f.panels.size(), 3), lines = (f.panels.size() + columns - 1) / columns;
+  const std::size_t columns = f.panels.size() == 4 ? 2 : std::min<std::size_t>(f.panels.size(), 3), lines = (f.panels.size() + columns - 1) / columns;
   std::size_t most_curves = 1;
   for (const panel& p : f.panels) most_curves = std::max(most_curves, p.curves.size());
   out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + (340 + 18 * ((most_curves + 1) / 2)) * lines
