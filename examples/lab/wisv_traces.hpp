@@ -7,6 +7,9 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 
+#include <specverify/core/execution.hpp>
+#include <specverify/row/argmax.hpp>
+
 #include "lab_context.hpp"
 
 namespace lab {
@@ -34,7 +37,10 @@ struct mismatch_set {
 };
 
 [[nodiscard]] inline token_id argmax_of(std::span<const float> logits) {
-  return static_cast<token_id>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  specverify::argmax_result best;
+  if (!specverify::argmax(specverify::exec::simd, specverify::logits_row(logits), specverify::row_transform{}, best).ok())
+    throw std::runtime_error("a bad row");
+  return best.token;
 }
 
 namespace detail {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decision heads from labelled mismatches: labels for drawn channels, training, and the two ablations.
+#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
+
+#include <specverify/decision_head/relabel.hpp>
+#include <specverify/decision_head/trainer.hpp>
+#include <specverify/link/channel.hpp>
+
+#include "wisv_traces.hpp"
+
+namespace lab {
+
+//! The channels on which heads are trained: drawn log-uniformly, the round trip uniformly, up and down alike.
+struct channel_range {
+  double lowest_rate = 10e6, highest_rate = 500e6;  // bit/s
+  double lowest_loss = 1e-4, highest_loss = 1e-1;
+  double shortest_trip = 5e-3, longest_trip = 50e-3;  // s
+};
+
+[[nodiscard]] inline specverify::channel_state draw_channel(const channel_range& range, const specverify::philox& source, std::uint32_t episode,
+                                                            std::uint32_t draw) {
+  const auto uniform = [&](std::uint32_t lane) { return specverify::decision_uniform(source({episode, draw, lane, specverify::purpose::training, 0})); };
+  const auto between = [](double low, double high, double at) { return low * std::pow(high / low, at); };
+  specverify::channel_state made;
+  made.uplink_rate = made.downlink_rate = between(range.lowest_rate, range.highest_rate, uniform(0));
+  made.uplink_loss = made.downlink_loss = between(range.lowest_loss, range.highest_loss, uniform(1));
+  made.round_trip = range.shortest_trip + (range.longest_trip - range.shortest_trip) * uniform(2);
+  return made;
+}
+
+//! What a head is trained with.
+struct head_plan {
+  std::string name;
+  bool relabelled = true;   //!< false: the labels of the search whatever the channel
+  bool use_channel = true;  //!< false: the head does not see the channel
+  std::uint32_t draws = 4;  //!< channels an episode
+  std::uint32_t epochs = 10;
+  std::uint32_t width = 256;
+  std::uint64_t seed = 1;
+};
+
+struct labelled_samples {
+  std::vector<std::uint32_t> state;
+  std::vector<specverify::channel_vector> channel;
+  std::vector<std::uint8_t> labels;
+
+  [[nodiscard]] double rate() const {
+    return static_cast<double>(std::count(labels.begin(), labels.end(), std::uint8_t{1})) / static_cast<double>(std::max<std::size_t>(1, labels.size()));
+  }
+};
+
+namespace detail {
+
+template <class Status>
+void expect_ok(const Status& why, const char* what) {
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+}
+
+}  // namespace detail
+
+//! The same draws of channels for every plan of a seed, so that heads differ by their plan alone.
+[[nodiscard]] inline labelled_samples label_mismatches(const mismatch_set& set, const head_plan& plan) {
+  const specverify::philox source{{{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
+  const specverify::relabel_options options;
+  labelled_samples made;
+  for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
+    while (last < set.size() && set.episode[last] == set.episode[first]) ++last;
+    const auto positions = std::span(set.position).subspan(first, last - first);
+    const auto important = std::span(set.important).subspan(first, last - first);
+    std::vector<double> scores(last - first);
+    std::vector<std::uint8_t> labels(last - first);
+    detail::expect_ok(specverify::smooth(positions, important, options, scores), "smooth");
+    for (std::uint32_t draw = 0; draw < plan.draws; ++draw) {
+      const specverify::channel_state link = draw_channel({}, source, set.episode[first], draw);
+      const double quality = plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
+      detail::expect_ok(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
+      specverify::channel_vector c{};
+      detail::expect_ok(specverify::channel_features(link, c), "channel_features");
+      for (std::size_t j = first; j < last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
+      made.channel.insert(made.channel.end(), last - first, c);
+      made.labels.insert(made.labels.end(), labels.begin(), labels.end());
+    }
+  }
+  return made;
+}
+
+struct trained_head {
+  head_plan plan;
+  specverify::decision_head head;
+  std::vector<specverify::epoch_report> epochs;
+  double label_rate = 0;
+  std::size_t samples = 0;
+};
+
+[[nodiscard]] inline trained_head train_head(const mismatch_set& set, const head_plan& plan) {
+  const labelled_samples samples = label_mismatches(set, plan);
+  specverify::training_options options;
+  options.width = plan.width;
+  options.epochs = plan.epochs;
+  options.late_rate = 0.3;
+  options.use_channel = plan.use_channel;
+  options.seed = plan.seed;
+  auto trainer = specverify::head_trainer::make(options, {specverify::hidden_mode::predicting, set.drafter_size, set.target_size, set.drafter_states,
+                                                          set.target_states, set.episode, samples.state, samples.channel, samples.labels});
+  if (!trainer.ok()) detail::expect_ok(trainer.error(), "head_trainer");
+  std::vector<specverify::epoch_report> epochs;
+  while (!trainer.value().finished()) epochs.push_back(trainer.value().run_epoch());
+  auto head = trainer.value().head();
+  if (!head.ok()) detail::expect_ok(head.error(), "trained head");
+  return {plan, std::move(head).value(), std::move(epochs), samples.rate(), samples.state.size()};
+}
+
+//! The head as a file, its threshold in it.
+inline void save_head(const trained_head& trained, const std::filesystem::path& path) {
+  std::vector<std::byte> bytes(specverify::head_file_size(trained.head.view()));
+  detail::expect_ok(specverify::write_head(trained.head.view(), bytes), "write_head");
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace lab
+
+#endif

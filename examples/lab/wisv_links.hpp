@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Semantic figures over links: accepted length, rounds and latency, the protocols of hidden states, the ablations.
+#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
+
+#include "wisv_figures.hpp"
+
+namespace lab {
+
+namespace detail {
+
+//! Rejection sampling with full laws by the sessions themselves: half-precision rows up, both models at one temperature.
+[[nodiscard]] inline std::vector<run_result> run_rejection(lab_context& context, std::uint32_t length, double temperature, std::size_t count) {
+  const std::vector<lab_problem> problems = context.problems("test", count);
+  std::vector<run_result> made(count);
+  context.for_each(count, [&](lab_worker&, std::size_t i) {
+    problem_models models(context.pair());
+    run_options options;
+    options.prompt = problems[i].prompt;
+    options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
+    options.temperature = temperature;
+    options.session_id = context.seed("wisv_reject") + i;
+    options.format.format = specverify::law_format::half_row;
+    options.format.support_size = options.format.resolution = 0;
+    options.format.max_draft_length = length;
+    made[i] = run_virtually(options, models.drafter, models.target, specverify::top_k{}, specverify::fixed_window{{length, 1, 1}});
+  });
+  return made;
+}
+
+}  // namespace detail
+
+//! Accepted length, rounds and latency over links and windows.
+inline void run_wisv_grid(lab_context& context, figure& f) {
+  wisv_study& study = study_of(context);
+  const auto& r = study.tests();
+  const std::size_t sampled = context.scaled<std::size_t>(300, 12);
+  constexpr double temperature = 0.5;
+  const semantic_costs costs;
+  f.about =
+      std::to_string(r.problems) + " held-out problems under the threshold " + number(study.tunings()[wisv_study::full_head].chosen) +
+      ". Rounds, windows and mismatches are measured; latency is the paper's model with the paper's sizes (2048 numbers of 16 bits a hidden vector, 128256 "
+      "tokens, " +
+      number(1e3 * costs.token_time, 5) +
+      " ms a drafted token, its equations (6) and (10)). A window ends with the text. Reject: rejection sampling at temperature " + number(temperature) +
+      " with full laws, " + std::to_string(sampled) +
+      " problems. Adaptive: FH or SH once a request, from running means of the mismatches; the testbed's rule: FH above 10 ms.";
+  panel& lengths = f.add_panel("tokens per round", "L", "tokens");
+  panel& rounds = f.add_panel("rounds an answer", "L", "rounds");
+  for (std::size_t link = 0; link < 4; ++link) f.add_panel("latency, " + std::string(detail::link_name(link)), "L", "s");
+  table& t = f.add_table("grid", {"link", "L", "tokens per round, greedy", "reject", "WISV", "rounds, greedy", "reject", "WISV", "latency s, greedy", "reject",
+                                  "FH", "SH", "lazy", "adaptive", "testbed rule", "FH chosen %"});
+  std::array<std::vector<run_result>, window_lengths.size()> rejected;
+  for (std::size_t l = 0; l < window_lengths.size(); ++l) rejected[l] = detail::run_rejection(context, window_lengths[l], temperature, sampled);
+
+  curve greedy_length{"greedy", {}, {}, {}, {}, false}, greedy_rounds = greedy_length, reject_length{"reject", {}, {}, {}, {}, false},
+                                                        reject_rounds = reject_length;
+  const auto reject_rate = [&](std::size_t l) {
+    double tokens = 0, count = 0;
+    for (const run_result& one : rejected[l]) tokens += static_cast<double>(one.emitted()), count += static_cast<double>(one.rounds.size());
+    return std::pair{tokens / count, count / static_cast<double>(sampled)};
+  };
+  for (std::size_t l = 0; l < window_lengths.size(); ++l) {
+    greedy_length.add(window_lengths[l], tokens_per_round(r.greedy[l]));
+    greedy_rounds.add(window_lengths[l], mean_of(rounds_of(r.greedy[l])));
+    reject_length.add(window_lengths[l], reject_rate(l).first);
+    reject_rounds.add(window_lengths[l], reject_rate(l).second);
+  }
+  lengths.curves.push_back(greedy_length), lengths.curves.push_back(reject_length);
+  rounds.curves.push_back(greedy_rounds), rounds.curves.push_back(reject_rounds);
+  bool fewer = true, adaptive_good = true;
+  double worst_adaptive = 0;
+  const auto links = grid_links();
+  for (std::size_t link = 0; link < 4; ++link) {
+    curve of_length{std::string("WISV, ") + detail::link_name(link), {}, {}, {}, {}, false}, of_rounds = of_length;
+    std::array<curve, 6> of_latency;
+    static constexpr std::array<const char*, 6> names{"greedy", "reject", "FH", "SH", "lazy", "adaptive"};
+    for (std::size_t k = 0; k < names.size(); ++k) of_latency[k].label = names[k];
+    for (std::size_t l = 0; l < window_lengths.size(); ++l) {
+      const std::uint32_t length = window_lengths[l];
+      const judged_set &greedy = r.greedy[l], &set = r.semantic[l][link];
+      std::array<double, 7> seconds{};  // greedy, reject, FH, SH, lazy, adaptive, testbed rule
+      specverify::protocol_model model;
+      model.format = costs.format;
+      specverify::mismatch_history history;
+      std::size_t full_chosen = 0;
+      for (std::size_t i = 0; i < set.size(); ++i) {
+        const auto adaptive = model.choose(length, links[link], history.of(length));
+        const auto testbed = specverify::round_trip_rule{}.choose(links[link].round_trip);
+        full_chosen += adaptive == specverify::hidden_protocol::full ? 1u : 0u;
+        for (const semantic_round& round : greedy[i].rounds) seconds[0] += costs.greedy(round, links[link]);
+        for (const semantic_round& round : set[i].rounds) {
+          seconds[2] += costs.semantic(specverify::hidden_protocol::full, round, links[link]);
+          seconds[3] += costs.semantic(specverify::hidden_protocol::selective, round, links[link]);
+          seconds[4] += costs.semantic(specverify::hidden_protocol::lazy, round, links[link]);
+          seconds[5] += costs.semantic(adaptive, round, links[link]);
+          seconds[6] += costs.semantic(testbed, round, links[link]);
+          history.record(length, round.mismatches, round.judged);
+        }
+      }
+      for (double& value : seconds) value /= static_cast<double>(set.size());
+      for (const run_result& one : rejected[l]) {
+        for (const round_entry& round : one.rounds) {
+          semantic_round as;
+          as.drafted = round.drafted;
+          seconds[1] += costs.reject(as, links[link]) / static_cast<double>(sampled);
+        }
+      }
+      of_length.add(length, tokens_per_round(set));
+      of_rounds.add(length, mean_of(rounds_of(set)));
+      for (std::size_t k = 0; k < names.size(); ++k) of_latency[k].add(length, seconds[k]);
+      const auto [reject_tokens, reject_count] = reject_rate(l);
+      std::vector<std::string> row{detail::link_name(link), std::to_string(length),         number(tokens_per_round(greedy)),
+                                   number(reject_tokens),   number(tokens_per_round(set)),  number(mean_of(rounds_of(greedy))),
+                                   number(reject_count),    number(mean_of(rounds_of(set)))};
+      for (const double value : seconds) row.push_back(number(value));
+      row.push_back(number(100.0 * static_cast<double>(full_chosen) / static_cast<double>(set.size()), 3));
+      t.rows.push_back(row);
+      fewer = fewer && mean_of(rounds_of(set)) < mean_of(rounds_of(greedy));
+      const double best = std::min(seconds[2], seconds[3]);
+      worst_adaptive = std::max(worst_adaptive, seconds[5] / best - 1);
+      if (length == main_length && link != 1) {
+        static constexpr std::array<const char*, 4> reported{"13.53 to 10.14 s (-25 %)", "", "13.53 to 10.02 s (-26 %)", "not given"};
+        f.compare("latency at L = 32, FH, " + std::string(detail::link_name(link)), reported[link],
+                  number(seconds[0], 3) + " to " + number(seconds[2], 3) + " s (" + number(100 * (seconds[2] / seconds[0] - 1), 3) + " %)",
+                  "our answers take a sixth of the tokens; the last window is cut by the end of the text");
+      }
+      if (length == main_length && link == 0) {
+        f.compare("SH at 20 Mbit/s, 50 ms", "slightly worse than greedy", number(seconds[3], 3) + " s against " + number(seconds[0], 3) + " s",
+                  "a second round trip in most rounds eats what fewer rounds save, less so here: ours fall more");
+      }
+    }
+    lengths.curves.push_back(of_length);
+    rounds.curves.push_back(of_rounds);
+    for (curve& c : of_latency) f.panels[2 + link].curves.push_back(std::move(c));
+  }
+  adaptive_good = worst_adaptive <= 0.05;
+  f.require("fewer rounds than greedy on every link and window", fewer);
+  f.require("adaptive is within 5 % of the better of FH and SH everywhere", adaptive_good, number(100 * worst_adaptive, 3) + " %");
+}
+
+//! FH, SH and lazy over the same changing link, by the rules alone.
+inline void run_wisv_protocols(lab_context& context, figure& f) {
+  wisv_study& study = study_of(context);
+  const auto& r = study.tests();
+  f.about = "L = 32; every round the link is poor (20 Mbit/s, 50 ms) or good (500 Mbit/s, 5 ms), the same for all protocols; " + std::to_string(r.problems) +
+            " held-out problems.";
+  static constexpr std::array<const char*, 3> names{"FH", "SH", "lazy"};
+  table& t = f.add_table("protocols", {"protocol", "right %", "tokens per round", "rounds", "vectors a round", "requests a round"});
+  bool same = true;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const judged_set& set = r.by_protocol[k];
+    const double all = mean_of(rounds_of(set));
+    t.rows.push_back({names[k], detail::points(accuracy_of(set), 4), number(tokens_per_round(set)), number(all),
+                      number(mean_of(sums_of(set, &semantic_round::uploaded)) / all), number(mean_of(sums_of(set, &semantic_round::exchanges)) / all)});
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      const judged_problem &a = r.by_protocol[0][i], &b = set[i];
+      same = same && a.text == b.text && a.rounds.size() == b.rounds.size();
+      for (std::size_t j = 0; same && j < a.rounds.size(); ++j)
+        same = a.rounds[j].accepted == b.rounds[j].accepted && a.rounds[j].emitted == b.rounds[j].emitted;
+    }
+  }
+  f.require("FH, SH and lazy write the same tokens in the same rounds, by the rules", same);
+}
+
+//! The same by the two sessions and their messages.
+inline void run_wisv_sessions(lab_context& context, figure& f) {
+  wisv_study& study = study_of(context);
+  const auto& r = study.tests();
+  const std::size_t count = context.scaled<std::size_t>(200, 8);
+  const double threshold = study.tunings()[wisv_study::full_head].chosen;
+  f.about = "L = 32 and the changing link of the protocols, by the two sessions, " + std::to_string(count) +
+            " problems: hidden vectors of 96 half floats, ids and a channel report; bytes are those on the wire.";
+  static constexpr std::array<const char*, 3> names{"FH", "SH", "lazy"};
+  table& t = f.add_table("protocols", {"protocol", "right %", "tokens per round", "rounds", "bytes up a round", "bytes down a round"});
+
+  const std::vector<lab_problem> problems = context.problems("test", count);
+  std::array<std::vector<run_result>, 3> runs;
+  for (auto& one : runs) one.resize(count);
+  const specverify::head_weights& head = study.weights(wisv_study::full_head);
+  context.for_each(count, [&](lab_worker&, std::size_t i) {
+    problem_models models(context.pair());
+    for (std::size_t k = 0; k < 3; ++k) {
+      run_options options;
+      options.prompt = problems[i].prompt;
+      options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
+      options.temperature = 0;
+      options.session_id = context.seed("wisv_sessions") + i;
+      options.rule = specverify::wire_rule::semantic;
+      options.threshold = threshold;
+      options.lazy = k == 2;
+      options.format.format = specverify::law_format::token_only;
+      options.format.support_size = options.format.resolution = 0;
+      options.format.max_draft_length = main_length;
+      options.format.side.hidden_size = models.drafter.hidden_size();
+      options.format.side.hidden = specverify::hidden_format::float16;
+      options.format.side.hidden_with_draft = k == 0;
+      options.format.side.channel_report = true;
+      options.channel = study.changing_link(i);
+      options.judge = [&head](const judge_request& asked) {
+        specverify::channel_vector c{};
+        double rho = 0;
+        detail::expect_ok(specverify::channel_features(asked.channel, c), "channel_features");
+        detail::expect_ok(
+            specverify::head_score(head, specverify::drafter_input::hidden_state, asked.drafter, asked.target, specverify::standardise(c, head.channel), rho),
+            "head_score");
+        return rho;
+      };
+      runs[k][i] = run_virtually(options, models.drafter, models.target, specverify::top_k{}, specverify::fixed_window{{main_length, 1, 1}});
+    }
+  });
+  bool session_same = true;
+  std::size_t as_rules = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    double solved = 0, tokens = 0, rounds = 0, up = 0, down = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const run_result &one = runs[k][i], &first = runs[0][i];
+      session_same = session_same && one.tokens == first.tokens && one.rounds.size() == first.rounds.size();
+      for (std::size_t j = 0; session_same && j < one.rounds.size(); ++j) session_same = one.rounds[j].accepted == first.rounds[j].accepted;
+      std::vector<token_id> text = one.tokens;
+      if (!text.empty() && text.back() == tinylm::tokenizer::end_token) text.pop_back();
+      checksum sum;
+      sum.add(text.data(), text.size() * sizeof(token_id));
+      if (k == 0) as_rules += sum.value() == r.by_protocol[0][i].text ? 1u : 0u;
+      solved += context.solves(problems[i], text) ? 1 : 0;
+      tokens += static_cast<double>(one.emitted()), rounds += static_cast<double>(one.rounds.size());
+      up += static_cast<double>(one.bytes_up()), down += static_cast<double>(one.bytes_down());
+    }
+    const auto of = static_cast<double>(count);
+    t.rows.push_back({names[k], detail::points(solved / of, 4), number(tokens / rounds), number(rounds / of), number(up / rounds), number(down / rounds)});
+  }
+  f.require("FH, SH and lazy write the same tokens in the same rounds, by the sessions", session_same);
+  f.add_table("texts of the sessions", {"problems", "as the rules write them"}).rows.push_back({std::to_string(count), std::to_string(as_rules)});
+}
+
+//! The head without the channel, and without relabelling.
+inline void run_wisv_ablations(lab_context& context, figure& f) {
+  wisv_study& study = study_of(context);
+  const auto& r = study.tests();
+  const std::vector<trained_head>& heads = study.heads();
+  const auto& tuned = study.tunings();
+  constexpr std::size_t at = 3;
+  f.about = "L = 32, " + std::to_string(r.problems) + " held-out problems; every head with the threshold that the same rule chose for it.";
+  panel& p = f.add_panel("tokens per round", "", "tokens");
+  panel& q = f.add_panel("accuracy lost against greedy", "", "points");
+  p.x_names = q.x_names = {"WISV", "without CSI", "without relabelling"};
+  table& t = f.add_table("heads", {"head", "tau", "link", "right %", "points lost", "tokens per round", "gain", "accepted mismatches %"});
+  for (const std::size_t link : {1u, 0u}) {
+    const std::string name = link == 0 ? "poor link" : "good link";
+    curve &of_length = p.add(name), &of_loss = q.add(name);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      const judged_set& set = r.by_head[h][link];
+      const estimate lost = detail::accuracy_loss(r.greedy[at], set, context.seed("wisv_loss")),
+                     gained = detail::length_gain(r.greedy[at], set, context.seed("wisv_gain"));
+      of_length.add(static_cast<double>(h), tokens_per_round(set));
+      of_loss.add(static_cast<double>(h), 100 * lost.value, 100 * lost.low, 100 * lost.high);
+      t.rows.push_back({heads[h].plan.name, number(tuned[h].chosen), name, detail::points(accuracy_of(set), 4), detail::points(lost),
+                        number(tokens_per_round(set)), detail::gain(gained), detail::points(detail::accepted_share(set))});
+    }
+  }
+  table& d = f.add_table("accepted share of mismatches, poor link minus good link", {"head", "difference"});
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    d.rows.push_back({heads[h].plan.name, detail::points(detail::acceptance_difference(r.by_head[h][0], r.by_head[h][1], context.seed("wisv_run")))});
+  }
+  f.compare("what the channel brings", "a head that sees it trades accuracy for speed on poor links",
+            "more mismatches stand on the poor link, few of them harmful",
+            "relabelling gives up at most 30 % of the important labels, and on our short texts the search leaves few of those: the effect is there, and small");
+}
+
+}  // namespace lab
+
+#endif

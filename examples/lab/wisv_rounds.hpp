@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Greedy and semantic verification of greedy drafts, window by window, by the library's own rules; and what the rounds cost on a link.
+#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
+
+#include <specverify/codec/draft_side.hpp>
+#include <specverify/decision_head/mlp.hpp>
+#include <specverify/link/latency.hpp>
+#include <specverify/policy/protocol.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/semantic.hpp>
+
+#include "wisv_heads.hpp"
+
+#include <functional>
+
+namespace lab {
+
+struct semantic_settings {
+  std::uint32_t draft_length = 32;
+  const specverify::head_weights* head = nullptr;  //!< none: greedy_rule
+  double threshold = 0;
+  specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
+  std::function<specverify::channel_state(std::uint32_t round)> channel = {};  //!< what the head is told; not needed without one
+  std::size_t max_length = 250;                                                //!< tokens of prompt and continuation
+};
+
+struct semantic_round {
+  std::uint32_t drafted = 0, accepted = 0, emitted = 0;
+  std::uint32_t mismatches = 0;  //!< M, of the whole window; of FH those that were judged
+  std::uint32_t judged = 0, accepted_mismatches = 0;
+  std::uint32_t uploaded = 0;   //!< hidden vectors that travelled
+  std::uint32_t exchanges = 0;  //!< requests for hidden vectors
+
+  friend bool operator==(const semantic_round&, const semantic_round&) = default;
+};
+
+struct semantic_text {
+  std::vector<token_id> continuation;  //!< without <|end|>
+  std::vector<semantic_round> rounds;
+
+  [[nodiscard]] std::uint64_t sum(std::uint32_t semantic_round::*field) const {
+    std::uint64_t total = 0;
+    for (const semantic_round& r : rounds) total += r.*field;
+    return total;
+  }
+};
+
+namespace detail {
+
+template <language_model Target>
+struct window_rows {
+  const Target& target;
+  static const specverify::row_transform& transform(std::uint32_t) {
+    static const specverify::row_transform none{};
+    return none;
+  }
+  [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t i) const { return row_of(target, i); }
+};
+
+//! A window of greedy drafts with the states that said them, as they travel: in half precision.
+struct drafted_window {
+  std::vector<specverify::claimed_draft> drafts;
+  std::vector<float> states;
+};
+
+inline void travel(std::span<const float> state, std::vector<float>& received) {
+  std::vector<std::byte> bytes(specverify::hidden_bytes(specverify::hidden_format::float16, state.size()));
+  received.resize(received.size() + state.size());
+  expect_ok(specverify::encode_hidden(state, specverify::hidden_format::float16, bytes), "encode_hidden");
+  expect_ok(specverify::decode_hidden(bytes, specverify::hidden_format::float16, std::span(received).last(state.size())), "decode_hidden");
+}
+
+//! A channel as the edge's report tells it to the cloud.
+[[nodiscard]] inline specverify::channel_vector reported(const specverify::channel_state& link) {
+  specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate), static_cast<float>(link.uplink_loss),
+                                    static_cast<float>(link.downlink_loss), static_cast<float>(link.round_trip)};
+  std::array<std::byte, specverify::channel_report_bytes> bytes{};
+  expect_ok(specverify::encode_channel_report(report, bytes), "encode_channel_report");
+  expect_ok(specverify::decode_channel_report(bytes, report), "decode_channel_report");
+  specverify::channel_vector c{};
+  expect_ok(specverify::channel_features(report, c), "channel_features");
+  return c;
+}
+
+template <language_model Drafter>
+void draft_window(Drafter& drafter, std::span<const token_id> committed, const semantic_settings& settings, token_id end, drafted_window& window) {
+  window.drafts.clear();
+  window.states.clear();
+  drafter.feed(committed.subspan(drafter.size()), 1);
+  const std::size_t most = std::min<std::size_t>(settings.draft_length, settings.max_length - committed.size());
+  while (true) {
+    const token_id next = argmax_of(drafter.logits(0));
+    window.drafts.push_back({next});
+    if (settings.head != nullptr) travel(drafter.hidden(0), window.states);
+    if (next == end || window.drafts.size() >= most) return;
+    drafter.feed(std::span(&next, 1), 1);
+  }
+}
+
+//! The verdict of SH or lazy: marks first, then scores of those marks whose hidden vectors were asked for.
+template <class Rows>
+[[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows, const specverify::verify_request& request,
+                                                      const specverify::head_judge& judge, const semantic_settings& settings, semantic_round& round) {
+  const std::span<const specverify::claimed_draft> drafts(window.drafts);
+  std::vector<token_id> best(drafts.size() + 1);
+  std::vector<std::uint64_t> marks(specverify::position_words(static_cast<std::uint32_t>(drafts.size())));
+  specverify::workspace none;
+  expect_ok(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks), "compare_greedily");
+  round.mismatches = specverify::position_count(marks);
+  std::vector<double> scores;
+  const auto ask = [&](std::uint32_t position) {
+    double rho = 0;
+    expect_ok(judge.score(position, rho), "head_judge");
+    scores.push_back(rho);
+    round.uploaded += 1;
+  };
+  if (settings.protocol == specverify::hidden_protocol::selective) {
+    for (std::uint32_t at = specverify::next_position(marks, 0); at < drafts.size(); at = specverify::next_position(marks, at + 1)) ask(at);
+    round.exchanges = round.uploaded > 0 ? 1 : 0;
+  }
+  while (true) {
+    const specverify::verdict said = specverify::decide_semantically(drafts, best, marks, scores, settings.threshold, request);
+    if (said.outcome != specverify::verdict_outcome::needs) return said;
+    ask(said.accepted);
+    round.exchanges += 1;
+  }
+}
+
+}  // namespace detail
+
+//! Writes one text. The models' caches are cleared first; both stop at `end`.
+template <language_model Drafter, language_model Target>
+[[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt, token_id end,
+                                               const semantic_settings& settings) {
+  const token_id stop[] = {end};
+  drafter.rollback(0);
+  target.rollback(0);
+  std::vector<token_id> committed(prompt.begin(), prompt.end());
+  semantic_text made;
+  detail::drafted_window window;
+  std::vector<token_id> fed;
+  std::vector<float> target_states;
+  while (committed.size() < settings.max_length) {
+    detail::draft_window(drafter, committed, settings, end, window);
+    const auto length = static_cast<std::uint32_t>(window.drafts.size());
+    fed.assign(committed.begin() + target.size(), committed.end());
+    for (const specverify::claimed_draft& d : window.drafts) fed.push_back(d.token);
+    target.feed(fed, length + 1);
+    specverify::verify_request request;
+    request.base_position = static_cast<std::uint32_t>(committed.size());
+    request.round = static_cast<std::uint32_t>(made.rounds.size());
+    request.stop_tokens = stop;
+    request.remaining_budget = static_cast<std::uint32_t>(settings.max_length - committed.size());
+    const detail::window_rows<Target> rows{target};
+    const std::span<const specverify::claimed_draft> drafts(window.drafts);
+    semantic_round& round = made.rounds.emplace_back();
+    specverify::workspace none;
+    specverify::verdict said;
+    if (settings.head == nullptr) {
+      said = specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
+    } else {
+      target_states.clear();
+      for (std::uint32_t i = 0; i < length; ++i) target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
+      specverify::head_judge judge{*settings.head, specverify::drafter_input::hidden_state, window.states, target_states, {}};
+      judge.channel = specverify::standardise(detail::reported(settings.channel(request.round)), settings.head->channel);
+      if (settings.protocol == specverify::hidden_protocol::full) {
+        said = specverify::semantic_rule<specverify::head_judge>{judge, settings.threshold}.verify(specverify::exec::simd, drafts, rows, specverify::philox{},
+                                                                                                   request, none);
+        round.mismatches = said.counters.mismatches;
+        round.uploaded = length;
+      } else {
+        said = detail::decide_in_two_steps(window, rows, request, judge, settings, round);
+      }
+    }
+    detail::expect_ok(said.state, "verdict");
+    round.drafted = length;
+    round.accepted = said.accepted;
+    round.emitted = said.commit_length;
+    round.judged = said.counters.mismatches;
+    round.accepted_mismatches = said.counters.accepted_mismatches;
+    const auto known = static_cast<std::uint32_t>(committed.size()) + said.accepted;  // what both caches may keep
+    for (std::uint32_t i = 0; i < said.accepted; ++i) committed.push_back(window.drafts[i].token);
+    if (said.next_token != specverify::no_token) committed.push_back(said.next_token);
+    drafter.rollback(known);
+    target.rollback(known);
+    if (said.stop != specverify::stop_reason::none || committed.back() == end) break;
+  }
+  if (committed.size() > prompt.size() && committed.back() == end) committed.pop_back();
+  made.continuation.assign(committed.begin() + static_cast<std::ptrdiff_t>(prompt.size()), committed.end());
+  return made;
+}
+
+//! The parts of a round's latency that do not depend on the link: WISV's simulation, fitted to its Table I, is a line in the window.
+struct semantic_costs {
+  specverify::wisv_format format{};                          //!< of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
+  double token_time = specverify::fitted_times{}.per_token;  //!< drafting and verifying one token, s
+  specverify::compute_engine server{149.7e12, 0.4};          //!< of the head: an A40 in half precision
+  std::uint32_t head_input = 2048 + 4096 + 5, head_width = 256;
+
+  [[nodiscard]] double head_seconds(std::uint32_t judged) const { return specverify::head_time(judged, head_input, head_width, server); }
+  [[nodiscard]] double greedy(const semantic_round& r, const specverify::channel_state& link) const {
+    return specverify::wisv_round_time(r.drafted * token_time, specverify::greedy_exchange_time(format, r.drafted, link), 0);
+  }
+  [[nodiscard]] double reject(const semantic_round& r, const specverify::channel_state& link) const {
+    return specverify::wisv_round_time(r.drafted * token_time, specverify::reject_exchange_time(format, r.drafted, link), 0);
+  }
+  //! `r` as written under SH: it knows M.
+  [[nodiscard]] double semantic(specverify::hidden_protocol protocol, const semantic_round& r, const specverify::channel_state& link) const {
+    double exchange = 0;
+    if (protocol == specverify::hidden_protocol::full) {
+      exchange = specverify::wisv_full_exchange_time(format, r.drafted, link);
+    } else if (protocol == specverify::hidden_protocol::selective) {
+      exchange = specverify::wisv_selective_exchange_time(format, r.drafted, r.mismatches, link);
+    } else {
+      exchange = specverify::greedy_exchange_time(format, r.drafted, link);
+      const double one = specverify::wisv_selective_exchange_time(format, r.drafted, 1, link) - exchange;
+      exchange += r.judged * one;
+    }
+    return specverify::wisv_round_time(r.drafted * token_time, exchange, 0, head_seconds(r.judged));
+  }
+};
+
+}  // namespace lab
+
+#endif
