@@ -14,6 +14,7 @@ paper wisv_paper() {
            {"wisv_labels", "Which mismatches matter, and which labels a link keeps", run_wisv_labels, 70, 4},
            {"wisv_heads", "Decision heads and their thresholds", run_wisv_heads, 60, 4},
            {"wisv_accuracy", "Accuracy against the threshold on good and poor links", run_wisv_accuracy, 120, 6},
+           {"wisv_grid", "Accepted length, rounds and latency over links and windows", run_wisv_grid, 30, 1},
            {"wisv_protocols", "Full, selective and lazy hidden states over the same link", run_wisv_protocols, 1, 1},
            {"wisv_ablations", "Without the channel, and without relabelling", run_wisv_ablations, 2, 1}},
           "The pair of models is ours and small, its problems are short and nearly always solved; thresholds, heads and every training choice are fixed on "
