@@ -15,10 +15,10 @@ namespace sv = specverify;
 
 namespace {
 
-struct link {
+struct channel_of {
   double uplink_rate = 20e6, downlink_rate = 500e6, uplink_loss = 1e-3, downlink_loss = 2e-3, round_trip = 0.05;
 };
-static_assert(sv::channel_description<link>);
+static_assert(sv::channel_description<channel_of>);
 static_assert(sv::channel_description<sv::channel_state>);
 
 const float not_a_number = std::bit_cast<float>(0x7FC00000u);
@@ -27,7 +27,7 @@ const float not_a_number = std::bit_cast<float>(0x7FC00000u);
 
 TEST_CASE("features: by hand") {
   sv::channel_vector c{};
-  REQUIRE(sv::channel_features(link{}, c).ok());
+  REQUIRE(sv::channel_features(channel_of{}, c).ok());
   CHECK(c[0] == doctest::Approx(7.30103).epsilon(1e-6));
   CHECK(c[1] == doctest::Approx(8.69897).epsilon(1e-6));
   CHECK(c[2] == 1e-3f);
@@ -44,7 +44,7 @@ TEST_CASE("features: the standardised training set has mean 0 and deviation 1; a
   std::vector<sv::channel_vector> observed;
   for (int i = 0; i < 64; ++i) {
     sv::channel_vector c{};
-    REQUIRE(sv::channel_features(link{i % 2 == 0 ? 20e6 : 500e6, 1e6 * (i + 1), 1e-3, 0.01 * (i % 5), 0.005}, c).ok());
+    REQUIRE(sv::channel_features(channel_of{i % 2 == 0 ? 20e6 : 500e6, 1e6 * (i + 1), 1e-3, 0.01 * (i % 5), 0.005}, c).ok());
     observed.push_back(c);
   }
   sv::channel_standardisation used;
@@ -69,11 +69,11 @@ TEST_CASE("features: a channel that no link can have is named by its field") {
   sv::channel_vector c{1, 2, 3, 4, 5};
   const sv::channel_vector before = c;
   const double nan = static_cast<double>(not_a_number);
-  CHECK(sv::channel_features(link{0}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 0});
-  CHECK(sv::channel_features(link{1, nan}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 1});
-  CHECK(sv::channel_features(link{1, 1, 1.0}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 2});
-  CHECK(sv::channel_features(link{1, 1, 0, -0.1}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 3});
-  CHECK(sv::channel_features(link{1, 1, 0, 0, -1}, c) == sv::status{sv::errc::invalid_duration, sv::part::decision_head, 4});
+  CHECK(sv::channel_features(channel_of{0}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 0});
+  CHECK(sv::channel_features(channel_of{1, nan}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 1});
+  CHECK(sv::channel_features(channel_of{1, 1, 1.0}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 2});
+  CHECK(sv::channel_features(channel_of{1, 1, 0, -0.1}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 3});
+  CHECK(sv::channel_features(channel_of{1, 1, 0, 0, -1}, c) == sv::status{sv::errc::invalid_duration, sv::part::decision_head, 4});
   CHECK(c == before);
 }
 
