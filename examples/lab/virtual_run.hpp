@@ -334,35 +334,37 @@ class virtual_pair {
     }
   }
 
+  //! One direction of the link, as it is now.
+  struct lane {
+    double rate, loss, flight;
+    double& free_at;
+    std::uint64_t& bytes;
+    double& seconds;
+    std::vector<message>& under_way;
+  };
   void send_up(std::span<const std::byte> bytes) {
-    message sent{edge_time_, {bytes.begin(), bytes.end()}};
-    if (greets(bytes, true)) {
-      made_.greeting_bytes += bytes.size();
-    } else {
-      const link_state state = link();
-      const double took = 8.0 * static_cast<double>(bytes.size()) / state.uplink_rate / (1 - state.uplink_loss);
-      open_.bytes_up += bytes.size();
-      open_.uplink += took;
-      open_.waited += state.round_trip / 2;
-      up_free_ = std::max(up_free_, edge_time_) + took;
-      sent.at = up_free_ + state.round_trip / 2;
-    }
-    up_.push_back(std::move(sent));
+    const link_state state = link();
+    send(bytes, greets(bytes, true), edge_time_, {state.uplink_rate, state.uplink_loss, state.round_trip / 2, up_free_, open_.bytes_up, open_.uplink, up_});
   }
   void send_down(std::span<const std::byte> bytes) {
-    message sent{cloud_time_, {bytes.begin(), bytes.end()}};
-    if (greets(bytes, false)) {
+    const link_state state = link();
+    send(bytes, greets(bytes, false), cloud_time_,
+         {state.downlink_rate, state.downlink_loss, state.round_trip / 2, down_free_, open_.bytes_down, open_.downlink, down_});
+  }
+  //! A message starts when the lane is free and arrives when its bytes are through and half a round trip has passed.
+  void send(std::span<const std::byte> bytes, bool greeting, double at, const lane& on) {
+    message sent{at, {bytes.begin(), bytes.end()}};
+    if (greeting) {
       made_.greeting_bytes += bytes.size();
     } else {
-      const link_state state = link();
-      const double took = 8.0 * static_cast<double>(bytes.size()) / state.downlink_rate / (1 - state.downlink_loss);
-      open_.bytes_down += bytes.size();
-      open_.downlink += took;
-      open_.waited += state.round_trip / 2;
-      down_free_ = std::max(down_free_, cloud_time_) + took;
-      sent.at = down_free_ + state.round_trip / 2;
+      const double took = 8.0 * static_cast<double>(bytes.size()) / on.rate / (1 - on.loss);
+      on.bytes += bytes.size();
+      on.seconds += took;
+      open_.waited += on.flight;
+      on.free_at = std::max(on.free_at, at) + took;
+      sent.at = on.free_at + on.flight;
     }
-    down_.push_back(std::move(sent));
+    on.under_way.push_back(std::move(sent));
   }
 
   //! What a counter has grown by since the round before.

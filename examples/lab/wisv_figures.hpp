@@ -93,7 +93,7 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
     std::vector<std::uint8_t> all;
     std::size_t kept_maximum = 0, kept_hard = 0;
     for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
-      while (last < set.size() && set.episode[last] == set.episode[first]) ++last;
+      last = set.episode_end(first);
       const auto positions = std::span(set.position).subspan(first, last - first);
       const auto important = std::span(set.important).subspan(first, last - first);
       std::vector<double> scores(last - first);

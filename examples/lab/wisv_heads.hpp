@@ -65,7 +65,7 @@ void expect_ok(const Status& why, const char* what) {
   const specverify::relabel_options options;
   labelled_samples made;
   for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
-    while (last < set.size() && set.episode[last] == set.episode[first]) ++last;
+    last = set.episode_end(first);
     const auto positions = std::span(set.position).subspan(first, last - first);
     const auto important = std::span(set.important).subspan(first, last - first);
     std::vector<double> scores(last - first);

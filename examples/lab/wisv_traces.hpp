@@ -24,6 +24,12 @@ struct mismatch_set {
   std::vector<float> drafter_states, target_states;
 
   [[nodiscard]] std::size_t size() const { return episode.size(); }
+  //! Where the episode that begins at `first` ends.
+  [[nodiscard]] std::size_t episode_end(std::size_t first) const {
+    return static_cast<std::size_t>(
+        std::find_if(episode.begin() + static_cast<std::ptrdiff_t>(first), episode.end(), [&](std::uint32_t other) { return other != episode[first]; }) -
+        episode.begin());
+  }
   [[nodiscard]] std::size_t important_count() const { return static_cast<std::size_t>(std::count(important.begin(), important.end(), std::uint8_t{1})); }
 
   void append(const mismatch_set& more) {

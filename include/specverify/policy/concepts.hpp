@@ -49,20 +49,27 @@ concept charging_window = window_policy<Policy> && requires(const Policy& policy
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
 };
 
-//! What one round has drafted. `bits` is kept by `draw_within` for a charging window; for others the caller sets it before each call.
+//! What one round has drafted. `bits` is kept by `takes_position` for a charging window; for others the caller sets it before each call.
 struct window_progress {
   std::uint32_t drafted = 0;
   std::uint64_t bits = 0;
 };
 
-//! Drafts one position of a round, or nothing if the window ends before it: the window is asked first, with the law alone, then the token
-//! is drawn. The first position is always drafted (L >= 1).
+//! Whether the window takes the next position, decided from its law alone and before anything is drawn from it; then it is charged and counted.
+//! The first position is always taken (L >= 1). Sessions ask here too.
+template <window_policy Window>
+[[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position, const law& next) noexcept {
+  if (so_far.drafted > 0 && !window.proceed(position, next, so_far.bits)) return false;
+  if constexpr (charging_window<Window>) so_far.bits += window.charge(next);
+  so_far.drafted += 1;
+  return true;
+}
+
+//! Drafts one position of a round, or nothing if the window ends before it.
 template <window_policy Window, uniform_source Source>
 [[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next, const Source& source,
                                                          random_counter counter) noexcept {
-  if (so_far.drafted > 0 && !window.proceed(counter.position, next, so_far.bits)) return std::nullopt;
-  if constexpr (charging_window<Window>) so_far.bits += window.charge(next);
-  so_far.drafted += 1;
+  if (!takes_position(window, so_far, counter.position, next)) return std::nullopt;
   return draw(next, source, counter);
 }
 

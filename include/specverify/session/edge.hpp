@@ -166,6 +166,8 @@ class basic_edge_session {
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
   [[nodiscard]] status close_block(session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
+  void roll_back(std::uint32_t length) noexcept;
+  void retract(std::uint32_t position) noexcept;
   void discard_draft() noexcept;
   void append_text(std::uint32_t count) noexcept;
   [[nodiscard]] std::uint32_t pending() const noexcept { return length_ - base_; }

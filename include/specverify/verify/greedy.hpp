@@ -35,14 +35,7 @@ struct greedy_rule {
     if (round.failed()) return round.done({});
     const std::size_t mark = scratch.mark();
     std::span<double> log_probabilities;
-    workspace_slice kept;
-    if (round.wants_log_probabilities()) {
-      if (!scratch.take<double>(round.rows(), kept)) {
-        round.fail(errc::workspace_too_small, 0);
-        return round.done({});
-      }
-      log_probabilities = scratch.at<double>(kept);
-    }
+    if (!round.take_log_probabilities(scratch, log_probabilities)) return round.done({});
     for (std::uint32_t index = 0; index < round.rows(); ++index) {
       const auto row = rows(index);
       const row_transform& transform = rows.transform(index);

@@ -174,14 +174,7 @@ struct semantic_rule {
     if (round.failed()) return round.done({});
     const std::size_t mark = scratch.mark();
     std::span<double> log_probabilities;
-    workspace_slice kept;
-    if (round.wants_log_probabilities()) {
-      if (!scratch.take<double>(round.rows(), kept)) {
-        round.fail(errc::workspace_too_small, 0);
-        return round.done({});
-      }
-      log_probabilities = scratch.at<double>(kept);
-    }
+    if (!round.take_log_probabilities(scratch, log_probabilities)) return round.done({});
     for (std::uint32_t index = 0; index < round.rows(); ++index) {
       if (!step(policy, drafts, rows, index, round, log_probabilities, scratch)) break;
     }

@@ -94,14 +94,7 @@ struct token_rule {
     if (round.failed()) return round.done({});
     const std::size_t mark = scratch.mark();
     std::span<double> log_probabilities;
-    workspace_slice kept;
-    if (round.wants_log_probabilities()) {
-      if (!scratch.take<double>(round.rows(), kept)) {
-        round.fail(errc::workspace_too_small, 0);
-        return round.done({});
-      }
-      log_probabilities = scratch.at<double>(kept);
-    }
+    if (!round.take_log_probabilities(scratch, log_probabilities)) return round.done({});
     std::uint32_t index = 0;
     while (index < round.length() && test_one(policy, drafts[index], index, rows, source, round, log_probabilities, scratch)) ++index;
     if (index == round.length() && index < round.rows()) draw_bonus(policy, index, rows, source, round, log_probabilities, scratch);

@@ -112,16 +112,7 @@ inline status cloud_session::on_supply(std::span<const std::byte> message, const
     want_scores();
     return {};
   }
-  const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
-  if (now_.kept_round != 0 && state_ != cloud_state::failed && detail::belongs_to(kept, message, header)) {
-    if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    statistics_.repeated_answers += 1;
-    return send_feedback();
-  }
-  if (const wire_context* then = memory_.find(message, header); then != nullptr) {
-    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(open, *then));
-  }
-  return on_damage(errc::checksum_mismatch);
+  return on_other_round(message, header);
 }
 
 SPECVERIFY_NAMESPACE_END

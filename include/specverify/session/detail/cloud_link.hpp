@@ -164,6 +164,24 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
   return on_damage(errc::checksum_mismatch);
 }
 
+//! A draft or supply that is not of the open round: of the kept one, which is answered once more, of an older one, or damaged.
+inline status cloud_session::on_other_round(std::span<const std::byte> message, const message_header& header) noexcept {
+  errc why_not = errc::ok;
+  const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
+  if (now_.kept_round != 0 && state_ != cloud_state::failed && detail::belongs_to(kept, message, header)) {
+    if (!heard_.take(header.flags, why_not)) return drop(why_not);
+    if (header.kind == message_kind::draft) {
+      if (const status why = judge_repeat(kept, message); !why.ok()) return fail(why);
+    }
+    statistics_.repeated_answers += 1;
+    return send_feedback();
+  }
+  if (const wire_context* then = memory_.find(message, header); then != nullptr) {
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(context(), *then));
+  }
+  return on_damage(errc::checksum_mismatch);
+}
+
 SPECVERIFY_NAMESPACE_END
 
 #endif

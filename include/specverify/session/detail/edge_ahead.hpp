@@ -96,10 +96,7 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 void basic_edge_session<Sparsifier, Window, Skip>::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < shown_end_ && text_[position] != token) {
     shown_end_ = 0;
-    session_output out;
-    out.action = session_action::retracted;
-    out.position = position;
-    outputs_.push(out);
+    retract(position);
   }
   text_[position] = token;
 }

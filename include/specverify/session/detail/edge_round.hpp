@@ -73,17 +73,31 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   return planned_ == 0 ? close_block(now) : want_row(length_);
 }
 
+//! Keeps the first `length` positions of the engine's cache.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::roll_back(std::uint32_t length) noexcept {
+  if (cached_ <= length) return;
+  cached_ = length;
+  statistics_.rollbacks += 1;
+  session_output out;
+  out.action = session_action::rollback;
+  out.position = length;
+  outputs_.push(out);
+}
+
+//! What was shown from `position` on is void.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::retract(std::uint32_t position) noexcept {
+  session_output out;
+  out.action = session_action::retracted;
+  out.position = position;
+  outputs_.push(out);
+}
+
 //! Asks the engine for the row of the last one of the first `end` tokens.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::want_row(std::uint32_t end) noexcept {
-  if (cached_ >= end) {
-    cached_ = end - 1;
-    statistics_.rollbacks += 1;
-    session_output cut;
-    cut.action = session_action::rollback;
-    cut.position = cached_;
-    outputs_.push(cut);
-  }
+  roll_back(end - 1);
   session_output out;
   out.action = session_action::evaluate;
   out.position = cached_;
@@ -116,15 +130,16 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
                                              : drafter_.propose(policy, row, transform, state, proposed);
   if (!made.ok()) return made;
   if constexpr (!requires { requires Window::unconditional; }) {
+    window_progress so_far{drafted_, charged_};
     if constexpr (!charging_window<Window>) {
       std::size_t bytes = 0;
-      if (drafted_ > 0 && block_bytes(bytes).ok()) charged_ = 8 * std::uint64_t{bytes};
+      if (drafted_ > 0 && block_bytes(bytes).ok()) so_far.bits = 8 * std::uint64_t{bytes};
     }
-    if (drafted_ > 0 && !window_.proceed(position, proposed, charged_)) {
+    if (!takes_position(window_, so_far, position, proposed)) {
       if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
       return {};
     }
-    if constexpr (charging_window<Window>) charged_ += window_.charge(proposed);
+    charged_ = so_far.bits;
   }
   if (options_.draw_from_row) {
     token = foreign;
@@ -187,20 +202,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::close_block(session_time no
 //! Forgets the drafts of the open round.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 void basic_edge_session<Sparsifier, Window, Skip>::discard_draft() noexcept {
-  if (drafted_ > 0 || shown_end_ > length_) {
-    session_output out;
-    out.action = session_action::retracted;
-    out.position = length_;
-    outputs_.push(out);
-  }
-  if (cached_ > length_) {
-    cached_ = length_;
-    statistics_.rollbacks += 1;
-    session_output out;
-    out.action = session_action::rollback;
-    out.position = length_;
-    outputs_.push(out);
-  }
+  if (drafted_ > 0 || shown_end_ > length_) retract(length_);
+  roll_back(length_);
   carry_on(false);
   block_.clear();
   foreign_.clear();
@@ -260,12 +263,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   deadline_.reset();
 
   write_journal(base);  // before the host hears of the commit and before the next message is sent
-  if (verdict.accepted < drafted_ || (shown && !stands)) {
-    session_output voided;
-    voided.action = session_action::retracted;
-    voided.position = void_from;
-    outputs_.push(voided);
-  }
+  if (verdict.accepted < drafted_ || (shown && !stands)) retract(void_from);
   session_output out;
   out.action = session_action::committed;
   out.position = base;
@@ -274,14 +272,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   out.source = source;
   out.stop = stop_;
   outputs_.push(out);
-  if (cached_ > void_from) {
-    cached_ = void_from;
-    statistics_.rollbacks += 1;
-    session_output cut;
-    cut.action = session_action::rollback;
-    cut.position = cached_;
-    outputs_.push(cut);
-  }
+  roll_back(void_from);
   block_complete_ = false;
   drafted_ = 0;
   return stop_ != stop_reason::none ? finish(true) : begin_round(now);

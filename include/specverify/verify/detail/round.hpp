@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
+#include <specverify/core/workspace.hpp>
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/verdict.hpp>
 
@@ -50,6 +51,14 @@ class round {
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
+  //! Room for the log-probabilities of the round's rows, none if nobody wants them. False: the round has failed (workspace_too_small).
+  [[nodiscard]] bool take_log_probabilities(workspace& scratch, std::span<double>& out) noexcept {
+    if (!wants_log_probabilities()) return true;
+    workspace_slice kept;
+    if (!scratch.take<double>(rows_, kept)) return fail(errc::workspace_too_small, 0), false;
+    out = scratch.at<double>(kept);
+    return true;
+  }
   [[nodiscard]] bool forced(std::uint32_t index) const noexcept { return !request_.forced_rejects.empty() && request_.forced_rejects[index] != 0; }
   [[nodiscard]] random_counter counter(std::uint32_t index, purpose use) const noexcept { return {request_.base_position + index, request_.round, 0, use, 0}; }
 
