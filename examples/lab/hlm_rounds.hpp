@@ -7,8 +7,8 @@
 
 #include <specverify/policy/skip.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/top_k.hpp>
-#include <specverify/sparsify/vocabulary_budget.hpp>
 #include <specverify/verify/mismatched.hpp>
 
 #include "lab_context.hpp"

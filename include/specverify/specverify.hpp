@@ -42,6 +42,7 @@
 #include <specverify/sparsify/concepts.hpp>
 #include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/min_p.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
 #include <specverify/sparsify/top_n_sigma.hpp>

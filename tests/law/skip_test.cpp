@@ -5,10 +5,12 @@
 
 #include <specverify/policy/skip.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/top_k.hpp>
 #include <specverify/testing/chi_square.hpp>
 #include <specverify/verify/mismatched.hpp>
 
+#include <functional>
 #include <tuple>
 
 using namespace law_test;
@@ -59,10 +61,13 @@ struct round_result {
   std::uint32_t disagreements = 0;
 };
 
-//! One round at `position`. `uploads`, if there are any: what travels for each token instead of the draft itself.
+//! What travels for a token instead of the draft itself.
+using upload_of = std::function<sv::mismatched_draft(sv::token_id, const sv::skip_observation&)>;
+
+//! One round at `position`.
 template <class Policy, class Scalar, class Skip, class Source>
 round_result one_round(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, const Source& source, sv::token_rule rule,
-                       std::uint32_t position = 0, std::uint32_t round = 0, std::span<const sv::mismatched_draft> uploads = {}) {
+                       std::uint32_t position = 0, std::uint32_t round = 0, const upload_of& upload = {}) {
   const sv::draft drafted = sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
   static thread_local std::vector<std::byte> bytes;
   const auto size = static_cast<std::uint32_t>(models.drafter_row.size());
@@ -79,9 +84,13 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
   request.remaining_budget = 1;  // no bonus token
   const std::size_t nodes[2] = {0, 0};
   const path_rows<Scalar> rows{models.in, nodes};
-  const sv::verdict verdict = uploads.empty() ? rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, source, request, scratch)
-                                              : sv::lossy_token_rule{rule.trial_cap}.verify(
-                                                    policy, uploads.subspan(static_cast<std::size_t>(drafted.token()), 1), rows, source, request, scratch);
+  sv::verdict verdict;
+  if (upload) {
+    const sv::mismatched_draft sent = upload(drafted.token(), seen);
+    verdict = sv::lossy_token_rule{rule.trial_cap}.verify(policy, std::span(&sent, 1), rows, source, request, scratch);
+  } else {
+    verdict = rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, source, request, scratch);
+  }
   if (!verdict.state.ok() || verdict.commit_length != 1) return {};
   return {verdict.accepted == 1 ? drafted.token() : verdict.next_token, seen.disagreements};
 }
@@ -89,7 +98,7 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
 //! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides behind a later number.
 template <class Policy, class Scalar, class Skip>
 sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, std::uint32_t cells,
-                                           std::span<const sv::mismatched_draft> uploads = {}) {
+                                           const upload_of& upload = {}) {
   std::vector<double> edges;
   for (std::uint32_t i = 1; i < cells; ++i) edges.push_back(static_cast<double>(i) / cells);
   sv::enumerate_law_options options;
@@ -98,7 +107,7 @@ sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<S
   const auto law = sv::enumerate_law(
       [&](const sv::scripted_source& source) {
         std::uint32_t read = 0;
-        const round_result done = one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2}, 0, 0, uploads);
+        const round_result done = one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2}, 0, 0, upload);
         return std::tuple<sv::token_id, std::uint32_t, std::uint32_t>(done.token, read, done.disagreements);
       },
       options);
@@ -134,6 +143,7 @@ struct compressing_drafter {
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 14);
   sv::workspace space{std::span<std::byte>(bytes)};
   std::vector<sv::mismatched_draft> uploads{};
+  sv::row_digest summary{};
 
   explicit compressing_drafter(std::uint32_t k) {
     std::vector<double> row;
@@ -141,13 +151,19 @@ struct compressing_drafter {
     sv::digest_request wanted;
     wanted.survivors = 4;
     wanted.integer_total = true;
-    sv::row_digest summary;
     sv::support kept;
     REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, summary).ok());
     REQUIRE(summary.total_weight == (std::uint64_t{1} << 27) * 33);
     REQUIRE(sv::top_k{k, true}.select(summary, space, space, {}, kept).ok());
     uploads.resize(counts.size());
     for (sv::token_id d = 0; d < 4; ++d) REQUIRE(sv::compressed_draft(summary, space, kept, d, {}, space, uploads[static_cast<std::size_t>(d)]).ok());
+  }
+  //! x^ as it travels for a draft of `d`.
+  [[nodiscard]] probabilities claimed(std::size_t d) const {
+    probabilities sent;
+    const sv::law& law = uploads[d].claimed_law;
+    for (sv::token_id v = 0; v < 4; ++v) sent.push_back(static_cast<double>(law.count(v)) / law.resolution);
+    return sent;
   }
   //! x^ for a draft of `d`, by its definition.
   [[nodiscard]] probabilities reconstruction(std::uint32_t k, std::size_t d) const {
@@ -317,9 +333,7 @@ TEST_CASE("T6 CU-HLM in the paper's order: the skip mixture, its residual that o
       const compressing_drafter drafter(k);
       std::vector<probabilities> claimed;
       for (std::size_t d = 0; d < 4; ++d) {
-        probabilities sent;
-        const sv::law& law = drafter.uploads[d].claimed_law;
-        for (sv::token_id v = 0; v < 4; ++v) sent.push_back(static_cast<double>(law.count(v)) / law.resolution);
+        const probabilities sent = drafter.claimed(d);
         const probabilities defined = drafter.reconstruction(k, d);
         for (std::size_t v = 0; v < 4; ++v) CHECK(std::fabs(sent[v] - defined[v]) <= 1e-8);
         claimed.push_back(sent);
@@ -335,10 +349,63 @@ TEST_CASE("T6 CU-HLM in the paper's order: the skip mixture, its residual that o
       for_each_policy([&](auto policy, const std::string& policy_name) {
         INFO(policy_name, ", k ", k);
         const double gap_to_compressed_mixture =
-            sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.5, {2, 2.0}}, 2, drafter.uploads), expected);
+            sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.5, {2, 2.0}}, 2,
+                                          [&](sv::token_id d, const sv::skip_observation&) { return drafter.uploads[static_cast<std::size_t>(d)]; }),
+                                expected);
         CHECK(gap_to_compressed_mixture <= tolerance<number>);
       });
     }
+  };
+  check(double{});
+  check(float{});
+}
+
+TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, the law is the mixture over them") {
+  const compressing_drafter sizes[] = {compressing_drafter(1), compressing_drafter(2), compressing_drafter(3), compressing_drafter(4)};
+  constexpr double distances[] = {20.0 / 3 / 33, 2.0 / 33, 0, 0};  // N(1), N(2), ... of 16, 9, 5, 3 out of 33
+  const auto check = [&](auto scalar) {
+    using number = decltype(scalar);
+    auto models = make_pair<number>(shape::random, 4, 5);
+    models.in.drafter[0] = law_of_counts(sizes[0].counts, false);
+    const probabilities x = models.x(), y = models.y(), agreeing = skipped_share(models, 1, grid_of(2, 2.0), 0, 1);
+    probabilities expected(4, 0.0);
+    std::uint32_t least = 4, most = 1;
+    for (std::size_t d = 0; d < 4; ++d) {
+      const double e = 1 - agreeing[d], beta = std::max(0.0, 1 - y[d] / x[d]);
+      expected[d] += x[d] * agreeing[d] * agreeing[d];  // kept: neither of two draws disagrees
+      for (int j = 1; j <= 2; ++j) {
+        const double rejected = std::clamp(0.815 * j / 2 - 0.066, 0.0, 1.0);
+        const double denominator = (1 - x[d]) * std::log1p(std::exp(-2.0)) / 2 + x[d] * std::log1p(std::exp(-2 * rejected)) / 2;
+        std::uint32_t k = 1;
+        while (distances[k - 1] / denominator > 2) ++k;
+        least = std::min(least, k);
+        most = std::max(most, k);
+        const double share = x[d] * (j == 1 ? 2 * e * (1 - e) : e * e);
+        const probabilities claimed = sizes[k - 1].claimed(d);
+        probabilities left(4);
+        double mass = 0;
+        for (std::size_t v = 0; v < 4; ++v) mass += left[v] = std::max(0.0, y[v] - claimed[v]);
+        expected[d] += share * (1 - beta);
+        for (std::size_t v = 0; v < 4 && beta > 0; ++v) expected[v] += share * beta * left[v] / mass;
+      }
+    }
+    CHECK(least < most);
+    for_each_policy([&](auto policy, const std::string& policy_name) {
+      INFO(policy_name);
+      const sv::online_vocabulary_budget rule{{2.0, 2.0}};
+      const compressing_drafter& drafter = sizes[0];
+      std::vector<std::byte> more(1 << 14);
+      const auto sent = [&](sv::token_id d, const sv::skip_observation& seen) {
+        sv::workspace scratch{std::span<std::byte>(more)};
+        sv::support kept;
+        sv::mismatched_draft made;
+        REQUIRE(rule.select_beside(drafter.summary, drafter.space, scratch, {d, seen.disagreements, seen.samples}, kept).ok());
+        REQUIRE(sv::compressed_draft(drafter.summary, drafter.space, kept, d, {}, scratch, made).ok());
+        return made;
+      };
+      const double gap_to_online_mixture = sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.0, {2, 2.0}}, 2, sent), expected);
+      CHECK(gap_to_online_mixture <= tolerance<number>);
+    });
   };
   check(double{});
   check(float{});

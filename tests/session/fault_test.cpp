@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <specverify/sparsify/conformal.hpp>
-#include <specverify/sparsify/vocabulary_budget.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 
 #include <session/simulation.hpp>
 
@@ -185,6 +185,12 @@ TEST_CASE("NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and 
     if (seed % 2 == 0) {
       with_journal.without_journal = 0;
       if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts, sv::conformal{.target = 0.1, .step = 0.2})) return;
+    } else if (seed % 4 == 3) {
+      o = hybrid_options(seed);
+      o.format = sv::law_format::top_k_tail;
+      o.draw_from_row = true;
+      o.max_skipped = 3;
+      if (!same_under_faults(o, sv::uncertainty_gate{0.8}, rates, total, counts, sv::online_vocabulary_budget{{0.3, 2}})) return;
     } else {
       o.format = sv::law_format::top_k_tail;
       if (!same_under_faults(o, sv::always_send{}, rates, total, counts, sv::vocabulary_budget{0.3})) return;

@@ -8,7 +8,7 @@
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/sparsify/vocabulary_budget.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/testing/chi_square.hpp>
 
 #include <session/hash_model.hpp>
@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 using namespace specverify;
@@ -49,21 +50,30 @@ probabilities softmax_of(const row& z, long double temperature) {
 
 enum class kind { always, coin, uncertain };
 
-//! P(the edge keeps d | it drew d).
-long double kept(kind how, const row& z, std::uint32_t d) {
-  if (how == kind::always) return 0;
-  if (how == kind::coin) return 0.5L;
+constexpr int disagreement_bound = static_cast<int>(gate * samples);  // kept up to here
+
+//! P(j of the draws at random temperatures give another token | the edge drew d), j = 0 .. samples.
+std::array<long double, samples + 1> disagreements_of(const row& z, std::uint32_t d) {
   constexpr int steps = 20000;  // midpoints; towards 0 the law is the argmax
   long double same = 0;
   for (int i = 0; i < steps; ++i) same += softmax_of(z, static_cast<long double>(maximum_temperature) * (i + 0.5L) / steps)[d];
   const long double e = 1 - same / steps;
-  long double below = 0;
-  const int limit = static_cast<int>(std::floor(gate * samples + 1e-9));
-  for (int k = 0; k <= limit; ++k) {
+  std::array<long double, samples + 1> made{};
+  for (int k = 0; k <= samples; ++k) {
     long double choose = 1;
     for (int i = 0; i < k; ++i) choose = choose * (samples - i) / (i + 1);
-    below += choose * std::pow(e, k) * std::pow(1 - e, samples - k);
+    made[static_cast<std::size_t>(k)] = choose * std::pow(e, k) * std::pow(1 - e, samples - k);
   }
+  return made;
+}
+
+//! P(the edge keeps d | it drew d).
+long double kept(kind how, const row& z, std::uint32_t d) {
+  if (how == kind::always) return 0;
+  if (how == kind::coin) return 0.5L;
+  const auto shares = disagreements_of(z, d);
+  long double below = 0;
+  for (int k = 0; k <= disagreement_bound; ++k) below += shares[static_cast<std::size_t>(k)];
   return below;
 }
 
@@ -155,34 +165,82 @@ double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
 
 probabilities target_after(token_id last) { return softmax_of(logits(false, last), 1); }
 
-//! The paper's order: d from x, tested against what x^ gives it, the residual against x^. x^ is that of sparsify/compressed_law.hpp.
-probabilities from_row_after(token_id last, std::uint32_t support_size, std::uint32_t resolution) {
-  const row z = logits(true, last);
-  const probabilities x = softmax_of(z, 1), y = target_after(last);
-  const top_k rule{support_size, true};
-  digest_request wanted = rule.request({}, vocab_size);
-  wanted.survivors = vocab_size;
-  std::vector<std::byte> memory(4096), more(4096), law_memory(4096);
-  workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
-  row_digest summary;
-  support kept;
-  REQUIRE(digest(exec::seq, logits_row<float>(z), {}, wanted, space, summary).ok());
-  REQUIRE(rule.select(summary, space, scratch, {}, kept).ok());
-  probabilities out{};
-  for (std::uint32_t d = 0; d < vocab_size; ++d) {
-    workspace law_space{std::span<std::byte>(law_memory)};
+//! One round in the paper's order, where d came from x: tested against what x^ gives it, the residual against x^, that of sparsify/compressed_law.hpp.
+class row_round {
+ public:
+  explicit row_round(token_id last) : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
+    digest_request wanted = top_k{1, true}.request({}, vocab_size);
+    wanted.survivors = vocab_size;
+    REQUIRE(digest(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_, summary_).ok());
+  }
+
+  //! Adds `share` of the law of the committed token, where the k largest travel beside d.
+  void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size, std::uint32_t resolution) {
+    workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
+    support kept;
     mismatched_draft made;
-    REQUIRE(compressed_draft(summary, space, kept, static_cast<token_id>(d), {value_format::lattice, resolution, true}, law_space, made).ok());
+    REQUIRE(top_k{support_size, true}.select(summary_, space_, scratch, {}, kept).ok());
+    REQUIRE(compressed_draft(summary_, space_, kept, static_cast<token_id>(d), {value_format::lattice, resolution, true}, law_space, made).ok());
     probabilities given{}, residual{};
     long double excess = 0;
     for (std::uint32_t v = 0; v < vocab_size; ++v) {
       given[v] = static_cast<long double>(made.claimed_law.count(static_cast<token_id>(v))) / made.claimed_law.resolution;
-      excess += residual[v] = std::max(0.0L, y[v] - given[v]);
+      excess += residual[v] = std::max(0.0L, y_[v] - given[v]);
     }
     REQUIRE(given[d] > 0);
-    const long double accepted = std::min(1.0L, y[d] / given[d]);
-    out[d] += x[d] * accepted;
-    for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += x[d] * (1 - accepted) * residual[v] / excess;
+    const long double accepted = std::min(1.0L, y_[d] / given[d]);
+    out[d] += share * accepted;
+    for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += share * (1 - accepted) * residual[v] / excess;
+  }
+
+  const row drafter_logits;
+  const probabilities x;
+
+ private:
+  probabilities y_;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(4096), more_ = std::vector<std::byte>(4096), law_memory_ = std::vector<std::byte>(4096);
+  workspace space_{std::span<std::byte>(memory_)};
+  row_digest summary_{};
+};
+
+probabilities from_row_after(token_id last, std::uint32_t support_size, std::uint32_t resolution) {
+  row_round round(last);
+  probabilities out{};
+  for (std::uint32_t d = 0; d < vocab_size; ++d) round.add(out, round.x[d], d, support_size, resolution);
+  return out;
+}
+
+//! k(t)* by its definition: N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta, beta^ = clip(.815 u - .066, 0, 1), s(z) = ln(1 + e^2z) / 2.
+std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double uncertainty, long double theta) {
+  probabilities sorted = x;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const auto soft = [](long double z) { return std::log1p(std::exp(2 * z)) / 2; };
+  const long double rejected = std::clamp(0.815L * uncertainty - 0.066L, 0.0L, 1.0L);
+  const long double denominator = (1 - x[d]) * soft(-1) + x[d] * soft(-rejected);
+  for (std::uint32_t k = 1; k < vocab_size; ++k) {
+    long double rest = 0, apart = 0;
+    for (std::uint32_t i = k; i < vocab_size; ++i) rest += sorted[i];
+    for (std::uint32_t i = k; i < vocab_size; ++i) apart += std::fabs(sorted[i] - rest / (vocab_size - k));
+    if (apart <= theta * denominator) return k;
+  }
+  return vocab_size;
+}
+
+//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel with k(t)* tokens beside them, or with the most of any token.
+probabilities online_after(token_id last, double theta, std::uint32_t resolution, bool follows_token) {
+  row_round round(last);
+  probabilities out{};
+  for (std::uint32_t d = 0; d < vocab_size; ++d) {
+    const auto shares = disagreements_of(round.drafter_logits, d);
+    for (int j = 0; j <= samples; ++j) {
+      const long double share = round.x[d] * shares[static_cast<std::size_t>(j)];
+      if (j == 0) {
+        out[d] += share;
+        continue;
+      }
+      const long double uncertainty = follows_token ? static_cast<long double>(j) / samples : 2.0L;
+      round.add(out, share, d, online_size(round.x, d, uncertainty, static_cast<long double>(theta)), resolution);
+    }
   }
   return out;
 }
@@ -220,6 +278,18 @@ TEST_CASE("T10 sessions of CU-HLM that draw from the compressed law have the tar
 TEST_CASE("T10 sessions of CU-HLM in the paper's order have the law of a token from the row and a residual of the compressed law") {
   const auto run = [&](std::uint64_t id) { return session_of_two(id, always_send{}, {law_format::top_k_tail, 20, true}, top_k{1}); };
   CHECK(fit([](token_id last) { return from_row_after(last, 1, 20); }, run, 30000) > 1e-4);
+  CHECK(fit(target_after, run, 30000) < 1e-9);
+}
+
+TEST_CASE("T6 sessions of CU-HLM online have the law of kept tokens and of uploads whose size follows the token and its uncertainty") {
+  constexpr double theta = 1.8;  // sizes 1 to 3 occur
+  const online_vocabulary_budget rule{{theta, 2}};
+  const auto run = [&](std::uint64_t id) {
+    const uncertainty_gate skip{0, {static_cast<std::uint32_t>(samples), maximum_temperature}};
+    return session_of_two(id, skip, {law_format::top_k_tail, 255, true}, rule);
+  };
+  CHECK(fit([&](token_id last) { return online_after(last, theta, 255, true); }, run, 30000) > 1e-4);
+  CHECK(fit([&](token_id last) { return online_after(last, theta, 255, false); }, run, 30000) < 1e-9);
   CHECK(fit(target_after, run, 30000) < 1e-9);
 }
 

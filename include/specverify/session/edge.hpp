@@ -190,9 +190,10 @@ class basic_edge_session {
   // detail/edge_extras.hpp: tokens committed here alone, hidden states
   template <class Policy, class Scalar>
   [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, token_id token,
-                             bool& keep) noexcept;
+                             skip_observation& seen, bool& keep) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position, token_id& token) noexcept;
+  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, std::uint32_t position,
+                                  token_id& token, bool& keep) noexcept;
   [[nodiscard]] status block_bytes(std::size_t& bytes) const noexcept {
     return options_.draw_from_row ? draft_bytes(options_.format, foreign_.drafts(), bytes, 0, resolution_)
                                   : draft_bytes(options_.format, block_.drafts(), bytes, 0, resolution_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of its digest and of a small state.
 //!
-//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's law exact.
+//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`, `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's law exact.
 //! The state carries what a rule learns along the text (an adaptive threshold); a session keeps the states of a window and goes back to
 //! the one after the last token that stood.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
@@ -22,6 +22,13 @@ struct no_state {
   friend SPECVERIFY_INLINE constexpr bool operator==(no_state, no_state) noexcept { return true; }
 };
 
+//! A token that was drawn from the row itself before its law was compressed, and what was measured of it.
+struct drawn_token {
+  token_id token = no_token;
+  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
+  std::uint32_t samples = 0;        //!< of so many; 0: not measured
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -36,6 +43,14 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
   { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
+};
+
+//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels beside a token drawn from the row (lossy): a law that
+//! knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
+template <class Sparsifier>
+concept token_sparsifier = sparsifier<Sparsifier> &&
+    requires(const Sparsifier& rule, const row_digest& digest, const workspace& digest_space, workspace& scratch, const drawn_token& drawn, support& out) {
+  { rule.select_beside(digest, digest_space, scratch, drawn, out) } noexcept -> std::same_as<status>;
 };
 
 //! The state under which a rule asks for the most: what arrays that serve every state are sized by.

@@ -2,23 +2,21 @@
 //! How many of the drafter's most probable tokens must be sent so that an even tail in place of the others does little harm.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission, arXiv 2505.11788,
-//!             Propositions 1 and 2 (k* offline, k(t)* online).
+//!             Proposition 1 (k* offline).
 //! Symbols:    x = drafter's law, y = target's; x^_k = the k largest of x as they are and r_k / (V - k) on the others, r_k = their mass;
 //!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k); TV(p, q) = harm to the residual.
 //! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no allocation. Weights and
 //!             sums are integers (class (a)), N(k) is a double of relative error 2^-50. With N(k) <= epsilon, whatever y is:
 //!             token drawn from x: committed law within epsilon of y; token drawn from x^_k and verified against it: exactly y, acceptance
 //!             lowered by at most epsilon / 2.
-//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's online size does not (its softplus makes the
-//!             denominator too large), and its sharpness is not given there.
+//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are `calibrate_offline` and
+//!             `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_vocabulary_budget.cpp, examples/docs/vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 
 #include <specverify/sparsify/detail/survivors.hpp>
-
-#include <cmath>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -124,6 +122,23 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
   return {};
 }
 
+namespace detail {
+
+//! Keeps the fewest largest tokens with N(k) <= budget, at least `least` and at most `most` of them (0: no cap).
+[[nodiscard]] inline status keep_within(const row_digest& digest, const workspace& digest_space, double budget, std::uint32_t least, std::uint32_t most,
+                                        workspace& scratch, support& out) noexcept {
+  const std::size_t mark = scratch.mark();
+  tail_profile profile;
+  if (const status why = make_tail_profile(digest, digest_space, scratch, profile); !why.ok()) return why;
+  std::uint32_t k = profile.smallest(budget);
+  scratch.rewind(mark);
+  if (k < least) k = least < profile.size() ? least : profile.size();
+  if (most > 0 && k > most) k = most;
+  return keep_largest(survivors_of(digest, digest_space), k, scratch, out);
+}
+
+}  // namespace detail
+
 //! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a sparsifier it keeps them;
 //! `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
@@ -148,42 +163,11 @@ struct vocabulary_budget {
   //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
     if (!detail::is_number(distortion) || distortion < 0 || distortion > 2) return {errc::invalid_argument, part::sparsify, 0};
-    const std::size_t mark = scratch.mark();
-    tail_profile profile;
-    if (const status why = make_tail_profile(digest, digest_space, scratch, profile); !why.ok()) return why;
-    std::uint32_t k = profile.smallest(distortion);
-    scratch.rewind(mark);
-    if (k < min_support_size) k = min_support_size < profile.size() ? min_support_size : profile.size();
-    if (max_support_size > 0 && k > max_support_size) k = max_support_size;
-    return detail::keep_largest(detail::survivors_of(digest, digest_space), k, scratch, out);
+    return detail::keep_within(digest, digest_space, distortion, min_support_size, max_support_size, scratch, out);
   }
 };
 
 static_assert(sparsifier<vocabulary_budget>);
-
-//! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness > 0.
-[[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
-  const double scaled = sharpness * z;
-  return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
-}
-
-struct online_size_options {
-  double distortion = 0.1;  //!< theta > 0: U^(k) at most this
-  double sharpness = 2;     //!< eta > 0 of the softplus; not given by the paper
-};
-
-//! What N(k) may be at a token of probability `draft_probability` under x that the target rejects with about `rejection_probability`
-//! (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A surer rejection makes it smaller, so more tokens are sent.
-[[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability, online_size_options options = {}) noexcept {
-  const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
-  return options.distortion * ((1 - draft_probability) * softplus(-1, options.sharpness) + draft_probability * softplus(-rejected, options.sharpness));
-}
-
-//! k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. No bound on the bias: see `vocabulary_budget`.
-[[nodiscard]] inline std::uint32_t online_support_size(const tail_profile& profile, double draft_probability, double rejection_probability,
-                                                       online_size_options options = {}) noexcept {
-  return profile.smallest(online_budget(draft_probability, rejection_probability, options));
-}
 
 //! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, from which the fixed size k* is read.
 struct offline_calibration {

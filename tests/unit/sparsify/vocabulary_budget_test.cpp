@@ -3,71 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include "hand_digest.hpp"
+#include "tail_by_hand.hpp"
 
 #include <bit>
-#include <cmath>
-#include <vector>
 
 using specverify::errc;
 using specverify::tail_profile;
 using specverify::vocabulary_budget;
 
-namespace {
-
-using numbers = std::vector<long double>;
-
-struct profiled {
-  explicit profiled(const hand::weights& row) : of(row, row.size()), bytes(specverify::tail_profile_workspace_size(static_cast<std::uint32_t>(row.size()))) {
-    specverify::workspace scratch{std::span(bytes)};
-    REQUIRE(specverify::make_tail_profile(of.value, of.space, scratch, profile).ok());
-  }
-  hand::digest of;
-  std::vector<std::byte> bytes;
-  tail_profile profile{};
-};
-
-numbers law_of(const hand::weights& row) {
-  numbers x(row.size());
-  const auto total = static_cast<long double>(hand::total(row));
-  for (std::size_t v = 0; v < row.size(); ++v) x[v] = row[v] / total;
-  return x;
-}
-
-//! x^_k by its definition: the k largest stay (ties to the smaller id), the others share their mass.
-numbers reconstruction(const numbers& x, std::size_t k) {
-  std::vector<std::size_t> order(x.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
-  numbers made = x;
-  long double rest = 0;
-  for (std::size_t i = k; i < x.size(); ++i) rest += x[order[i]];
-  for (std::size_t i = k; i < x.size(); ++i) made[order[i]] = rest / static_cast<long double>(x.size() - k);
-  return made;
-}
-
-long double distance(const numbers& a, const numbers& b) {
-  long double sum = 0;
-  for (std::size_t v = 0; v < a.size(); ++v) sum += std::fabs(a[v] - b[v]);
-  return sum / 2;
-}
-
-numbers residual(const numbers& y, const numbers& x) {
-  numbers left(y.size());
-  long double sum = 0;
-  for (std::size_t v = 0; v < y.size(); ++v) sum += left[v] = std::max(0.0L, y[v] - x[v]);
-  for (long double& mass : left) mass = sum > 0 ? mass / sum : 0;
-  return left;
-}
-
-hand::weights random_law(std::mt19937_64& random, std::size_t size, double sharpness) {
-  hand::weights row(size);
-  for (std::uint32_t& weight : row) weight = static_cast<std::uint32_t>(0x1.0p31 * std::exp(-sharpness * static_cast<double>(random() >> 11) * 0x1.0p-53));
-  row[random() % size] = 1u << 31;
-  return row;
-}
-
-}  // namespace
+using hand::distance, hand::law_of, hand::numbers, hand::profiled, hand::random_law, hand::reconstruction, hand::residual;
 
 TEST_CASE("vocabulary_budget: the profile by hand") {
   const profiled made({40, 10, 25, 5, 20});
@@ -147,59 +91,6 @@ TEST_CASE("T20 a budget on N(k) bounds the committed law, with the drafted token
         for (std::size_t v = 0; v < size; ++v) out[v] += x[d] * beta * q[v];
       }
       REQUIRE(distance(out, y) <= static_cast<long double>(epsilon) + 1e-15L);
-    }
-  }
-}
-
-TEST_CASE("E18 the online denominator is no bound: TV(p, q) above N(k) over it occurs, and less often for a sharper softplus") {
-  std::mt19937_64 random(18);
-  std::vector<int> above(2, 0);
-  for (int trial = 0; trial < 4000; ++trial) {
-    const std::size_t size = 64;
-    const hand::weights row = random_law(random, size, 14);
-    hand::weights target = row;  // a target near the drafter: TV(x, y) is small, the denominator is not
-    for (std::uint32_t& weight : target) weight = static_cast<std::uint32_t>(weight * (0.85 + static_cast<double>(random() % 100) / 800.0));
-    const numbers x = law_of(row), y = law_of(target);
-    const std::size_t k = 1 + random() % 16, d = random() % size;
-    const double allowed = profiled(row).profile.distortion(static_cast<std::uint32_t>(k));
-    const auto rejected = static_cast<double>(std::max(0.0L, 1 - y[d] / x[d]));
-    const long double apart = distance(residual(y, x), residual(y, reconstruction(x, k)));
-    for (std::size_t i = 0; i < 2; ++i) {
-      const double denominator = specverify::online_budget(static_cast<double>(x[d]), rejected, {.distortion = 1, .sharpness = i == 0 ? 1.0 : 20.0});
-      above[i] += static_cast<double>(apart) * denominator > allowed ? 1 : 0;
-    }
-  }
-  CHECK(above[0] > 0);
-  CHECK(above[1] < above[0]);
-}
-
-TEST_CASE("E19 softplus stands above max(0, z) by at most ln 2 / eta, at z = 0") {
-  for (const double eta : {0.5, 1.0, 2.0, 10.0, 100.0}) {
-    CHECK(specverify::softplus(0, eta) == doctest::Approx(std::log(2.0) / eta).epsilon(1e-15));
-    for (double z = -20; z <= 20; z += 0.01) {
-      const double excess = specverify::softplus(z, eta) - std::max(0.0, z);
-      REQUIRE(excess >= -1e-14);
-      REQUIRE(excess <= std::log(2.0) / eta + 1e-14);
-      if (eta * z < 600) REQUIRE(specverify::softplus(z, eta) == doctest::Approx(std::log(1 + std::exp(eta * z)) / eta).epsilon(1e-9));
-    }
-  }
-}
-
-TEST_CASE("vocabulary_budget: the online size grows with the probability of a rejection") {
-  std::mt19937_64 random(47);
-  for (int trial = 0; trial < 200; ++trial) {
-    const profiled made(random_law(random, 400, 14));
-    const double drafted = static_cast<double>(random() % 1000) / 1000.0;
-    std::uint32_t before = 0;
-    for (const double rejected : {-0.3, 0.0, 0.2, 0.5, 0.9, 1.0, 1.7}) {
-      const std::uint32_t k = specverify::online_support_size(made.profile, drafted, rejected);
-      const double clipped = std::clamp(rejected, 0.0, 1.0);
-      const double denominator = (1 - drafted) * std::log1p(std::exp(-2.0)) / 2 + drafted * std::log1p(std::exp(-2.0 * clipped)) / 2;
-      std::uint32_t expected = 1;
-      while (made.profile.distortion(expected) / denominator > 0.1) ++expected;
-      REQUIRE(k == expected);
-      REQUIRE(k >= before);
-      before = k;
     }
   }
 }

@@ -60,6 +60,10 @@ class drafter {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; }) sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
+    if constexpr (requires { sparsifier_.max_support_size; }) {  // no more than the format carries
+      const std::uint32_t room = format.support_size == 0 ? 0 : format.support_size - (wishes.whole_row ? 1u : 0u);
+      if (room != 0 && (sparsifier_.max_support_size == 0 || sparsifier_.max_support_size > room)) sparsifier_.max_support_size = room;
+    }
     const state_type state = widest_state(rule);
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;
@@ -89,11 +93,10 @@ class drafter {
   [[nodiscard]] status propose(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, law& out) noexcept {
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
-    row_digest summary;
-    if (const status why = keep(policy, row, transform, state, space, scratch, summary); !why.ok()) return why;
+    if (const status why = keep(policy, row, transform, state, space, scratch, summary_); !why.ok()) return why;
     if (format_.format == law_format::half_row) {
       half_row made;
-      if (const status why = half_row_counts(policy, row, transform, summary, space, ids_, counts_, made); !why.ok()) return why;
+      if (const status why = half_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok()) return why;
       if (const status why = finish(made.size, out); !why.ok()) return why;
       kept_ = {};
       whole_ = out;
@@ -116,22 +119,33 @@ class drafter {
     return finish(size, out);
   }
 
-  //! The paper's order: the token from the row itself, and beside it the law that a rejection will subtract. A token that the lattice left nothing gets
-  //! one unit of the largest entry: what travels names it.
+  //! The paper's order: the token from the row itself, the law that travels after it (`claim_beside`).
   template <execution_policy Policy, class Scalar, uniform_source Source>
-  [[nodiscard]] status propose_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, const Source& source,
-                                       random_counter counter, token_id& token, law& out) noexcept {
+  [[nodiscard]] status draw_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, const Source& source,
+                                    random_counter counter, token_id& token) noexcept {
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
-    workspace law_space{std::span<std::byte>(law_space_)};
-    row_digest summary;
     sampled_token drawn;
-    mismatched_draft made;
-    if (const status why = keep(policy, row, transform, state, space, scratch, summary); !why.ok()) return why;
-    if (const status why = sample(policy, row, transform, summary, space, source, counter, {}, drawn); !why.ok()) return why;
-    const compressed_law_options options{value_format::lattice, format_.resolution, true};
-    if (const status why = compressed_draft(summary, space, kept_, drawn.token, options, law_space, made); !why.ok()) return why;
+    if (const status why = keep(policy, row, transform, state, space, scratch, summary_); !why.ok()) return why;
+    if (const status why = sample(policy, row, transform, summary_, space, source, counter, {}, drawn); !why.ok()) return why;
     token = drawn.token;
+    return {};
+  }
+
+  //! The law beside the token that `draw_foreign` gave: what a rejection will subtract. A token that the lattice left nothing gets one unit of the
+  //! largest entry: what travels names it.
+  [[nodiscard]] status claim_beside(const drawn_token& drawn, law& out) noexcept {
+    const token_id token = drawn.token;
+    workspace space{std::span<std::byte>(digest_space_)};
+    workspace law_space{std::span<std::byte>(law_space_)};
+    if constexpr (token_sparsifier<Sparsifier>) {
+      workspace scratch{std::span<std::byte>(scratch_)};
+      if (const status why = sparsifier_.select_beside(summary_, space, scratch, drawn, kept_); !why.ok()) return why;
+      if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
+    }
+    mismatched_draft made;
+    const compressed_law_options options{value_format::lattice, format_.resolution, true};
+    if (const status why = compressed_draft(summary_, space, kept_, token, options, law_space, made); !why.ok()) return why;
     const law& from = made.claimed_law;
     if (from.size > ids_.size()) return {errc::support_too_large, part::session, from.size};
     std::copy_n(from.ids, from.size, ids_.begin());
@@ -186,6 +200,9 @@ class drafter {
     if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
     if (const status why = digest(policy, row, transform, wanted(state), space, summary); !why.ok()) return why;
     if (format_.format == law_format::half_row) return {};
+    if constexpr (token_sparsifier<Sparsifier>) {
+      if (wishes_.whole_row) return {};  // `claim_beside` selects
+    }
     const bool ruled = has_support(format_.format);
     const status selected = ruled ? sparsifier_.select(summary, space, scratch, state, kept_) : lattice_support().select(summary, space, scratch, {}, kept_);
     if (!selected.ok()) return selected;
@@ -206,6 +223,7 @@ class drafter {
   std::vector<std::byte> law_space_;
   std::vector<token_id> ids_;
   std::vector<std::uint32_t> counts_;
+  row_digest summary_{};
   support kept_{};
   law whole_{};
 };

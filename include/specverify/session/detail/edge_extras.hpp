@@ -14,9 +14,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
 status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
-                                                           token_id token, bool& keep) noexcept {
+                                                           token_id token, skip_observation& seen, bool& keep) noexcept {
   workspace scratch{std::span<std::byte>(skip_space_)};
-  skip_observation seen;
   const status why = observe_skip(policy, skip_, row, transform, token, extras.attention, source_, length_, round_, scratch, seen);
   if (!why.ok()) return why;
   if (pending() >= options_.format.side.max_skipped) return {};  // the cloud must hear of them

@@ -110,11 +110,19 @@ status basic_edge_session<Sparsifier, Window, Skip>::want_row(std::uint32_t end)
   return {};
 }
 
-//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone.
+//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first one of a block may be the
+//! edge's own (`keep`): then nothing travels of it.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t position,
-                                                                token_id& token) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
+                                                                std::uint32_t position, token_id& token, bool& keep) noexcept {
+  skip_observation seen;
+  const auto gate = [&]() noexcept -> status {
+    if constexpr (detail::gates<Skip>) {
+      if (drafted_ == 0) return keeps(policy, row, transform, extras, token, seen, keep);
+    }
+    return {};
+  };
   state_type& state = states_[drafted_ + 1] = states_[drafted_];
   const random_counter counter{position, round_of(position), 0, purpose::draft_draw, 0};
   if (detail::carries_claims(options_.format.format)) {
@@ -122,13 +130,16 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
     if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
     if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return {errc::vocabulary_mismatch, part::session, 0};
     token = best.token;
-    return {};
+    return gate();
   }
   law proposed;
-  token_id foreign = no_token;
-  const status made = options_.draw_from_row ? drafter_.propose_foreign(policy, row, transform, state, source_, counter, foreign, proposed)
-                                             : drafter_.propose(policy, row, transform, state, proposed);
-  if (!made.ok()) return made;
+  if (options_.draw_from_row) {
+    if (const status why = drafter_.draw_foreign(policy, row, transform, state, source_, counter, token); !why.ok()) return why;
+    if (const status why = gate(); !why.ok() || keep) return why;
+    if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok()) return why;
+  } else if (const status why = drafter_.propose(policy, row, transform, state, proposed); !why.ok()) {
+    return why;
+  }
   if constexpr (!requires { requires Window::unconditional; }) {
     window_progress so_far{drafted_, charged_};
     if constexpr (!charging_window<Window>) {
@@ -136,17 +147,18 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
       if (drafted_ > 0 && block_bytes(bytes).ok()) so_far.bits = 8 * std::uint64_t{bytes};
     }
     if (!takes_position(window_, so_far, position, proposed)) {
+      token = no_token;
       if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
       return {};
     }
     charged_ = so_far.bits;
   }
   if (options_.draw_from_row) {
-    token = foreign;
-    if (const status why = foreign_.push({foreign, proposed}); !why.ok()) return why;
+    if (const status why = foreign_.push({token, proposed}); !why.ok()) return why;
   } else {
     const draft drawn = draw(proposed, source_, counter);
     token = drawn.token();
+    if (const status why = gate(); !why.ok() || keep) return why;
     if (const status why = block_.push(drawn); !why.ok()) return why;
   }
   if constexpr (observes_probabilities) probabilities_[drafted_] = drafter_.probability(token);
@@ -164,15 +176,10 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   if (ahead_row_) return write_ahead(policy, row, transform, now);
   const std::uint32_t position = length_ + drafted_;
   token_id token = no_token;
-  if (const status why = draw_draft(policy, row, transform, position, token); !why.ok()) return fail(why);
+  bool keep = false;
+  if (const status why = draw_draft(policy, row, transform, extras, position, token, keep); !why.ok()) return fail(why);
   if (token == no_token) return close_block(now);
-  if constexpr (detail::gates<Skip>) {
-    bool keep = false;
-    if (drafted_ == 0) {
-      if (const status why = keeps(policy, row, transform, extras, token, keep); !why.ok()) return fail(why);
-    }
-    if (keep) return commit_alone(token, now);
-  }
+  if (keep) return commit_alone(token, now);
   if (const status why = keep_hidden(extras.hidden); !why.ok()) return fail(why);
   claims_[drafted_] = {token, 0, 0};
   replace_shown(position, token);

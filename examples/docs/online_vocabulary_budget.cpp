@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many tokens CU-HLM online sends beside a drawn one: more when the drafter is less sure of it.
+#include <specverify/row/digest.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
+
+#include <array>
+#include <vector>
+
+int main() {
+  using namespace specverify;
+  const std::array<double, 8> law{0.5, 0.2, 0.1, 0.06, 0.04, 0.04, 0.03, 0.03};
+  const row_transform as_it_is{};
+  const online_vocabulary_budget rule{{.distortion = 0.5}};
+  const digest_request wanted = rule.request({}, 8);
+  std::vector<std::byte> memory(digest_workspace_size(8, as_it_is, wanted)), more(2 * rule.workspace_size({}, 8));
+  workspace space{memory}, scratch{more};
+  row_digest digested;
+  support sure, unsure;
+  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
+  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 2, .samples = 20}, sure).ok()) return 2;
+  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 20, .samples = 20}, unsure).ok()) return 3;
+  return sure.size() < unsure.size() ? 0 : 4;
+}
