@@ -2,7 +2,8 @@
 
 # Flags of a leg: instruction set, sanitizers, language switches. They go to the compiler and to the linker.
 set(SPECVERIFY_DEV_FLAGS "" CACHE STRING "Compiler flags of our own tests and examples, separated by semicolons")
-option(SPECVERIFY_PRECOMPILE "Precompile what all tests include: faster from scratch, slower while editing headers" OFF)
+set(SPECVERIFY_PRECOMPILE OFF CACHE STRING
+  "Precompile what all tests include (ON, OFF, AUTO: where there is no ccache): faster from scratch, slower while editing headers")
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
   "default, or a list of: unit law backend wire session fuzz twins compile_fail examples apps scripts lint headers consumer odr")
@@ -23,6 +24,12 @@ endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)
   find_program(SPECVERIFY_CCACHE ccache)
+  if(SPECVERIFY_PRECOMPILE STREQUAL "AUTO")
+    set(SPECVERIFY_PRECOMPILE ON)
+    if(SPECVERIFY_CCACHE)
+      set(SPECVERIFY_PRECOMPILE OFF)
+    endif()
+  endif()
   if(SPECVERIFY_CCACHE AND NOT SPECVERIFY_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${SPECVERIFY_CCACHE}")
   endif()
