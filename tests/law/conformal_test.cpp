@@ -3,9 +3,12 @@
 //! accepted and resampled positions have moved.
 #include "law/harness.hpp"
 
+#include <specverify/policy/window.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/conformal.hpp>
+
+#include <optional>
 
 using namespace law_test;
 
@@ -43,15 +46,24 @@ struct plan {
   std::uint32_t draft_length = 1;
   std::uint32_t resolution = 7;
   std::uint32_t trial_cap = 1;
+  std::uint64_t budget = 0;  //!< bits of a round; 0: every window has `draft_length` drafts
 };
+
+//! Drafts while the budget lasts, charged as the code that travels.
+sv::bit_budget_window window_of(const plan& how, std::uint32_t vocab_size) {
+  const std::uint64_t bits = how.budget > 0 ? how.budget : std::uint64_t{1} << 40;
+  return {{how.draft_length, how.resolution, vocab_size}, vocab_size, bits, 0, sv::position_accounting::drop_zero};
+}
 
 struct text_run {
   sequence text{};
   sv::conformal_state state{};
-  std::vector<std::uint32_t> learnt{};  // positions of `text` whose law moved the threshold: all but bonus tokens
+  std::vector<std::uint32_t> learnt{};  // positions of `text` whose law moved the threshold: all but bonus tokens of unknown laws
   std::uint32_t rejected = 0;
-  double apart = 0;    // sum over tested positions of TV(q^, p)
-  double allowed = 0;  // and of TV(q, p) + dropped mass + K / (4 l)
+  std::uint32_t closed = 0;   // windows that the budget ended
+  std::uint32_t counted = 0;  // of them, those whose bonus token's law moved the threshold
+  double apart = 0;           // sum over tested positions of TV(q^, p)
+  double allowed = 0;         // and of TV(q, p) + dropped mass + K / (4 l)
 };
 
 double tv(const probabilities& a, const probabilities& b) {
@@ -65,6 +77,7 @@ template <class Policy, class Scalar, class Source>
 text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& how, const Source& source) {
   const auto vocab_size = models.target.vocab_size;
   const sv::row_transform as_it_is{};
+  const sv::bit_budget_window window = window_of(how, vocab_size);
   static thread_local std::vector<std::byte> memory, more;
   memory.resize(sv::draft_law_workspace_size(vocab_size, as_it_is, how.rule, sv::widest_state(how.rule), sv::sparse_lattice{}) + 64);
   more.resize(scratch_size(vocab_size, as_it_is, how.draft_length));
@@ -75,6 +88,8 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     const auto base = static_cast<std::uint32_t>(run.text.size());
     std::vector<sv::conformal_state> states{run.state};
     std::vector<owned_law> laws(how.draft_length);
+    sv::window_progress so_far;
+    bool beyond_known = false;
     std::vector<double> dropped;
     std::vector<sv::draft> drafts;
     std::vector<std::size_t> nodes{node};
@@ -85,9 +100,14 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
       if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{}, {.resolution = how.resolution}, space, made).ok())
         return {};
       states.push_back(how.rule.advance(states.back(), made.kept));
-      dropped.push_back(sv::dropped_mass(made.kept) + made.kept.size() / (4.0 * how.resolution));
       laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size}, {made.drafted.counts, made.drafted.counts + made.drafted.size}, 0, vocab_size};
-      drafts.push_back(sv::draw(laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0}));
+      const std::optional<sv::draft> drawn = sv::draw_within(window, so_far, laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0});
+      if (!drawn) {
+        beyond_known = true;
+        break;
+      }
+      dropped.push_back(sv::dropped_mass(made.kept) + made.kept.size() / (4.0 * how.resolution));
+      drafts.push_back(*drawn);
       nodes.push_back(models.target.child(nodes.back(), drafts.back().token()));
     }
     sv::workspace scratch{std::span<std::byte>(more)};
@@ -97,17 +117,20 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     const sv::verdict verdict =
         sv::token_rule{how.trial_cap}.verify(policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
     if (!verdict.state.ok()) return {};
-    for (std::uint32_t i = 0; i < verdict.accepted + (verdict.accepted < how.draft_length ? 1u : 0u); ++i) {
+    const auto drafted = static_cast<std::uint32_t>(drafts.size());
+    const bool rejected = verdict.accepted < drafted, counts_bonus = beyond_known && how.rule.update_on_bonus;
+    for (std::uint32_t i = 0; i < verdict.accepted + (rejected ? 1u : 0u); ++i) {
       const probabilities p = models.target.target_law(nodes[i]), q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
       run.apart += tv(laws[i].dense(vocab_size), p);
       run.allowed += tv(q, p) + dropped[i];
     }
     for (std::uint32_t i = 0; i < verdict.accepted; ++i) run.text.push_back(drafts[i].token());
     run.text.push_back(verdict.next_token);
-    const bool rejected = verdict.accepted < how.draft_length;
     run.rejected += rejected ? 1u : 0u;
-    for (std::uint32_t i = 0; i < verdict.accepted + (rejected ? 1u : 0u); ++i) run.learnt.push_back(base + i);
-    run.state = states[sv::resumed_state(verdict.accepted, how.draft_length)];
+    run.closed += beyond_known ? 1u : 0u;
+    run.counted += counts_bonus && !rejected ? 1u : 0u;
+    for (std::uint32_t i = 0; i < verdict.accepted + (rejected || counts_bonus ? 1u : 0u); ++i) run.learnt.push_back(base + i);
+    run.state = states[sv::resumed_state(verdict.accepted, drafted, counts_bonus)];
     node = models.target.child(nodes[verdict.accepted], verdict.next_token);
   }
   return run;
@@ -127,7 +150,8 @@ void check_texts(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) 
 }
 
 //! The threshold after a text by the definitions, in long double: probability at least beta, else the largest alone.
-double replayed_threshold(const two_models<double>& models, const plan& how, const text_run& run, double& dropped) {
+template <class Scalar>
+double replayed_threshold(const two_models<Scalar>& models, const plan& how, const text_run& run, double& dropped) {
   long double beta = how.rule.first_threshold, sum = 0;
   std::size_t node = 0, next = 0;
   for (std::size_t position = 0; position < run.text.size(); ++position) {
@@ -150,7 +174,81 @@ double replayed_threshold(const two_models<double>& models, const plan& how, con
   return static_cast<double>(beta);
 }
 
+//! Thirty rounds of a shipped generator, and the state after them against the replay.
+text_run check_replay(std::uint64_t seed, sv::conformal rule, std::uint64_t budget) {
+  plan how;
+  how.rule = rule;
+  how.rule.target = 0.1;
+  how.rule.step = 0.07;
+  how.rule.first_threshold = 0.2;
+  how.rounds = 30;
+  how.draft_length = 1 + static_cast<std::uint32_t>(seed % 5);
+  how.resolution = 20;
+  how.trial_cap = 32;
+  how.budget = budget;
+  const two_models<double> models = make_models<double>(5, 3, seed);  // beyond its depth the tree begins anew
+  const text_run run = run_text(sv::exec::seq, models, how, sv::philox{sv::derive_session_keys(seed, 22).draft});
+  REQUIRE(run.text.size() >= how.rounds);
+  INFO("seed ", seed, ", L ", how.draft_length, ", budget ", budget, ", rejections ", run.rejected);
+  double dropped = 0;
+  const double replayed = replayed_threshold(models, how, run, dropped);
+  CHECK(run.state.updates == run.learnt.size());
+  CHECK(run.state.beta == doctest::Approx(replayed).epsilon(1e-6));
+  CHECK(run.state.dropped == doctest::Approx(dropped).epsilon(1e-6));
+  CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.rule, run.state.updates, 5) + 1e-9);
+  return run;
+}
+
+//! Windows that a budget closes: the text's law by enumeration, and on every path that the enumeration takes the state that goes on.
+template <class Scalar>
+void check_closed_windows(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) {
+  const two_models<Scalar> models = make_models<Scalar>(vocab_size, how.rounds * (how.draft_length + 1), seed);
+  for_each_policy([&](auto policy, const std::string& policy_name) {
+    INFO(policy_name, ", V ", vocab_size, ", L ", how.draft_length, ", budget ", how.budget, ", seed ", seed);
+    std::uint64_t closed = 0, open = 0, counted = 0, rejected = 0, wrong_states = 0;
+    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+      const text_run run = run_text(policy, models, how, source);
+      closed += run.closed;
+      open += how.rounds - run.closed;
+      counted += run.counted;
+      rejected += run.rejected;
+      double dropped = 0;
+      const double replayed = replayed_threshold(models, how, run, dropped);
+      const bool same =
+          run.state.updates == run.learnt.size() && std::fabs(run.state.beta - replayed) <= 1e-6 && std::fabs(run.state.dropped - dropped) <= 1e-6;
+      wrong_states += same ? 0u : 1u;
+      return run.text;
+    });
+    REQUIRE(law.complete);
+    CHECK_FALSE(law.grid_may_be_too_coarse);
+    const double closed_window_text_distance = text_distance(law, models.target);
+    CHECK(closed_window_text_distance <= tolerance<Scalar>);
+    CHECK(wrong_states == 0);
+    CHECK((closed > 0 && open > 0 && counted > 0 && rejected > 0));
+  });
+}
+
 }  // namespace
+
+TEST_CASE("T4 T34 C-SQS whose windows a bit budget closes, the law beyond them counted: the text has the target's law, the state is the replay's") {
+  plan how;
+  how.rule.target = 0.1;
+  how.rule.step = 1.0;
+  how.rule.first_threshold = 0.3;
+  how.rule.update_on_bonus = true;
+  how.draft_length = 2;
+  how.budget = 13;
+  check_closed_windows<double>(2, how, 11);
+  check_closed_windows<float>(2, how, 12);
+  how.draft_length = 3;
+  how.budget = 18;
+  check_closed_windows<double>(2, how, 13);
+  if (!long_run()) return;
+  how.draft_length = 2;
+  how.budget = 16;
+  check_closed_windows<double>(3, how, 14);
+  check_closed_windows<float>(3, how, 15);
+}
 
 TEST_CASE("T4 C-SQS over several rounds: the threshold depends on what was accepted, the text has the target's law") {
   plan how;
@@ -171,26 +269,21 @@ TEST_CASE("T4 C-SQS over several rounds: the threshold depends on what was accep
 
 TEST_CASE("T22 E13 the threshold after many rounds is that of a replay on accepted and resampled positions alone") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    plan how;
-    how.rule.target = 0.1;
-    how.rule.step = 0.07;
-    how.rule.first_threshold = 0.2;
-    how.rounds = 30;
-    how.draft_length = 1 + static_cast<std::uint32_t>(seed % 5);
-    how.resolution = 20;
-    how.trial_cap = 32;
-    const two_models<double> models = make_models<double>(5, 3, seed);  // beyond its depth the tree begins anew
-    const text_run run = run_text(sv::exec::seq, models, how, sv::philox{sv::derive_session_keys(seed, 22).draft});
-    REQUIRE(run.text.size() >= how.rounds);
-    INFO("seed ", seed, ", L ", how.draft_length, ", rejections ", run.rejected);
+    const text_run run = check_replay(seed, {}, 0);
     CHECK(run.rejected > 0);
-    double dropped = 0;
-    const double replayed = replayed_threshold(models, how, run, dropped);
-    CHECK(run.state.updates == run.learnt.size());
-    CHECK(run.state.beta == doctest::Approx(replayed).epsilon(1e-6));
-    CHECK(run.state.dropped == doctest::Approx(dropped).epsilon(1e-6));
-    CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.rule, run.state.updates, 5) + 1e-9);
+    CHECK(run.closed == 0);
   }
+}
+
+TEST_CASE("T22 E13 with a bit budget and update_on_bonus the replay counts the bonus tokens of windows that the budget closed") {
+  std::uint32_t closed = 0, counted = 0, rejected = 0;
+  for (std::uint64_t seed = 41; seed <= 80; ++seed) {
+    const text_run run = check_replay(seed, {.update_on_bonus = true}, 40);
+    closed += run.closed;
+    counted += run.counted;
+    rejected += run.rejected;
+  }
+  CHECK((counted > 100 && counted < closed && rejected > 100));
 }
 
 TEST_CASE("T8 expected rejections of several C-SQS rounds = the expected sum of TV(q^, p) over tested positions, and below the bound") {

@@ -270,7 +270,7 @@ TEST_CASE("T1 VOC-1 laws with a tail count, and drafters with a larger or a smal
   });
 }
 
-TEST_CASE("T27 rows of probabilities off by 1e-3, p = q bit for bit, one-hot against one-hot, denormals: the law is the row's own, normalised") {
+TEST_CASE("T27 E32 rows of probabilities off by 1e-3, p = q bit for bit, one-hot against one-hot, denormals: the law is the row's own, normalised") {
   struct pair_of {
     const char* name;
     std::vector<double> target;
@@ -314,6 +314,38 @@ TEST_CASE("T8 rejection count: E[N_rej] = sum of E[D_n TV(q_n, p_n)], over two r
     INFO(policy_name);
     check_rejection_count<double>(policy);
     check_rejection_count<float>(policy);
+  });
+}
+
+TEST_CASE("E15 rejections at two output positions = sum of TV(q_n, p_n) over prefixes that follow p; over prefixes that follow q it is no bound") {
+  // The likely first token of the target is unlikely for the drafter, and the two agree behind every other one.
+  world<double> in;
+  in.vocab_size = 3;
+  in.draft_length = 2;
+  in.kind = sv::row_kind::probabilities;
+  in.rows.assign(node_count(3, 2), {0.5, 0.25, 0.25});
+  in.drafter.assign(in.rows.size(), law_of_counts({2, 1, 1}, true));
+  in.rows[0] = {0.1, 0.2, 0.7};
+  in.drafter[0] = law_of_counts({6, 2, 2}, true);
+  in.rows[in.child(0, 2)] = {0.9, 0.05, 0.05};
+  in.drafter[in.child(0, 2)] = law_of_counts({0, 1, 1}, true);
+  for_each_policy([&](auto policy, const std::string& policy_name) {
+    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
+      const auto drawn_as_it_is = [](const sv::draft& drawn, std::size_t) { return drawn; };
+      const round_record first = run_round(policy, in, source, {1}, 0, 2, {}, drawn_as_it_is);
+      std::uint32_t rejected = first.outcome.accepted < 2 ? 1u : 0u;
+      if (first.outcome.accepted == 0) {  // the second position is drafted again
+        sv::verify_request next;
+        next.base_position = next.round = 1;
+        rejected += run_round(policy, in, source, {1}, in.child(0, first.committed[0]), 1, next, drawn_as_it_is).outcome.accepted == 0 ? 1u : 0u;
+      }
+      return rejected;
+    });
+    REQUIRE(law.complete);
+    INFO(policy_name);
+    const double rejections = law.expectation([](std::uint32_t count) { return count; });
+    CHECK(std::fabs(rejections - (0.5 + 0.7 * 0.9)) <= 1e-12);  // TV 0.5 at the root, 0.9 behind token 2, which p gives 0.7 and q 0.2
+    CHECK(rejections > 0.5 + 0.2 * 0.9 + 0.4);
   });
 }
 

@@ -7,7 +7,7 @@
 //! Guarantees: O(1); real-valued results to 1e-11 relative; rounded-up ones exact (a binomial is a power of two only for K = 1 or V - 1,
 //!             which take an integer path); no allocation, noexcept.
 //! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L + 1 values; both are
-//!             restored here (algorithms 2.3, 2.4).
+//!             restored here (E1, E3).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
 #ifndef SPECVERIFY_CODEC_BIT_COST_HPP
 #define SPECVERIFY_CODEC_BIT_COST_HPP

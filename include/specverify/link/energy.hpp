@@ -22,7 +22,7 @@ struct power_options {
   double transmit = 1.5;          //!< its radio sends
   double receive = 1;             //!< its radio receives
   double verify = 250;            //!< the server computes
-  double uncertainty_energy = 0;  //!< J a round, for judging the token; 0 as in the paper
+  double uncertainty_energy = 0;  //!< J a round, for judging the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
 };
 
 //! What a round took, in s.

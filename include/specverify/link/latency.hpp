@@ -67,6 +67,12 @@ SPECVERIFY_NAMESPACE_BEGIN
   return detail::within(times.verify_time, detail::longest_time) ? status{} : detail::link_error(errc::invalid_duration, 1);
 }
 
+//! The paper takes the uncertainty of a draft as free (E24). Charged: M softmaxes of `softmax_time` s each on the device, whether the token is then sent
+//! or not. Energies follow, since they are taken from these times.
+[[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples, double softmax_time) noexcept {
+  return {times.draft_time + samples * softmax_time, times.verify_time};
+}
+
 //! bits / (rate (1 - loss)): every lost packet is sent again.
 [[nodiscard]] constexpr double transfer_time(double bits, double rate, double loss = 0) noexcept {
   return rate >= unlimited_rate ? 0 : bits / (rate * (1 - loss));

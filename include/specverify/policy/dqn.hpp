@@ -206,10 +206,11 @@ class dqn_window {
   static constexpr bool unconditional = true;
   static constexpr bool needs_probabilities = true;  //!< a session records them for it (observation::accepted_probability)
 
-  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), value_not_finite.
+  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid), value_not_finite.
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights, const action_grid& grid = paper_action_grid(),
                                                std::uint32_t support_size = 16) noexcept {
     if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};
+    if (const status why = check(grid); !why.ok()) return why;
     if (const status why = check(weights); !why.ok()) return why;
     return dqn_window(weights, grid, support_size);
   }

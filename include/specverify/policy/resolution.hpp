@@ -11,6 +11,7 @@
 #define SPECVERIFY_POLICY_RESOLUTION_HPP
 
 #include <specverify/codec/bit_cost.hpp>
+#include <specverify/core/status.hpp>
 #include <specverify/quantize/concepts.hpp>
 
 #include <array>
@@ -21,7 +22,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct window_action {
   std::uint32_t draft_length = 1;  //!< L >= 1
-  std::uint32_t resolution = 100;  //!< l >= 1
+  std::uint32_t resolution = 100;  //!< l, in [1, 2^16]
   friend SPECVERIFY_INLINE constexpr bool operator==(const window_action&, const window_action&) noexcept = default;
 };
 
@@ -41,21 +42,33 @@ struct action_grid {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Every length with every resolution, length-major. More than `max_window_actions` are cut off.
-[[nodiscard]] constexpr action_grid make_action_grid(std::span<const std::uint32_t> lengths, std::span<const std::uint32_t> resolutions) noexcept {
+//! Errors: invalid_argument (no action, or more than there is room for: `where` = their number; L = 0: `where` = action), invalid_resolution (l = 0 or
+//! above 2^16: `where` = action).
+[[nodiscard]] constexpr status check(const action_grid& grid) noexcept {
+  if (grid.size == 0 || grid.size > max_window_actions) return {errc::invalid_argument, part::policy, grid.size};
+  for (std::uint32_t i = 0; i < grid.size; ++i) {
+    if (grid[i].draft_length == 0) return {errc::invalid_argument, part::policy, i};
+    if (grid[i].resolution == 0 || grid[i].resolution > max_lattice_resolution) return {errc::invalid_resolution, part::policy, i};
+  }
+  return {};
+}
+
+//! Every length with every resolution, length-major. More than `max_window_actions` are cut off. Errors: those of `check`.
+[[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths, std::span<const std::uint32_t> resolutions) noexcept {
   action_grid grid;
   for (const std::uint32_t length : lengths) {
     for (const std::uint32_t resolution : resolutions) {
       if (grid.size < max_window_actions) grid.actions[grid.size++] = {length, resolution};
     }
   }
+  if (const status why = check(grid); !why.ok()) return why;
   return grid;
 }
 
 //! The 22 actions of the authors' code.
 [[nodiscard]] constexpr action_grid paper_action_grid() noexcept {
   constexpr std::array<std::uint32_t, 2> resolutions{720, 240};
-  return make_action_grid(paper_draft_lengths, resolutions);
+  return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
 //! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives resolution 1, one for more
@@ -66,7 +79,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     return resolution == 0 ? 1u : resolution < max_lattice_resolution ? resolution : max_lattice_resolution;
   };
   const std::array<std::uint32_t, 2> resolutions{of_bits(fine_bits), of_bits(coarse_bits)};
-  return make_action_grid(paper_draft_lengths, resolutions);
+  return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
 //! Bits that tell the other side which action a round uses.

@@ -13,7 +13,7 @@ namespace {
 bool shows(double value, double printed) { return std::fabs(value - printed) <= 0.005 + 1e-9; }  // to the two digits of the tables
 }  // namespace
 
-TEST_CASE("T12 dense lattice, V = 50272") {
+TEST_CASE("T12 E1 dense lattice: the law costs log2 of a binomial, V = 50272") {
   const std::uint32_t resolutions[] = {4, 12, 16, 24, 100, 240, 720, 1280};
   const std::uint64_t bits[] = {58, 159, 206, 296, 1038, 2193, 5451, 8642};
   for (int i = 0; i < 8; ++i) {
@@ -30,7 +30,7 @@ TEST_CASE("T12 dense lattice, V = 50272") {
   CHECK(resolution_for_bits(100, 1) == 0);
 }
 
-TEST_CASE("T12 K-SQS and C-SQS, V = 50257, l = 100, B = 5000") {
+TEST_CASE("T12 E10 K-SQS and C-SQS, V = 50257, l = 100, B = 5000: from 81 tokens on a support costs more than all of V") {
   struct line {
     std::uint32_t size;
     double ids, counts, top_k;
@@ -74,7 +74,7 @@ TEST_CASE("T12 zero counts dropped, V = 50257, l = 100") {
   CHECK(std::fabs(drop_zero_law_bits(128256, 64, 100) - 886.7) <= 0.05);
 }
 
-TEST_CASE("T12 the drop-zero code never exceeds the dense one by more than log2 l") {
+TEST_CASE("T12 E10 the drop-zero code never exceeds the dense one by more than log2 l") {
   // sum over k of C(V,k) C(l-1,k-1) = C(l+V-1, V-1), as whole numbers.
   whole_number sum(0);
   for (std::uint32_t k = 1; k <= 24; ++k) {

@@ -101,7 +101,7 @@ TEST_CASE("drafts of every format come back with their laws, and encode to the s
   }
 }
 
-TEST_CASE("zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
+TEST_CASE("E7 zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
   const draft_format format{law_format::sparse_drop_zero, 50, 10, 0, 2, 1};
   draft_list list;
   list.add({{3, 9, 20, 41}, {0, 7, 0, 3}, 50}, 0);

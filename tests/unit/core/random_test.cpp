@@ -55,7 +55,7 @@ TEST_CASE("session keys come from the secret and the session id, and differ from
   CHECK_FALSE(derive_session_keys(1, 2).verdict == derive_session_keys(2, 2).verdict);
 }
 
-TEST_CASE("a decision uniform has 53 bits and lies in [0, 1)") {
+TEST_CASE("E32 a decision uniform has 53 bits and lies in [0, 1)") {
   static_assert(decision_uniform({{0, 0, 0, 0}}) == 0.0);
   static_assert(decision_uniform({{0, (1u << 11) - 1, 0, 0}}) == 0.0);
   static_assert(decision_uniform({{0, 1u << 11, 0, 0}}) == 0x1p-53);

@@ -77,7 +77,7 @@ TEST_CASE("fixed channel: the same state every round") {
   static_assert(channel.state(source, 0, {}) == state && channel.state(source, 99, {}) == state);
 }
 
-TEST_CASE("Markov presets: rates and the share of low rounds") {
+TEST_CASE("E5 Markov presets: the rates of the paper, those of its code, and the share of low rounds") {
   static_assert(qs_paper_link().low.uplink_rate == 350e3 && qs_paper_link().high.uplink_rate == 4e6);
   static_assert(qs_code_link().low.uplink_rate == 2e6 && qs_code_link().high.uplink_rate == 6e6);
   static_assert(qs_code_link().low_to_high == 0.5 && qs_code_link().high_to_low == 0.5 && qs_code_link().start == markov_start::low);

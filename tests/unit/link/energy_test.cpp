@@ -8,12 +8,28 @@
 
 using namespace specverify;
 
-TEST_CASE("energy of a round, term by term") {
+TEST_CASE("E25 energy of a round, term by term: the paper names no model") {
   constexpr power_options power{2, 3, 5, 7, 0.125};
   constexpr energy_times times{1, 10, 100, 1000};
   static_assert(round_energy(power, times, false) == 2.125);
   static_assert(round_energy(power, times, true) == 2.125 + 30 + 500 + 7000);
   static_assert(energy_saving(3, 4) == 0.25 && energy_saving(5, 4) == -0.25 && energy_saving(0, 4) == 1 && energy_saving(1, 0) == 0);
+}
+
+TEST_CASE("E24 judging a token costs nothing by default, else M softmaxes of the device, sent or not") {
+  const round_times free_of_charge, charged = with_uncertainty(free_of_charge, 20, 0.5e-3);
+  CHECK(charged.draft_time - free_of_charge.draft_time == doctest::Approx(0.01).epsilon(1e-12));
+  CHECK(charged.verify_time == free_of_charge.verify_time);
+  power_options power;
+  CHECK(power.uncertainty_energy == 0);
+  const energy_times without = round_energy_times(free_of_charge, 4600, 15, {}), with = round_energy_times(charged, 4600, 15, {});
+  for (const bool uploaded : {false, true}) {
+    const double more = round_energy(power, with, uploaded) - round_energy(power, without, uploaded);
+    CHECK(more == doctest::Approx(10 * 20 * 0.5e-3).epsilon(1e-9));  // 10 W
+    power_options lump = power;
+    lump.uncertainty_energy = 0.1;
+    CHECK(round_energy(lump, without, uploaded) == doctest::Approx(round_energy(power, with, uploaded)).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("times of a round come from the link") {

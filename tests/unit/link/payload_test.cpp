@@ -7,7 +7,7 @@
 
 using namespace specverify;
 
-TEST_CASE("QS: bits of a round") {
+TEST_CASE("E2 QS: bits of a round, the law charged for each of its L tokens") {
   CHECK(qs_uplink_bits(1, 50272, 240) == 2209);
   CHECK(qs_uplink_bits(1, 50272, 720) == 5467);
   CHECK(qs_uplink_bits(4, 50272, 240) == 4 * 2209);
@@ -26,7 +26,7 @@ TEST_CASE("E3 feedback: L + 1 outcomes and a token") {
   }
 }
 
-TEST_CASE("SQS: bits of a token, with and without the drafted one") {
+TEST_CASE("E8 SQS: bits of a token, with and without the drafted one") {
   CHECK(std::fabs(k_sqs_token_bits(50257, 16, 100) - 266.67) <= 0.005);
   CHECK(std::fabs(c_sqs_token_bits(50257, 16, 100) - 283.06) <= 0.005);
   CHECK(std::fabs(k_sqs_token_bits(50257, 16, 100, bit_accounting::wire) - 270.67) <= 0.005);
@@ -44,7 +44,7 @@ TEST_CASE("T13 T14 HLM: 92 kB, and the compressed sizes") {
   CHECK(hlm_compressed_bits(format, 32000) == hlm_full_bits(format));
 }
 
-TEST_CASE("HLM: what an upload holds on the wire") {
+TEST_CASE("E23 HLM: what an upload holds on the wire, ids counted by default") {
   constexpr hlm_format format;
   constexpr std::uint64_t length_field = 10;  // 0 .. 512 skipped
   CHECK(hlm_uplink_bits(format, {}) == 736000 + 15 + length_field);

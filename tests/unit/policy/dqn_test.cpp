@@ -122,7 +122,17 @@ TEST_CASE("dqn: weights that are no numbers are neither saved nor used") {
   CHECK(dqn_window::make(*weights).error() == status{errc::value_not_finite, part::policy, 17});
   weights->values[17] = 0;
   const std::uint32_t lengths[] = {1, 2}, resolutions[] = {10};
-  CHECK(dqn_window::make(*weights, make_action_grid(lengths, resolutions)).error() == status{errc::size_mismatch, part::policy, 2});
+  CHECK(dqn_window::make(*weights, make_action_grid(lengths, resolutions).value()).error() == status{errc::size_mismatch, part::policy, 2});
+}
+
+TEST_CASE("dqn_window: a grid with L = 0 or l = 0 is refused by name") {
+  const auto weights = std::make_unique<dqn_weights>();
+  action_grid grid = paper_action_grid();
+  grid.actions[20].draft_length = 0;
+  CHECK(dqn_window::make(*weights, grid).error() == status{errc::invalid_argument, part::policy, 20});
+  grid = paper_action_grid();
+  grid.actions[3].resolution = 0;
+  CHECK(dqn_window::make(*weights, grid).error() == status{errc::invalid_resolution, part::policy, 3});
 }
 
 TEST_CASE("dqn_window: plans the action that the network values most") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <utility>
 
 using namespace specverify;
@@ -20,7 +21,7 @@ TEST_CASE("T12 resolution: the largest l that a number of bits pays for") {
   CHECK(resolution_for_bits(15, 50272) == 0);
 }
 
-TEST_CASE("resolution: the grid of the paper's code is 22 actions, L-major, 5 bits") {
+TEST_CASE("E4 resolution: the grid of the paper's code is 22 actions, L-major, 5 bits") {
   constexpr action_grid grid = paper_action_grid();
   static_assert(grid.size == 22);
   CHECK(grid[0] == window_action{12, 720});
@@ -40,5 +41,22 @@ TEST_CASE("resolution: a grid by bits holds the same resolutions") {
   CHECK(resolution_for_bits(5451, 512) > max_lattice_resolution);  // a small vocabulary: more counts than a lattice takes
   CHECK(bit_action_grid(5451, 2193, 512)[0].resolution == max_lattice_resolution);
   constexpr std::array<std::uint32_t, 11> many{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-  CHECK(make_action_grid(paper_draft_lengths, many).size == max_window_actions);
+  CHECK(make_action_grid(paper_draft_lengths, many).value().size == max_window_actions);
+}
+
+TEST_CASE("resolution: an action without a draft or without a count is refused, and so is no action") {
+  const auto error = [](std::initializer_list<std::uint32_t> lengths, std::initializer_list<std::uint32_t> resolutions) {
+    const auto span = [](std::initializer_list<std::uint32_t> list) { return std::span(list.begin(), list.size()); };
+    return make_action_grid(span(lengths), span(resolutions)).error();
+  };
+  CHECK(error({1, 2}, {1, max_lattice_resolution}).ok());
+  CHECK(error({4, 0}, {720, 240}) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(error({4, 1}, {720, 0}) == status{errc::invalid_resolution, part::policy, 1});
+  CHECK(error({4}, {max_lattice_resolution + 1}) == status{errc::invalid_resolution, part::policy, 0});
+  CHECK(error({}, {720}) == status{errc::invalid_argument, part::policy, 0});
+  CHECK(error({4}, {}) == status{errc::invalid_argument, part::policy, 0});
+  action_grid by_hand = paper_action_grid();
+  CHECK(check(by_hand).ok());
+  by_hand.size = max_window_actions + 1;
+  CHECK(check(by_hand) == status{errc::invalid_argument, part::policy, max_window_actions + 1});
 }

@@ -101,6 +101,24 @@ TEST_CASE("uncertainty_and_importance_gate: both must hold; an attention row tha
   CHECK_FALSE(gate.send(seen));
 }
 
+TEST_CASE("E25 what UI leaves open: 20 draws at temperatures up to 2, sent from 17 on, the third largest weight within 1.5 population deviations") {
+  const uncertainty_and_importance_gate gate;
+  CHECK(gate.perturbation.samples == 20);
+  CHECK(gate.perturbation.maximum_temperature == 2);
+  const auto sends = [&](std::uint32_t disagreements, const std::vector<float>& attention) {
+    skip_observation seen = uncertain(disagreements);
+    seen.attention = attention;
+    return gate.send(seen);
+  };
+  const std::vector<float> three{0.26f, 0.25f, 0.25f, 0.24f};
+  CHECK(sends(17, three));
+  CHECK_FALSE(sends(16, three));
+  CHECK_FALSE(sends(20, {0.4f, 0.4f, 0.05f, 0.05f, 0.05f, 0.05f}));  // the mean of three passes 0.153, the third does not
+  CHECK_FALSE(sends(20, {0.4f, 0.24f, 0.24f, 0.12f}));               // 0.251 with n under the deviation, 0.228 with n - 1
+  CHECK(sends(20, {0.4f, 0.26f, 0.255f, 0.085f}));                   // 0.231
+  CHECK_FALSE(sends(20, {0.5f, 0.5f}));                              // fewer than three positions
+}
+
 TEST_CASE("observe_skip: measures what the policy asks for, and names what is missing") {
   const std::vector<float> row{0.0f, 1.0f, 0.5f};
   const std::vector<float> attention{0.5f, 0.25f, 0.25f};

@@ -80,14 +80,14 @@ TEST_CASE("T11 sparse_lattice worked examples") {
   CHECK(counts_of({1u << 31, 1u << 31}, 1u << 16) == counts{1u << 15, 1u << 15});
 }
 
-TEST_CASE("T11 sparse_lattice ties go to the smaller id") {
+TEST_CASE("T11 E6 sparse_lattice ties go to the smaller id") {
   CHECK(counts_of({4, 4, 2}, 4) == counts{2, 1, 1});              // one too many: b' = (2,2,1), index 1 loses
   CHECK(counts_of({1, 1, 1, 1}, 2) == counts{1, 1, 0, 0});        // b' = (1,1,1,1): the last two lose
   CHECK(counts_of({1, 1, 1, 1, 1}, 2) == counts{1, 1, 0, 0, 0});  // b' = 0: the first two gain
   CHECK(counts_of({3, 3, 3, 1}, 3) == counts{1, 1, 1, 0});
 }
 
-TEST_CASE("T11 sparse_lattice renormalises over the support") {
+TEST_CASE("T11 E6 sparse_lattice renormalises over the support") {
   // Weight of the row outside the support must not change a count.
   CHECK(quantize({7, 2, 1}, 10, 4).counts == counts{7, 2, 1});
   CHECK(quantize({4, 4, 2}, 4, 2).counts == counts{2, 1, 1});
@@ -149,7 +149,7 @@ TEST_CASE("T11 sparse_lattice is the nearest lattice point (all of them tried)")
   }
 }
 
-TEST_CASE("T30 sparse_lattice at the edges: K = 1, K = V, l = 1, l < K") {
+TEST_CASE("T30 E7 sparse_lattice leaves zeros, and at the edges: K = 1, K = V, l = 1, l < K") {
   CHECK(counts_of({1}, 1) == counts{1});
   CHECK(counts_of({1u << 31}, 1u << 16) == counts{1u << 16});
   CHECK(counts_of({3, 9, 9, 1}, 1) == counts{0, 1, 0, 0});

@@ -335,7 +335,7 @@ struct alternating_window {
 };
 }  // namespace
 
-TEST_CASE("edge: a window changes the resolution from round to round where each draft says it; a restart changes nothing") {
+TEST_CASE("E4 edge: a window changes the resolution from round to round where each draft says it; a restart changes nothing") {
   using adaptive = basic_edge_session<top_k, alternating_window>;
   for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::top_k_tail}) {
     for (const bool announced : {true, false}) {

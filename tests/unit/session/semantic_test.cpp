@@ -3,6 +3,7 @@
 #include "pair.hpp"
 
 #include <algorithm>
+#include <bit>
 
 using namespace specverify;
 using namespace specverify_test;
@@ -64,6 +65,46 @@ TEST_CASE("session: with the same scores, hidden states with each draft, on requ
     CHECK(vectors_lazy <= vectors_at_once);
     if (threshold == 0.2) CHECK(vectors_lazy < vectors_at_once);
     CHECK(with_draft.cloud->statistics().mismatches > 0);
+  }
+}
+
+TEST_CASE("E31 session: on request every mismatch of a round is asked for at once; one by one the first that is not judged") {
+  for (const upload how : {upload::on_request, upload::one_by_one}) {
+    pair p(semantic(how));
+    p.hold_scores = true;
+    std::uint32_t asked_behind_a_rejection = 0, asked_again = 0, judged_before = 0;
+    for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
+      REQUIRE(p.cloud->receive(question, 1).ok());
+      std::vector<bytes> sent = p.run_cloud();
+      while (p.cloud->state() == cloud_state::judging) {
+        // What the cloud's engine was fed says what was drafted; a draft is a mismatch where it is not the row's argmax.
+        std::uint64_t mismatches = 0;
+        const std::uint32_t base = p.cloud->draft_position();
+        std::vector<float> row(pair::vocab_size);
+        for (std::uint32_t i = 0; p.cloud_engine.knows(base + i) != 0; ++i) {
+          const std::uint64_t before = p.cloud_engine.knows(base + i - 1);
+          pair::model(false).row(before, row);
+          const auto best = static_cast<std::uint64_t>(std::max_element(row.begin(), row.end()) - row.begin());
+          if (p.cloud_engine.knows(base + i) != mix(before ^ (best + 0x51ED))) mismatches |= std::uint64_t{1} << i;
+        }
+        const std::uint64_t asked = p.judged_positions.back();
+        for (std::uint32_t i = 0; how == upload::one_by_one && i < judged_before; ++i) mismatches &= mismatches - 1;
+        REQUIRE(mismatches != 0);
+        CHECK(asked == (how == upload::on_request ? mismatches : mismatches & (~mismatches + 1)));
+        asked_again += judged_before > 0 ? 1u : 0u;
+        asked_behind_a_rejection += (asked & (asked - 1)) != 0 ? 1u : 0u;
+        // On request all are rejected, so that all but the first were asked for in vain; one by one every second one stands.
+        std::vector<double> scores(static_cast<std::size_t>(std::popcount(asked)), how == upload::on_request || judged_before % 2 == 1 ? 0.9 : 0.1);
+        judged_before = how == upload::one_by_one && scores[0] < 0.5 ? judged_before + 1 : 0;
+        REQUIRE(p.cloud->supply_scores(scores, 1).ok());
+        sent = p.run_cloud();
+      }
+      if (kind_of(pair::only(sent)) == message_kind::feedback) judged_before = 0;
+      question = p.hear(sent.front());
+    }
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK((how == upload::on_request ? asked_behind_a_rejection : asked_again) > 0);
+    CHECK((how == upload::on_request ? asked_again : asked_behind_a_rejection) == 0);
   }
 }
 

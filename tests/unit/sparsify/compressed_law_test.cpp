@@ -140,7 +140,7 @@ TEST_CASE("compressed_law: a tail far above 2^31 keeps the lattice exact in 64 b
   }
 }
 
-TEST_CASE("compressed_draft: the paper's order: an entry of its own for a token outside the largest, tested against its own probability") {
+TEST_CASE("E17 compressed_draft: the paper's order: an entry of its own for a token outside the largest, tested against its own probability") {
   const hand::weights row{40, 10, 25, 5, 20};
   compressed it(row, 2, {}, 3);
   REQUIRE(it.result.why.ok());

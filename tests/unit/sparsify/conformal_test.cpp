@@ -158,7 +158,7 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
   }
 }
 
-TEST_CASE("T21 without the clamp the sum is an identity: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
+TEST_CASE("T21 E11 without the clamp the sum is an identity with its sign: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
   std::mt19937_64 random(7);
   conformal rule;
   rule.target = 0.02;
@@ -166,13 +166,53 @@ TEST_CASE("T21 without the clamp the sum is an identity: sum d = alpha N + (beta
   rule.first_threshold = 0.01;
   conformal_state state = rule.initial_state();
   double sum = 0;
+  std::uint32_t above_start = 0;  // there the identity with |beta_1 - beta_{N+1}| is off by twice the difference
   for (std::uint32_t n = 1; n <= 2000; ++n) {
-    const step_result got = step(rule, state, hand::random_row(random, 50 + random() % 50, n % 4));
+    const step_result got = step(rule, state, n <= 100 ? peaked(50) : hand::random_row(random, 50 + random() % 50, n % 4));
     sum += got.dropped;
     state = got.next;
     REQUIRE(state.beta < 1);
+    above_start += state.beta > rule.first_threshold + 1e-6 ? 1u : 0u;
     REQUIRE(sum == doctest::Approx(rule.target * n + (rule.first_threshold - state.beta) / rule.step).epsilon(1e-9));
   }
+  CHECK((above_start >= 100 && above_start < 1900));
+}
+
+TEST_CASE("E16 without a first threshold in the paper ours is 1e-3, and what is promised about the paper's constants begins thousands of tokens late") {
+  conformal rule;
+  CHECK(rule.first_threshold == 1e-3);
+  rule.target = 5e-4;  // the paper's alpha and eta
+  rule.step = 1e-3;
+  constexpr std::uint32_t vocab_size = 50257;
+  const auto tokens_until_twice_the_target = [&](const conformal& tried) {
+    std::uint64_t low = 0, high = std::uint64_t{1} << 40;
+    while (high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      (specverify::dropped_mass_bound(tried, middle, vocab_size) <= 2 * tried.target ? high : low) = middle;
+    }
+    return high;
+  };
+  // beta_1 + eta (1 - alpha) = 0.0019995 over eta alpha = 5e-7; by the paper's (9) it would be (1 + beta_1) / 5e-7 = 2.002e6.
+  CHECK(tokens_until_twice_the_target(rule) == 3999);
+  CHECK(specverify::dropped_mass_bound(rule, 2, vocab_size) > 0.99);
+  rule.first_threshold = 0.01;
+  CHECK(tokens_until_twice_the_target(rule) == 21999);
+  // The option in the log domain: from a threshold far too high down to a flat law, in tens of tokens against hundreds.
+  const auto tokens_until_all_stay = [](const conformal& tried) {
+    conformal_state state = tried.initial_state();
+    int tokens = 0;
+    for (; tokens < 2000; ++tokens) {
+      const step_result got = step(tried, state, flat(1000));
+      if (got.kept == 1000) break;
+      state = got.next;
+    }
+    return tokens;
+  };
+  rule.first_threshold = 0.5;
+  CHECK(tokens_until_all_stay(rule) >= 499);  // 0.5 - 1e-3 a token down to 1e-3
+  rule.update = conformal_update::logarithmic;
+  rule.step = 2;
+  CHECK(tokens_until_all_stay(rule) <= 10);
 }
 
 TEST_CASE("E14 the paper's (9) fails for a large eta, the tight form does not") {

@@ -103,7 +103,7 @@ TEST_CASE("token: by hand: a drawn token is accepted iff U count < resolution p"
   CHECK(with.run(std::vector<sv::draft>{drawn}, rows).next_token != 1);  // the residual has nothing at the rejected token
 }
 
-TEST_CASE("COR-6 p = 0 is never accepted, p >= q always: u in {0, smallest, 1 - ulp, largest}") {
+TEST_CASE("COR-6 E32 p = 0 is never accepted, p >= q always: u in {0, smallest, 1 - ulp, largest}") {
   for (const double u : {0.0, 0x1.0p-53, 0.5, 1.0 - 0x1.0p-52, largest}) {
     fixture with;
     with.accept_uniform(0, u);
@@ -140,7 +140,7 @@ TEST_CASE("COR-7 PRF-2 rows after the first rejection are not asked for, each ro
   CHECK(states[3] == sv::status{sv::errc::not_read, sv::part::verify, 3});
 }
 
-TEST_CASE("COR-13 stop tokens and budget: stop beats the length cap, no bonus after an accepted stop") {
+TEST_CASE("COR-13 E4 stop tokens and budget: stop beats the length cap, no bonus after an accepted stop") {
   const counting_rows rows{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
   const std::array<sv::token_id, 1> stops{1};
   fixture with;
