@@ -214,33 +214,76 @@ TEST_CASE("NET-4 NET-5 fault schedules with hidden states: with each draft, on r
   CHECK(counts.accepted > 0);
 }
 
+namespace {
+
+struct ahead_sums {
+  ledger total{};
+  std::uint64_t ahead = 0, differs = 0, skipped = 0;
+};
+
+//! One schedule in which the edge writes ahead. False: the rest need not run.
+template <class Skip = sv::always_send, class Sparsifier = sv::top_k>
+bool ends_well_ahead(simulation_options o, fault_rates with, ahead_sums& sums, const Skip& skip = {}, const Sparsifier& rule = {8}) {
+  basic_simulation<Skip, Sparsifier> clean(o, skip, rule);
+  REQUIRE(clean.run());
+  o.on_link_loss = sv::link_loss::continue_local;
+  o.loss_after = 1;
+  o.rates = with;
+  basic_simulation<Skip, Sparsifier> faulted(o, skip, rule);
+  const bool session_ended_well = faulted.run();
+  INFO("schedule ", o.seed, " ", faulted.trouble());
+  CHECK(session_ended_well);
+  if (!session_ended_well) return false;
+  CHECK(faulted.text().size() == o.tokens);
+  const bool injected_is_counted = faulted.counts().injected() == faulted.counts().counted();
+  CHECK(injected_is_counted);
+  sums.ahead += faulted.edge().statistics().written_ahead;
+  sums.skipped += faulted.edge().statistics().skipped;
+  sums.differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: local_law_test.cpp
+  if (o.rule == sv::wire_rule::greedy) CHECK(faulted.text() == clean.text());
+  sums.total.add(faulted.counts());
+  return true;
+}
+
+}  // namespace
+
 TEST_CASE("NET-4 NET-5 fault schedules in which the edge writes ahead while the link is lost") {
-  ledger total;
-  std::uint64_t ahead = 0, differs = 0;
+  ahead_sums sums;
   for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
     simulation_options o = options_of(seed);
     if (seed % 3 == 0) o.bonus = false;
-    simulation clean(o);
-    REQUIRE(clean.run());
-    o.on_link_loss = sv::link_loss::continue_local;
-    o.loss_after = 1;
-    o.rates = rates;
-    simulation faulted(o);
-    const bool session_ended_well = faulted.run();
-    INFO("schedule ", seed, " ", faulted.trouble());
-    CHECK(session_ended_well);
-    if (!session_ended_well) return;
-    CHECK(faulted.text().size() == o.tokens);
-    const bool injected_is_counted = faulted.counts().injected() == faulted.counts().counted();
-    CHECK(injected_is_counted);
-    ahead += faulted.edge().statistics().written_ahead;
-    differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: local_law_test.cpp
-    if (o.rule == sv::wire_rule::greedy) CHECK(faulted.text() == clean.text());
-    total.add(faulted.counts());
+    if (!ends_well_ahead(o, rates, sums)) return;
   }
-  CHECK(total.injected() > 0);
-  CHECK(ahead > 0);
-  CHECK(differs > 0);
+  CHECK(sums.total.injected() > 0);
+  CHECK(sums.ahead > 0);
+  CHECK(sums.differs > 0);
+}
+
+TEST_CASE("NET-4 NET-5 fault schedules in which an edge that keeps tokens, learns a threshold or is judged by meaning writes ahead") {
+  ahead_sums gated, learning, judged;
+  fault_rates with_journal = rates;  // what was learnt is in the edge's journal alone
+  with_journal.without_journal = 0;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
+    simulation_options o = hybrid_options(seed);
+    if (seed % 3 == 0) {
+      o.max_skipped = 3;
+      if (!ends_well_ahead(o, rates, gated, sv::uncertainty_gate{0.9})) return;
+    } else if (seed % 3 == 1) {
+      o = options_of(0);
+      o.seed = o.session_id = seed;
+      o.any_support = true;
+      if (!ends_well_ahead(o, with_journal, learning, sv::always_send{}, sv::conformal{.target = 0.1, .step = 0.2})) return;
+    } else {
+      o = semantic_options(seed);
+      o.with_draft = seed % 2 == 0;
+      if (!ends_well_ahead(o, rates, judged)) return;
+    }
+  }
+  for (const ahead_sums* sums : {&gated, &learning, &judged}) {
+    CHECK(sums->total.injected() > 0);
+    CHECK(sums->ahead > 0);
+  }
+  CHECK(gated.skipped > 0);
 }
 
 TEST_CASE("NET-5 heavy faults: one message in three suffers") {
