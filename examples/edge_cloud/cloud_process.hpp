@@ -3,50 +3,12 @@
 #ifndef EDGE_CLOUD_CLOUD_PROCESS_HPP
 #define EDGE_CLOUD_CLOUD_PROCESS_HPP
 
-#include "cloud_host.hpp"
-#include "framed_server.hpp"
+#include "run_settings.hpp"
 
 namespace edge_cloud {
 
-class cloud_process {
- public:
-  cloud_process(const run_settings& run, const side_model& model, std::uint16_t port)
-      : end_(io_, SIGTERM, SIGINT),
-        host_(run, model, [this](std::span<const std::byte> message) { link_.send(message); }),
-        link_(io_, port, [this](const frame& message) { host_.receive(message), work_later(); }) {
-    end_.async_wait([this](asio::error_code, int) { io_.stop(); });
-  }
-
-  run_report run() {
-    io_.run();
-    return host_.report();
-  }
-
- private:
-  //! One step of the engine at a time, so that what it wrote is on its way before it thinks on.
-  void work_later() {
-    if (!host_.has_work() || planned_) return;
-    planned_ = true;
-    asio::post(io_, [this] {
-      planned_ = false;
-      if (host_.has_work()) host_.work();
-      work_later();
-    });
-  }
-
-  asio::io_context io_{1};
-  asio::signal_set end_;
-  cloud_host host_;
-  framed_server link_;
-  bool planned_ = false;
-};
-
-inline int run_cloud_process(const run_settings& run, std::uint16_t port) {
-  const side_model model = load_side(run.models, "target.safetensors");
-  cloud_process process(run, model, port);
-  save(process.run(), run.state / "report.json");
-  return 0;
-}
+//! The exit code of the process.
+int run_cloud_process(const run_settings& run, std::uint16_t port);
 
 }  // namespace edge_cloud
 

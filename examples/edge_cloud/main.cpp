@@ -4,10 +4,12 @@
 #include "cloud_process.hpp"
 #include "demo.hpp"
 #include "edge_process.hpp"
-#include "in_process.hpp"
+#include "link_process.hpp"
+#include "systems.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <exception>
 #include <iostream>
 
@@ -28,7 +30,8 @@ void add_text_options(CLI::App& app, run_settings& run) {
   app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
 }
 
-void add_threshold_option(CLI::App& app, run_settings& run) {
+void add_edge_options(CLI::App& app, run_settings& run) {
+  app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")->check(CLI::ExistingFile);
   app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")->capture_default_str();
 }
 
@@ -73,7 +76,7 @@ int main(int argc, char** argv) try {
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
   add_text_options(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
-  add_threshold_option(*demo_command, demo.run);
+  add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())->delimiter(',')->capture_default_str();
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
@@ -83,7 +86,7 @@ int main(int argc, char** argv) try {
   cloud.port = 7000;
   CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
   edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
-  add_threshold_option(*edge_command, edge.run);
+  add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
@@ -101,18 +104,10 @@ int main(int argc, char** argv) try {
   link_command->add_option("--cloud-port", cloud_port, "where the cloud listens")->capture_default_str();
 
   CLI11_PARSE(app, argc, argv);
-  if (app.got_subcommand("demo")) {
-    return run_demo(demo, [](const run_settings& run) { return run_in_process(run); }) ? 0 : 1;
-  }
-  if (app.got_subcommand("link")) {
-    const link_emulator running(link, cloud_port, link_port);
-    std::printf("link from port %u to port %u; end with ctrl-c\n", running.port(), cloud_port);
-    ::pause();
-    return 0;
-  }
+  if (app.got_subcommand("demo")) return run_demo(demo) ? 0 : 1;
+  if (app.got_subcommand("link")) return run_link_process(link, link_port, cloud_port);
   if (app.got_subcommand("edge")) {
     edge.apply();
-    require_head(system_named(edge.run.system), edge.run);
     return run_edge_process(edge.run, edge.port);
   }
   cloud.apply();

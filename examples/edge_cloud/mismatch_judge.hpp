@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What WISV needs beside the two models: a trained decision head, and the scores of a round's mismatches.
+//! What WISV needs beside the two models: the scores of a round's mismatches, from a trained decision head.
 #ifndef EDGE_CLOUD_MISMATCH_JUDGE_HPP
 #define EDGE_CLOUD_MISMATCH_JUDGE_HPP
 
@@ -8,37 +8,11 @@
 #include <specverify/session/cloud.hpp>
 
 #include "engine.hpp"
-#include "run_settings.hpp"
-#include "systems.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
 namespace edge_cloud {
-
-//! The head of a run. Throws what is wrong with the file.
-[[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  auto made = specverify::decision_head::make(std::as_bytes(std::span(bytes)));
-  if (!made.ok()) throw std::runtime_error(file.string() + ": " + specverify::message(made.error().code));
-  return std::move(made).value();
-}
-
-//! A judged system without a head cannot run: says so before anything starts.
-inline void require_head(const system_plan& plan, const run_settings& run) {
-  if (plan.judged == states::unused || !run.head.empty()) return;
-  throw std::runtime_error("system " + std::string(plan.key) +
-                           " needs a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
-}
-
-//! The threshold that the edge tells the cloud.
-[[nodiscard]] inline double threshold_of(const run_settings& run) {
-  return run.threshold >= 0 ? run.threshold : run.head.empty() ? 0.0 : load_head(run.head).view().threshold;
-}
 
 //! Scores mismatches from the states that travelled and those of the target's last pass.
 class mismatch_judge {

@@ -3,11 +3,8 @@
 #ifndef EDGE_CLOUD_RUN_REPORT_HPP
 #define EDGE_CLOUD_RUN_REPORT_HPP
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -22,7 +19,8 @@ struct run_report {
   std::uint64_t drafted = 0;
   std::uint64_t evaluated = 0;  //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
   std::uint64_t accepted = 0;
-  std::uint64_t bytes_up = 0;  //!< everything the edge sent, length prefixes included
+  std::uint64_t resolution_sum = 0;  //!< over the drafts, of the resolution of their laws; 0 where they are no lattices
+  std::uint64_t bytes_up = 0;        //!< everything the edge sent, length prefixes included
   std::uint64_t bytes_down = 0;
   std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
@@ -45,6 +43,7 @@ struct run_report {
     drafted += later.drafted;
     evaluated += later.evaluated;
     accepted += later.accepted;
+    resolution_sum += later.resolution_sum;
     bytes_up += later.bytes_up;
     bytes_down += later.bytes_down;
     edge_passes += later.edge_passes;
@@ -62,6 +61,8 @@ struct run_report {
   [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }
   [[nodiscard]] double tokens_per_second() const { return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0; }
   [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }
+  [[nodiscard]] double drafts_per_round() const { return ratio(drafted, rounds); }
+  [[nodiscard]] double mean_resolution() const { return ratio(resolution_sum, drafted); }
   [[nodiscard]] double acceptance() const { return ratio(accepted, evaluated); }
   [[nodiscard]] double skipped_share() const { return ratio(skipped, tokens.size()); }
   [[nodiscard]] double accepted_mismatch_share() const { return ratio(accepted_mismatches, mismatches); }
@@ -81,15 +82,9 @@ struct run_report {
   }
 };
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, rounds, drafted, evaluated, accepted, bytes_up, bytes_down, edge_passes,
-                                   cloud_passes, edge_compute, cloud_compute, residual_tokens, skipped, mismatches, accepted_mismatches, supply_bytes, resumes)
-
-inline void save(const run_report& report, const std::filesystem::path& file) {
-  // A text may be cut inside a UTF-8 character: such bytes are replaced, the tokens stay exact.
-  std::ofstream(file) << nlohmann::json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-}
-
-[[nodiscard]] inline run_report load_report(const std::filesystem::path& file) { return nlohmann::json::parse(std::ifstream(file)).get<run_report>(); }
+//! As JSON.
+void save(const run_report& report, const std::filesystem::path& file);
+[[nodiscard]] run_report load_report(const std::filesystem::path& file);
 
 }  // namespace edge_cloud
 

@@ -4,7 +4,7 @@
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 
 #include "link_settings.hpp"
-#include "tinylm/tinylm.hpp"
+#include "tinylm/directory.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -24,18 +24,12 @@ struct run_settings {
   std::uint32_t retry_ms = 1000;                               //!< the edge asks again after so long without an answer
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
   std::filesystem::path head;                                  //!< weights of the judge of mismatches; empty: there is none
+  std::filesystem::path policy;                                //!< weights of the network that plans rounds; empty: there is none
   double threshold = -1;                                       //!< of the judge; negative: the head's own
   bool lazy = false;                                           //!< the cloud asks for one mismatch's state at a time
   link_settings link;                                          //!< what the edge reports of its channel
   std::filesystem::path state;                                 //!< journal and report of this process
 };
-
-//! The prompt as both models were trained to see it: behind an end of text.
-[[nodiscard]] inline std::vector<tinylm::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
-  std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
-  ids.insert(ids.begin(), tinylm::tokenizer::end_token);
-  return ids;
-}
 
 //! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to be, the edge
 //! tells the cloud in hello.
@@ -46,6 +40,7 @@ struct run_settings {
                                 "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
   if (!edge && run.lazy) line.emplace_back("--lazy");
+  if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});
   if (edge) {
     line.insert(line.end(),
                 {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),

@@ -9,9 +9,7 @@
 
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace edge_cloud {
 
@@ -21,28 +19,8 @@ struct side_model {
   std::shared_ptr<const tinylm::weights> weights;
 };
 
-[[nodiscard]] inline specverify::vocabulary_fingerprint fingerprint_of(const tinylm::tokenizer& vocabulary) {
-  specverify::fingerprint_builder builder;
-  for (std::size_t i = 0; i < vocabulary.vocab_size(); ++i) {
-    const auto id = static_cast<specverify::token_id>(i);
-    const bool special = id == tinylm::tokenizer::end_token;
-    const auto kind = special ? specverify::token_class::special : id < 256 ? specverify::token_class::byte : specverify::token_class::text;
-    if (!builder.add(id, vocabulary.text_of(id), kind).ok()) throw std::logic_error("a vocabulary in order");
-  }
-  return builder.finish();
-}
-
 //! `file` is drafter.safetensors or target.safetensors.
-[[nodiscard]] inline side_model load_side(const std::filesystem::path& folder, const std::string& file) {
-  const auto bytes = tinylm::read_checked(folder.string(), "vocab.bpe");
-  if (!bytes.ok()) throw std::runtime_error(bytes.error);
-  auto vocabulary = tinylm::tokenizer::parse(*bytes);
-  if (!vocabulary.ok()) throw std::runtime_error(vocabulary.error);
-  auto weights = tinylm::load_weights(folder.string(), file);
-  if (!weights.ok()) throw std::runtime_error(weights.error);
-  const specverify::vocabulary_fingerprint fingerprint = fingerprint_of(*vocabulary);
-  return {std::move(*vocabulary), fingerprint, std::move(*weights)};
-}
+[[nodiscard]] side_model load_side(const std::filesystem::path& folder, const std::string& file);
 
 }  // namespace edge_cloud
 

@@ -3,14 +3,10 @@
 #ifndef EDGE_CLOUD_STATE_FILE_HPP
 #define EDGE_CLOUD_STATE_FILE_HPP
 
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <span>
+#include "file_bytes.hpp"
+
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace edge_cloud {
 
@@ -19,12 +15,7 @@ class state_file {
   explicit state_file(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::create_directories(path_.parent_path()); }
 
   //! What an earlier process left; empty when there was none.
-  [[nodiscard]] std::vector<std::byte> load() const {
-    std::ifstream in(path_, std::ios::binary);
-    const std::vector<char> read{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(read));
-    return {bytes.begin(), bytes.end()};
-  }
+  [[nodiscard]] std::vector<std::byte> load() const { return file_bytes(path_); }
 
   //! Drops what stands behind the first `bytes`: a record that the kill cut off.
   void cut(std::size_t bytes) const {

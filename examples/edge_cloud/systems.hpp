@@ -45,6 +45,14 @@ enum class states {
   one_by_one   //!< SH, as long as mismatches stand
 };
 
+//! How many drafts a round has, and how fine their laws are.
+enum class windowing {
+  fixed,     //!< L and l in every round
+  modelled,  //!< the action of QS's grid with the best modelled throughput for the link and for what was accepted so far
+  learned,   //!< the action of the same grid that a trained network values most
+  budget     //!< as many drafts, up to L, as a round's bits pay for
+};
+
 struct system_plan {
   std::string_view key;
   std::string_view label;
@@ -55,15 +63,18 @@ struct system_plan {
   support_rule support = support_rule::top_k;
   skipping skip = skipping::never;
   states judged = states::unused;
+  windowing window = windowing::fixed;
 
   //! The paper's order: the token comes from the row itself, the compressed law is only what a rejection subtracts. Lossy.
   [[nodiscard]] constexpr bool draws_from_row() const { return law == upload::top_k_tail && skip != skipping::never; }
   //! The rounds of HLM's family: one draft, and no token of the cloud's own after it.
   [[nodiscard]] constexpr bool has_bonus() const { return skip == skipping::never && law != upload::top_k_tail; }
   [[nodiscard]] constexpr bool is_greedy() const { return law == upload::ids; }
+  //! L and l are then the largest of the grid, and each draft message says its own l.
+  [[nodiscard]] constexpr bool changes_resolution() const { return window == windowing::modelled || window == windowing::learned; }
 };
 
-inline constexpr std::array<system_plan, 16> all_systems{{
+inline constexpr std::array<system_plan, 20> all_systems{{
     {"target", "target alone, streamed", upload::none, 0, 0, 0},
     // HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
     {"hlm", "HLM, full fp16 law", upload::half_row, 1, 0, 0},
@@ -71,6 +82,10 @@ inline constexpr std::array<system_plan, 16> all_systems{{
     {"ksqs-paper", "K-SQS K=16 l=100, paper code", upload::sparse_paper, 4, 16, 100},
     {"ksqs", "K-SQS K=16 l=100, our code", upload::sparse, 4, 16, 100},
     {"csqs", "C-SQS l=100, our code", upload::sparse, 4, 0, 100, support_rule::conformal},
+    {"qs-adaptive", "QS, window by the model", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused, windowing::modelled},
+    {"qs-dqn", "QS, learned window", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused, windowing::learned},
+    {"ksqs-budget", "K-SQS, 1000 bits a round", upload::sparse, 12, 16, 100, support_rule::top_k, skipping::never, states::unused, windowing::budget},
+    {"csqs-budget", "C-SQS, 1000 bits a round", upload::sparse, 12, 0, 100, support_rule::conformal, skipping::never, states::unused, windowing::budget},
     {"rand-hlm", "Rand-HLM, half of the tokens", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::coin},
     {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
     {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},

@@ -25,7 +25,15 @@ struct own_column {
   double (*value)(const run_report&);
   int digits;
 };
-inline constexpr std::array<own_column, 4> own_columns{{
+inline constexpr std::array<own_column, 6> own_columns{{
+    {{"drafts", "/round"},
+     [](const run_report& r) { return system_named(r.system).window != windowing::fixed; },
+     [](const run_report& r) { return r.drafts_per_round(); },
+     2},
+    {{"mean", "l"},
+     [](const run_report& r) { return system_named(r.system).changes_resolution(); },
+     [](const run_report& r) { return r.mean_resolution(); },
+     0},
     {{"by the", "edge"},
      [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
      [](const run_report& r) { return r.skipped_share(); },

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "directory.hpp"
 #include "files.hpp"
 #include "problems.hpp"
 #include "safetensors.hpp"
@@ -33,15 +34,6 @@ struct model_pair {
   std::shared_ptr<const weights> target;
   std::shared_ptr<const weights> drafter;
 };
-
-//! Where the build found the committed model; a program's own argument comes first.
-[[nodiscard]] inline std::string default_directory() {
-#ifdef SPECVERIFY_TINYLM_DIRECTORY
-  return SPECVERIFY_TINYLM_DIRECTORY;
-#else
-  return "examples/tinylm/model";
-#endif
-}
 
 //! Reads directory/name and compares it with its line in directory/SHA256SUMS.
 [[nodiscard]] inline outcome<byte_string> read_checked(const std::string& directory, const std::string& name) {

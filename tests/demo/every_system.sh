@@ -18,11 +18,20 @@ python3 "$here/make_head.py" "$folder/other.safetensors" 96 64
 if "$program" demo --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then fail "a head of another target ran"; fi
 grep -q 'does not fit the target' "$folder/refused" || fail "the head that does not fit is not named"
 
+if "$program" demo --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
+grep -q 'needs a network that plans its rounds' "$folder/refused" || fail "the missing network is not named"
+python3 "$here/make_policy.py" "$folder/policy.dqn" 15 15
+head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
+if "$program" demo --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
+
 python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
-systems=hlm,csqs,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy
-"$program" demo --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" \
+systems=hlm,qs-adaptive,qs-dqn,csqs,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy
+"$program" demo --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
-[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 12 ] || fail "a text differs from the in-process run"
+[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 16 ] || fail "a text differs from the in-process run"
+for label in 'QS, window by the model' 'QS, learned window' 'K-SQS, 1000 bits' 'C-SQS, 1000 bits'; do
+  grep -Eq "^$label.* +[0-9.]+ +([0-9]+|-) " "$folder/log" || fail "no row for $label"
+done
 for system in rand-hlm u-hlm cu-hlm cu-hlm-online ui; do
   [ "$(number $system skipped)" -gt 0 ] || fail "$system skipped nothing"
   [ $(($(number $system rounds) + $(number $system skipped))) -eq 24 ] || fail "$system: a token is neither of a round nor skipped"

@@ -43,6 +43,7 @@ run ksqs cloud "${@:2}"
 run ksqs "edge cloud edge" "${@:2}"
 run hlm "cloud edge" "${@:2}"
 run qs "edge cloud" --loss 0.05 "${@:2}"
+run qs-adaptive "edge cloud" --up-kbit 100 "${@:2}"
 run target "edge cloud" --down-kbit 2 "${@:2}"
 run u-hlm "edge cloud" "${@:2}"
 python3 "$(dirname "$0")/make_head.py" "$folder/head.safetensors" 96 128

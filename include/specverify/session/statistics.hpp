@@ -63,6 +63,7 @@ struct session_statistics {
 //! One round with its times, in microseconds of the host's clock. OBS-3.
 struct round_record {
   std::uint32_t round = 0;
+  std::uint32_t resolution = 0;  //!< of its laws; 0 where they are no lattice
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;

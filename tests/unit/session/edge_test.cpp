@@ -376,6 +376,8 @@ TEST_CASE("E4 edge: a window changes the resolution from round to round where ea
           }
           REQUIRE(p.cloud->receive(question, 1).ok());
           REQUIRE(edge->receive(pair::only(p.run_cloud()), 1).ok());
+          const round_record& decided = edge->last_round();
+          if (decided.round > 0) CHECK(decided.resolution == (announced && decided.round % 2 == 1 ? 12u : 40u));
           run();
         }
         const std::vector<token_id> text(edge->text().begin(), edge->text().end());

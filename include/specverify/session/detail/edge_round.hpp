@@ -249,7 +249,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   }
   carry_on(stands && stop_ == stop_reason::none);
   round_ += 1;
-  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes, detail::has_lattice(options_.format.format) ? resolution_ : 0);
+  open_round_.resolution = detail::has_lattice(options_.format.format) ? resolution_ : 0;
+  record_round(seen_, drafted_, verdict.accepted, emitted, open_round_.draft_bytes, open_round_.resolution);
   note_link();
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;
   count_drafts(statistics_, drafted_, verdict.accepted + (rejected ? 1u : 0u), verdict.accepted);

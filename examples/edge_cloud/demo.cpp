@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "demo.hpp"
+
+#include "child_process.hpp"
+#include "in_process.hpp"
+#include "link_emulator.hpp"
+#include "live_text.hpp"
+#include "plot.hpp"
+#include "side_model.hpp"
+#include "trained_files.hpp"
+#include "wire_plan.hpp"
+
+namespace edge_cloud {
+
+namespace {
+
+std::uint16_t free_port() {
+  asio::io_context io;
+  return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+}
+
+//! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
+std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, std::uint32_t vocab_size, std::uint32_t hidden_size) {
+  const specverify::draft_format format = plan_format(plan, vocab_size, hidden_size);
+  const std::uint32_t drafts = format.max_draft_length;
+  const std::size_t bytes = std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
+  const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
+  return static_cast<std::uint32_t>(400 + link.round_trip_ms + 2 * link.jitter_ms + 1e3 * bits / link.uplink_bits_per_second);
+}
+
+//! A child that ended: restarted when somebody killed it, an error when it failed by itself.
+void revive(child_process& child, const child_process::ending& end, const char* name, const std::filesystem::path& state) {
+  const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);
+  if (!from_outside)
+    throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") + std::to_string(end.code));
+  std::fprintf(stdout, "\n[%s killed by signal %d, restarted]\n", name, end.code);
+  std::fflush(stdout);
+  child.start();
+  std::ofstream(state / "pid") << child.id() << '\n';
+}
+
+//! Lets one system write one text in two processes and returns what it cost. `folder` takes the journals and reports of both.
+run_report run_pair(run_settings run, const link_settings& emulated, const std::filesystem::path& folder) {
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "edge");
+  std::filesystem::create_directories(folder / "cloud");
+  const std::uint16_t cloud_port = free_port();
+
+  const auto start = [&](const char* side, std::uint16_t port) {
+    run.state = folder / side;
+    std::vector<std::string> arguments{"edge_cloud", side, "--port", std::to_string(port), "--end-with-parent"};
+    const std::vector<std::string> shared = command_line(run, std::string_view(side) == "edge");
+    arguments.insert(arguments.end(), shared.begin(), shared.end());
+    auto child = std::make_unique<child_process>(std::move(arguments));
+    std::ofstream(run.state / "pid") << child->id() << '\n';
+    return child;
+  };
+  const auto cloud = start("cloud", cloud_port);
+  link_emulator link(emulated, cloud_port);
+  while (!link.reached_cloud()) {
+    if (const child_process::ending end = cloud->poll(); end.ended) revive(*cloud, end, "cloud", folder / "cloud");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto edge = start("edge", link.port());
+
+  for (;;) {
+    const child_process::ending edge_end = edge->poll(), cloud_end = cloud->poll();
+    if (edge_end.ended && !edge_end.killed && edge_end.code == 0) break;
+    if (edge_end.ended) revive(*edge, edge_end, "edge", folder / "edge");
+    if (cloud_end.ended) revive(*cloud, cloud_end, "cloud", folder / "cloud");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  cloud->stop();
+
+  run_report report = load_report(folder / "edge" / "report.json");
+  const run_report of_cloud = load_report(folder / "cloud" / "report.json");
+  report.cloud_passes = of_cloud.cloud_passes;
+  report.cloud_compute = of_cloud.cloud_compute;
+  report.mismatches = of_cloud.mismatches;
+  report.accepted_mismatches = of_cloud.accepted_mismatches;
+  report.bytes_up = link.up().bytes;
+  report.bytes_down = link.down().bytes;
+  return report;
+}
+
+}  // namespace
+
+bool run_demo(const demo_settings& demo) {
+  const live_text screen(stdout);
+  std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", demo.link.uplink_bits_per_second * 1e-3,
+              demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms, demo.link.loss * 100, screen.legend().c_str());
+  const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
+  const auto vocab_size = static_cast<std::uint32_t>(drafter.vocabulary.vocab_size());
+  const auto hidden_size = static_cast<std::uint32_t>(drafter.weights->dim);
+  for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
+  std::vector<run_report> reports;
+  bool all_same = true;
+  for (const std::string& key : demo.systems) {
+    const system_plan& plan = system_named(key);
+    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(plan.label).c_str());
+    run_report& sum = reports.emplace_back();
+    sum.system = key;
+    for (std::size_t i = 0; i < demo.prompts.size(); ++i) {
+      run_settings run = demo.run;
+      run.system = key;
+      run.prompt = demo.prompts[i];
+      run.session_id += i;
+      run.link = demo.link;
+      run.lazy = plan.judged == states::one_by_one;
+      run.retry_ms = patience_ms(demo.link, plan, vocab_size, hidden_size);
+      live_text(stdout).note(run.prompt);
+      const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
+      const bool same = run_in_process(run).tokens == one.tokens;
+      std::printf("\n   -- %zu tokens in %.2f s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), same ? "yes" : "NO");
+      std::fflush(stdout);
+      sum.add(one);
+      all_same = all_same && same;
+    }
+    save(sum, demo.out / (key + ".json"));
+  }
+  print_table(stdout, reports);
+  const std::filesystem::path picture = draw_plot(reports, demo.out);
+  std::printf("%s\n", picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
+  return all_same;
+}
+
+}  // namespace edge_cloud

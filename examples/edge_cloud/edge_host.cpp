@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "edge_host.hpp"
+
+#include <specverify/link/channel.hpp>
+
+#include "clock.hpp"
+#include "trained_files.hpp"
+
+namespace edge_cloud {
+
+namespace {
+
+std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model, const specverify::dqn_weights* network) {
+  const wire_plan plan =
+      plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()), static_cast<std::uint32_t>(model.weights->dim), network);
+  static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
+  specverify::edge_options options;
+  options.session_id = run.session_id;
+  options.secret = run.edge_secret;
+  options.format = plan.format;
+  options.mode = plan.mode;
+  options.rule = plan.rule;
+  options.bonus = plan.bonus;
+  options.draw_from_row = plan.draw_from_row;
+  if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run);
+  options.fingerprint = model.fingerprint;
+  options.transform.temperature = run.temperature;
+  options.max_length = static_cast<std::uint32_t>(model.weights->context);
+  options.token_budget = run.tokens;
+  options.stop_tokens = end;
+  options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;
+  return make_edge_session(options, plan);
+}
+
+std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& run) {
+  return system_named(run.system).window == windowing::learned ? load_policy(run.policy) : nullptr;
+}
+
+specverify::row_transform transform_of(const run_settings& run) {
+  specverify::row_transform made;
+  made.temperature = run.temperature;
+  return made;
+}
+
+//! The prompt as both models were trained to see it: behind an end of text.
+std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
+  std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
+  ids.insert(ids.begin(), tinylm::tokenizer::end_token);
+  return ids;
+}
+
+//! The emulated link as the edge would measure it.
+specverify::channel_report channel_of(const link_settings& link) {
+  const auto loss = static_cast<float>(link.loss);
+  return {static_cast<float>(link.uplink_bits_per_second), static_cast<float>(link.downlink_bits_per_second), loss, loss,
+          static_cast<float>(link.round_trip_ms * 1e-3)};
+}
+
+//! The state of QS's two-state link (350 kbit/s and 4 Mbit/s, arXiv 2507.00605) that the uplink is nearer to, as a ratio. 0: low.
+std::uint32_t uplink_state_of(const link_settings& link) {
+  const specverify::markov_options two = specverify::qs_paper_link();
+  const double middle = std::sqrt(two.low.uplink_rate * two.high.uplink_rate);
+  return link.uplink_bits_per_second > middle ? 1 : 0;
+}
+
+}  // namespace
+
+edge_host::edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send, observer show)
+    : run_(run),
+      vocabulary_(model.vocabulary),
+      engine_(model.weights),
+      network_(network_of(run)),
+      session_(make_session(run, model, network_.get())),
+      show_(std::move(show)) {
+  if (!run.state.empty()) journal_.emplace(run.state / "journal");
+  outlets_.send = std::move(send);
+  outlets_.committed = [this](const specverify::session_output& out) { record(out); };
+  outlets_.finished = [this] { finished_ = true; };
+}
+
+void edge_host::begin() {
+  origin_ = microseconds_now();
+  session_->record_channel(channel_of(run_.link), uplink_state_of(run_.link));
+  const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
+  specverify::journal_reading found;
+  if (!kept.empty() && session_->restore(kept, origin_, &found).ok()) {
+    journal_->cut(found.valid_bytes);
+    restoring_ = true;
+    std::ifstream(run_.state / "origin") >> origin_;
+  } else {
+    if (journal_) journal_->cut(0);
+    const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
+    require(session_->start(prompt, origin_));
+    if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
+  }
+  work();
+}
+
+void edge_host::receive(std::span<const std::byte> message) {
+  counted_by_session(session_->receive(message, microseconds_now()));
+  work();
+}
+
+void edge_host::tick() {
+  counted_by_session(session_->tick(microseconds_now()));
+  work();
+}
+
+void edge_host::reconnect() {
+  counted_by_session(session_->reconnect(microseconds_now()));
+  work();
+}
+
+run_report edge_host::report() const {
+  const specverify::session_statistics& counted = session_->statistics();
+  run_report made;
+  made.system = run_.system;
+  made.tokens.assign(session_->text().begin() + session_->prompt_length(), session_->text().end());
+  made.text = vocabulary_.decode(made.tokens);
+  made.arrival = arrival_;
+  made.rounds = counted.rounds;
+  made.drafted = counted.drafted;
+  made.evaluated = counted.evaluated;
+  made.accepted = counted.accepted;
+  made.resolution_sum = resolution_sum_;
+  made.skipped = counted.skipped;
+  made.supply_bytes = counted.supply_bytes;
+  made.residual_tokens = counted.residual_tokens;
+  made.edge_passes = engine_.passes();
+  made.edge_compute = engine_.seconds();
+  made.resumes = counted.restarts;
+  return made;
+}
+
+//! Does what the session asks for until it waits for the cloud.
+void edge_host::work() {
+  while (take_outputs(*session_, engine_, journal_, outlets_) > 0) {
+    require(session_->supply_row(engine_.row(0), transform_of(run_), {engine_.hidden(0), engine_.attention(0)}, microseconds_now()));
+  }
+  restoring_ = false;
+}
+
+void edge_host::record(const specverify::session_output& out) {
+  note_resolution();
+  for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
+    const std::size_t index = out.position + i - session_->prompt_length();
+    if (index < arrival_.size()) continue;  // announced before
+    arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
+    if (show_) show_(kind_of(out, i), vocabulary_.text_of(out.tokens[i]), restoring_);
+  }
+}
+
+//! Once a decided round.
+void edge_host::note_resolution() {
+  const specverify::round_record& last = session_->last_round();
+  if (last.round <= noted_round_) return;
+  noted_round_ = last.round;
+  resolution_sum_ += std::uint64_t{last.drafted} * last.resolution;
+}
+
+token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32_t i) const {
+  if (system_named(run_.system).law == upload::none) return token_kind::streamed;
+  if (out.authority == specverify::token_authority::edge) return token_kind::skipped;
+  if (i < out.accepted) return token_kind::accepted;
+  return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
+}
+
+//! What the session says is missing: a model without attention rows or hidden states cannot run every system.
+void edge_host::require(specverify::status why) const {
+  if (!why.ok()) throw std::runtime_error("system " + run_.system + ": " + specverify::message(why.code));
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What somebody trained and a run is given as a file: the decision head of the judged systems, the network of a learned window.
+#ifndef EDGE_CLOUD_TRAINED_FILES_HPP
+#define EDGE_CLOUD_TRAINED_FILES_HPP
+
+#include <specverify/decision_head/weights.hpp>
+#include <specverify/policy/dqn.hpp>
+
+#include "file_bytes.hpp"
+#include "run_settings.hpp"
+#include "systems.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace edge_cloud {
+
+namespace detail {
+
+[[noreturn]] inline void refuse(const std::filesystem::path& file, specverify::status why) {
+  throw std::runtime_error(file.string() + ": " + specverify::message(why.code));
+}
+
+inline void require_file(const system_plan& plan, const std::filesystem::path& file, const char* what) {
+  if (file.empty()) throw std::runtime_error("system " + std::string(plan.key) + " needs " + what);
+}
+
+}  // namespace detail
+
+//! The head of a run. Throws what is wrong with the file.
+[[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
+  auto made = specverify::decision_head::make(file_bytes(file));
+  if (!made.ok()) detail::refuse(file, made.error());
+  return std::move(made).value();
+}
+
+//! The threshold that the edge tells the cloud.
+[[nodiscard]] inline double threshold_of(const run_settings& run) {
+  return run.threshold >= 0 ? run.threshold : run.head.empty() ? 0.0 : load_head(run.head).view().threshold;
+}
+
+//! The network of a run. Throws what is wrong with the file.
+[[nodiscard]] inline std::unique_ptr<const specverify::dqn_weights> load_policy(const std::filesystem::path& file) {
+  auto made = std::make_unique<specverify::dqn_weights>();
+  if (const specverify::status why = specverify::load(file_bytes(file), *made); !why.ok()) detail::refuse(file, why);
+  return made;
+}
+
+//! A system without what it needs cannot run: says so before anything starts.
+inline void require_files(const system_plan& plan, const run_settings& run) {
+  if (plan.judged != states::unused) {
+    detail::require_file(plan, run.head, "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
+  }
+  if (plan.window == windowing::learned) {
+    detail::require_file(plan, run.policy, "a network that plans its rounds: give its weights with --policy FILE (./run lab trains one)");
+  }
+}
+
+}  // namespace edge_cloud
+
+#endif
