@@ -24,9 +24,10 @@ enum class upload {
 
 //! Which tokens a law may hold.
 enum class support_rule {
-  top_k,             //!< the K most probable ones
-  conformal,         //!< those above a threshold that follows the dropped mass
-  vocabulary_budget  //!< as many as it takes for the rest to be nearly even
+  top_k,                    //!< the K most probable ones
+  conformal,                //!< those above a threshold that follows the dropped mass
+  vocabulary_budget,        //!< as many as it takes for the rest to be nearly even
+  online_vocabulary_budget  //!< the more, the likelier the drawn token seems to be rejected
 };
 
 //! Which drafted tokens the edge commits alone.
@@ -58,7 +59,7 @@ struct system_plan {
   std::string_view label;
   upload law = upload::none;
   std::uint32_t draft_length = 0;  //!< L, tokens drafted a round
-  std::uint32_t support_size = 0;  //!< K; vocabulary_budget: at most so many
+  std::uint32_t support_size = 0;  //!< K; of a budget: at most so many
   std::uint32_t resolution = 0;    //!< l, the lattice's
   support_rule support = support_rule::top_k;
   skipping skip = skipping::never;
@@ -89,8 +90,8 @@ inline constexpr std::array<system_plan, 20> all_systems{{
     {"rand-hlm", "Rand-HLM, half of the tokens", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::coin},
     {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
     {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},
-    {"cu-hlm-online", "CU-HLM online, N(k) <= 0.1", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget, skipping::certain},
-    {"cu-hlm-lossless", "CU-HLM online, no skipping", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
+    {"cu-hlm-online", "CU-HLM online, k by token", upload::top_k_tail, 1, 1024, 255, support_rule::online_vocabulary_budget, skipping::certain},
+    {"cu-hlm-lossless", "CU-HLM, N(k) <= 0.1, no skipping", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
     {"ui", "UI, k=3 gamma=1.5", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
     {"greedy", "greedy, ids only", upload::ids, 8, 0, 0},
     {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::with_draft},

@@ -10,8 +10,8 @@
 #include <specverify/policy/window.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/sparsify/conformal.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/top_k.hpp>
-#include <specverify/sparsify/vocabulary_budget.hpp>
 
 #include "systems.hpp"
 
@@ -22,7 +22,7 @@
 
 namespace edge_cloud {
 
-using demo_support = std::variant<specverify::top_k, specverify::conformal, specverify::vocabulary_budget>;
+using demo_support = std::variant<specverify::top_k, specverify::conformal, specverify::vocabulary_budget, specverify::online_vocabulary_budget>;
 using demo_window = std::variant<specverify::fixed_window, specverify::model_window, specverify::dqn_window, specverify::bit_budget_window>;
 using demo_gate = std::variant<specverify::random_skip, specverify::uncertainty_gate, specverify::uncertainty_and_importance_gate>;
 
@@ -88,6 +88,11 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
       return specverify::conformal{};
     case support_rule::vocabulary_budget: {
       specverify::vocabulary_budget budget;
+      budget.max_support_size = system.support_size;
+      return budget;
+    }
+    case support_rule::online_vocabulary_budget: {
+      specverify::online_vocabulary_budget budget;
       budget.max_support_size = system.support_size;
       return budget;
     }
