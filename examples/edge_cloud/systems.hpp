@@ -91,7 +91,7 @@ inline constexpr std::array<system_plan, 20> all_systems{{
     {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
     {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},
     {"cu-hlm-online", "CU-HLM online, k by token", upload::top_k_tail, 1, 1024, 255, support_rule::online_vocabulary_budget, skipping::certain},
-    {"cu-hlm-lossless", "CU-HLM, N(k) <= 0.1, no skipping", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
+    {"cu-hlm-lossless", "CU-HLM lossless, N(k)<=0.1", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
     {"ui", "UI, k=3 gamma=1.5", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
     {"greedy", "greedy, ids only", upload::ids, 8, 0, 0},
     {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::with_draft},
