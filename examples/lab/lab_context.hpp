@@ -56,6 +56,13 @@ class lab_context {
   }
   [[nodiscard]] const std::filesystem::path& out() const { return settings_.out; }
 
+  //! A file of its folder that is no figure: trained weights.
+  void write(const std::string& name, std::span<const std::byte> bytes) const {
+    std::ofstream file(out() / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!file) throw std::runtime_error("cannot write " + (out() / name).string());
+  }
+
   [[nodiscard]] const tinylm::model_pair& pair() const { return pair_; }
   [[nodiscard]] const tinylm::tokenizer& vocabulary() const { return pair_.vocabulary; }
   [[nodiscard]] std::shared_ptr<model_trace> drafter_trace() const { return drafter_trace_; }

@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantize-Sample-and-Verify: speed over links, and how far policies fall short of the best one.
 #include "papers.hpp"
-#include "qs_rounds.hpp"
+#include "qs_players.hpp"
 
 namespace lab {
 
 namespace {
 
 using specverify::window_action;
-
-constexpr double qs_temperature = 0.4;  // of the authors' training script
-constexpr std::uint32_t qs_tokens = 52;
-
-std::vector<lab_problem> prose_tasks(lab_context& context, std::size_t first, std::size_t count) {
-  const auto openings = context.prose(first + count, 24);
-  std::vector<lab_problem> tasks;
-  for (std::size_t i = first; i < first + count; ++i) tasks.push_back({openings[i], 0});
-  return tasks;
-}
-
-constexpr specverify::action_grid paper_grid = specverify::paper_action_grid();
-
-//! Whom a text is played by: a fixed action, the model-based window or a network.
-struct qs_player {
-  std::string label;
-  window_action fixed{};
-  const specverify::model_window* heuristic = nullptr;
-  const specverify::dqn_weights* network = nullptr;
-
-  [[nodiscard]] window_action operator()(const specverify::observation& seen) const {
-    if (network != nullptr) return paper_grid[specverify::dqn_best(specverify::dqn_evaluate(*network, specverify::features_of(seen)))];
-    if (heuristic != nullptr) return heuristic->grid[heuristic->choose(seen)];
-    return fixed;
-  }
-};
-
-specverify::model_window heuristic_for(const qs_setting& setting) {
-  specverify::model_window window;
-  window.model.vocab_size = setting.vocab_size;
-  window.model.times = setting.times;
-  return window;
-}
-
-std::string action_name(const window_action& a) { return "(" + std::to_string(a.draft_length) + ", " + std::to_string(a.resolution) + ")"; }
 
 constexpr std::array<window_action, 3> presets{{{3, 240}, {4, 240}, {3, 12}}};
 

@@ -356,9 +356,10 @@ struct qs_training {
   return std::move(trainer).value();
 }
 
-//! Figures, in qs_policies.cpp.
+//! Figures, in qs_policies.cpp and qs_network.cpp.
 void run_qs_speed(lab_context& context, figure& f);
 void run_qs_regret(lab_context& context, figure& f);
+void run_qs_network(lab_context& context, figure& f);
 
 }  // namespace lab
 

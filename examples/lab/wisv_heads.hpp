@@ -112,10 +112,10 @@ struct trained_head {
 }
 
 //! The head as a file, its threshold in it.
-inline void save_head(const trained_head& trained, const std::filesystem::path& path) {
+inline void save_head(const lab_context& context, const trained_head& trained, const std::string& name) {
   std::vector<std::byte> bytes(specverify::head_file_size(trained.head.view()));
   detail::expect_ok(specverify::write_head(trained.head.view(), bytes), "write_head");
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  context.write(name, bytes);
 }
 
 }  // namespace lab

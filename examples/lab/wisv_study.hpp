@@ -159,7 +159,7 @@ class wisv_study {
       }
       detail::expect_ok(trained[h].head.set_threshold(out.chosen), "set_threshold");
       static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi", "wisv_head_without_relabelling"};
-      save_head(trained[h], context_.out() / (std::string(names[h]) + ".safetensors"));
+      save_head(context_, trained[h], std::string(names[h]) + ".safetensors");
     }
     return *tunings_;
   }
