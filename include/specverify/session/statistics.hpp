@@ -30,6 +30,7 @@ struct session_statistics {
   std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
   std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
   std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
+  std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
   std::uint64_t mismatches = 0;           //!< drafts that a judge decided (semantic rule); counted by the cloud
   std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
@@ -67,6 +68,7 @@ struct round_record {
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
   std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
+  std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
@@ -91,6 +93,7 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("residual_tokens", s.residual_tokens);
   visit("bonus_tokens", s.bonus_tokens);
   visit("residual_fallbacks", s.residual_fallbacks);
+  visit("budget_clamp", s.budget_clamp);
   visit("near_ties", s.near_ties);
   visit("mismatches", s.mismatches);
   visit("accepted_mismatches", s.accepted_mismatches);
