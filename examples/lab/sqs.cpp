@@ -184,7 +184,7 @@ void run_step(lab_context& context, figure& f) {
       const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")), rate = resampling(runs[s], context.seed("sqs_resampling"));
       const double dropped = total(runs[s], &sqs_run::dropped) / drafted(runs[s]), kept = total(runs[s], &sqs_run::kept) / drafted(runs[s]);
       double clamped = 0;
-      for (const sqs_run& run : runs[s]) clamped += run.clamped;
+      for (const sqs_run& run : runs[s]) clamped += static_cast<double>(run.clamped);
       time.curves[s].add(first, milliseconds.value, milliseconds.low, milliseconds.high);
       mass.curves[s].add(first, std::max(dropped, 1e-6));
       size.curves[s].add(first, kept);

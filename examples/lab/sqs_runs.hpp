@@ -29,35 +29,23 @@ struct support_note {
 
 //! A sparsifier that notes what it keeps.
 template <specverify::sparsifier Rule>
-struct noted {
+struct noted : Rule {
   using state_type = typename Rule::state_type;
-  Rule rule{};
   std::vector<support_note<state_type>>* notes = nullptr;
 
-  [[nodiscard]] state_type initial_state() const noexcept { return rule.initial_state(); }
-  [[nodiscard]] state_type widest_state() const noexcept { return specverify::widest_state(rule); }
-  [[nodiscard]] specverify::digest_request request(const state_type& state, std::uint32_t vocab_size) const noexcept { return rule.request(state, vocab_size); }
-  [[nodiscard]] std::size_t workspace_size(const state_type& state, std::uint32_t vocab_size) const noexcept { return rule.workspace_size(state, vocab_size); }
-  [[nodiscard]] specverify::status select(const specverify::row_digest& digest, const specverify::workspace& digest_space, specverify::workspace& scratch,
-                                          const state_type& state, specverify::support& out) const noexcept {
-    return rule.select(digest, digest_space, scratch, state, out);
-  }
   [[nodiscard]] state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
     if (notes != nullptr) notes->push_back({state, kept.size(), specverify::dropped_mass(kept), false});
-    return rule.advance(state, kept);
+    return Rule::advance(state, kept);
   }
 };
 
 //! The budget window of the paper, which tells the notes what it closed before.
 template <class State>
-struct noted_window {
-  specverify::bit_budget_window window{};
+struct noted_window : specverify::bit_budget_window {
   std::vector<support_note<State>>* notes = nullptr;
 
-  [[nodiscard]] specverify::draft_plan begin(const specverify::observation& seen) const noexcept { return window.begin(seen); }
-  [[nodiscard]] std::uint64_t charge(const specverify::law& next) const noexcept { return window.charge(next); }
   [[nodiscard]] bool proceed(std::uint32_t position, const specverify::law& next, std::uint64_t charged) const noexcept {
-    const bool goes_on = window.proceed(position, next, charged);
+    const bool goes_on = bit_budget_window::proceed(position, next, charged);
     if (!goes_on && notes != nullptr && !notes->empty()) notes->back().beyond = true;
     return goes_on;
   }
@@ -93,7 +81,7 @@ struct sqs_run {
   std::uint64_t drafted = 0, rejected = 0;
   double kept = 0, dropped = 0;  //!< sums over drafted positions
   double paper_bits = 0;         //!< of them, by the paper's formula
-  std::uint32_t clamped = 0;     //!< laws that the cap cut
+  std::uint64_t clamped = 0;     //!< drafted laws that the budget cut
 
   [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }
 };
@@ -128,10 +116,9 @@ struct sqs_run {
       if (setting.paper_code) options.format.support_size = rule.support_size = window.clamp().support_size;
       rule.exactly = setting.paper_code;
       rule.with_total_weight = true;
-    } else if (setting.paper_code) {
-      rule.max_support_size = window.clamp().support_size;  // one position must fit into the budget
     }
     made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(rule)>{rule, &notes}, noted_window<state>{window, &notes});
+    made.clamped = made.text.edge.budget_clamp;
     std::size_t next = 0;
     auto length = static_cast<std::uint32_t>(prompt.size());
     for (const round_entry& round : made.text.rounds) {
@@ -142,10 +129,7 @@ struct sqs_run {
         made.dropped += note.dropped;
         made.paper_bits += paper_bits_of(system, vocab_size, note.kept, setting.resolution);
         double beta = 0;
-        if constexpr (requires { note.before.beta; }) {
-          beta = note.before.beta;
-          made.clamped += rule.max_support_size > 0 && note.kept >= rule.max_support_size && note.dropped > 0 ? 1u : 0u;
-        }
+        if constexpr (requires { note.before.beta; }) beta = note.before.beta;
         if (i < round.accepted + (rejected ? 1u : 0u)) made.tested.push_back({length + i, note.kept, note.dropped, beta});
       }
       if (next < notes.size() && notes[next].beyond) ++next;

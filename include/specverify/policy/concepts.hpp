@@ -28,6 +28,13 @@ struct skip_observation {
   double coin = 0;                     //!< uniform in [0, 1), purpose 10
 };
 
+//! What a budget makes of a support of K tokens.
+struct budget_clamp {
+  std::uint32_t support_size = 0;  //!< K' <= K; or V
+  bool clamped = false;            //!< K itself costs more than the budget
+  bool dense = false;              //!< all V tokens are sent instead: cheaper than K
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -47,6 +54,15 @@ concept window_policy = std::copyable<Policy> &&
 template <class Policy>
 concept charging_window = window_policy<Policy> && requires(const Policy& policy, const law& next) {
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
+};
+
+//! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and `clamp(n)` what it makes of a law of n
+//! tokens where the rule chose their number. A session asks so that no position costs more than a round has, and counts the laws that it cut.
+//! Model: `bit_budget_window`.
+template <class Policy>
+concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
+  { policy.clamp() } noexcept -> std::same_as<budget_clamp>;
+  { policy.clamp(support_size) } noexcept -> std::same_as<budget_clamp>;
 };
 
 //! What one round has drafted. `bits` is kept by `takes_position` for a charging window; for others the caller sets it before each call.

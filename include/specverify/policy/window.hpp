@@ -27,13 +27,6 @@ enum class position_accounting : std::uint8_t {
   drop_zero = 3   //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
 };
 
-//! What a budget makes of a support of K tokens.
-struct budget_clamp {
-  std::uint32_t support_size = 0;  //!< K' <= K; or V
-  bool clamped = false;            //!< K itself costs more than the budget
-  bool dense = false;              //!< all V tokens are sent instead: cheaper than K
-};
-
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -106,12 +99,24 @@ struct bit_budget_window {
 
   static constexpr std::uint64_t charge_scale = 1024;
 
-  //! What the budget makes of the plan's support. A host that counts `clamped` counts the rounds in which the cap binds.
+  //! What the budget makes of the plan's support.
   [[nodiscard]] budget_clamp clamp() const noexcept {
     return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()), allow_dense,
                          accounting != position_accounting::top_k);
   }
   [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {plan.max_draft_length, plan.resolution, clamp().support_size}; }
+
+  //! What the budget makes of a law over `support_size` tokens, whose number the rule chose (C-SQS); for top_k, which charges the K of the plan, that K as
+  //! clamped is the most. `allow_dense` says nothing here: a threshold does not send all V instead.
+  [[nodiscard]] budget_clamp clamp(std::uint32_t support_size) const noexcept {
+    if (accounting == position_accounting::dense) return {support_size, false, false};
+    if (accounting == position_accounting::top_k) {
+      const std::uint32_t most = clamp().support_size;
+      return {support_size < most ? support_size : most, support_size > most, false};
+    }
+    const bool unknown_counts = accounting == position_accounting::drop_zero;
+    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()), false, unknown_counts);
+  }
 
   //! Cost of a position with this law, whatever token is drawn from it.
   [[nodiscard]] std::uint64_t charge(const law& next) const noexcept {
@@ -132,7 +137,7 @@ struct bit_budget_window {
 };
 
 static_assert(window_policy<fixed_window>);
-static_assert(charging_window<bit_budget_window>);
+static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END
 

@@ -30,9 +30,12 @@ struct session_statistics {
   std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
   std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
   std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
+  std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
   std::uint64_t mismatches = 0;           //!< drafts that a judge decided (semantic rule); counted by the cloud
   std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
+  std::uint64_t accepted_scores = 0;      //!< sum of their scores in units of 2^-32: exact under addition in any order
+  std::uint64_t largest_score = 0;        //!< the largest of them, same unit; merged by the maximum
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
   // the wire; bytes of whole messages, headers included, framing of the transport not
@@ -68,6 +71,7 @@ struct round_record {
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
   std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
+  std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
@@ -79,7 +83,7 @@ struct round_record {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Calls visit(name, counter) for every counter but the positions; names are as in the struct, to be prefixed for a metrics system.
+//! Calls visit(name, counter) for every counter that adds up, but the positions; names are as in the struct, to be prefixed for a metrics system.
 template <class Statistics, class Visitor>
 constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rounds", s.rounds);
@@ -92,9 +96,11 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("residual_tokens", s.residual_tokens);
   visit("bonus_tokens", s.bonus_tokens);
   visit("residual_fallbacks", s.residual_fallbacks);
+  visit("budget_clamp", s.budget_clamp);
   visit("near_ties", s.near_ties);
   visit("mismatches", s.mismatches);
   visit("accepted_mismatches", s.accepted_mismatches);
+  visit("accepted_scores", s.accepted_scores);
   visit("messages_up", s.messages_up);
   visit("messages_down", s.messages_down);
   visit("bytes_up", s.bytes_up);
@@ -114,7 +120,7 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rollbacks", s.rollbacks);
 }
 
-//! Adds every counter of `added`.
+//! Adds every counter of `added`; the largest score is the larger one.
 constexpr void merge(session_statistics& into, const session_statistics& added) noexcept {
   constexpr std::uint32_t capacity = 64;
   const std::uint64_t* from[capacity] = {};
@@ -126,7 +132,11 @@ constexpr void merge(session_statistics& into, const session_statistics& added) 
     into.evaluated_at[i] += added.evaluated_at[i];
     into.accepted_at[i] += added.accepted_at[i];
   }
+  if (added.largest_score > into.largest_score) into.largest_score = added.largest_score;
 }
+
+//! A score, or a sum of scores, as the counters hold it: in units of 2^-32, rounded to the nearest. `score` in [0, 2^31].
+[[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept { return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5); }
 
 //! Counts the drafts of one decided round: `drafted` of them, the first `accepted` stand, `evaluated` were tested.
 constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::uint32_t evaluated, std::uint32_t accepted) noexcept {
@@ -149,6 +159,11 @@ constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::u
 [[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept { return ratio(s.accepted, s.evaluated); }
 //! accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
 [[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept { return ratio(s.accepted, s.drafted); }
+//! What the semantic rule spent: the sum of the scores of accepted mismatches, of which no round's verdict accepts one at the threshold or above. For
+//! calibrated scores it is the expected number of changes of meaning in the text. Counted by the cloud. COR-11.
+[[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept { return static_cast<double>(s.accepted_scores) / 4294967296.0; }
+//! The largest score that was accepted; 0 where nothing was.
+[[nodiscard]] constexpr double largest_spent_score(const session_statistics& s) noexcept { return static_cast<double>(s.largest_score) / 4294967296.0; }
 //! Conditional acceptance at draft position `position` (0-based), given that it was reached.
 [[nodiscard]] constexpr double acceptance_at(const session_statistics& s, std::uint32_t position) noexcept {
   return position < statistics_positions ? ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;

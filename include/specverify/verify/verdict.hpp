@@ -49,6 +49,8 @@ struct verdict_counters {
   std::uint32_t invalid_tokens = 0;       //!< drafted ids that the target does not have (rejected, never used as an index)
   std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were judged
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: those of them that stood
+  double accepted_score = 0;              //!< semantic rule: the sum of their scores, what the round spent of the meaning. COR-11
+  double largest_accepted_score = 0;      //!< semantic rule: the largest of them, below the threshold
 };
 
 struct verdict {

@@ -22,4 +22,7 @@ TEST_CASE("window_policy: what is one and what is not") {
   CHECK(window_policy<short_when_flat>);
   CHECK_FALSE(window_policy<throwing_window>);
   CHECK_FALSE(window_policy<int>);
+  CHECK(budgeted_window<bit_budget_window>);
+  CHECK_FALSE(budgeted_window<fixed_window>);
+  CHECK_FALSE(budgeted_window<short_when_flat>);
 }

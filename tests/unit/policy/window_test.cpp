@@ -112,6 +112,32 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
   CHECK(clamp_support(position_accounting::threshold, 50257, 0, 100, 5).support_size == 1);
 }
 
+TEST_CASE("E9 bit_budget_window: a law whose size the rule chose is cut where that size, and not a smaller one, costs more than a round has") {
+  bit_budget_window window{{8, 100, 1}, 50257, 5000, 0, position_accounting::threshold};  // K of the plan says nothing
+  for (const std::uint32_t size : {1u, 582u, 583u, 20000u, 49770u, 49771u, 50257u}) {
+    CAPTURE(size);
+    const bool stuck = size >= 583 && size <= 49770;
+    CHECK(window.clamp(size).clamped == stuck);
+    CHECK(window.clamp(size).support_size == (stuck ? 582 : size));
+    window.allow_dense = true;
+    CHECK_FALSE(window.clamp(size).dense);
+    window.allow_dense = false;
+    window.accounting = position_accounting::drop_zero;
+    CHECK_FALSE(window.clamp(size).clamped);  // 100 counts fit, whatever they are
+    window.accounting = position_accounting::dense;
+    CHECK(window.clamp(size).support_size == size);
+    window.accounting = position_accounting::threshold;
+  }
+  window.overhead = 4000;
+  const std::uint32_t fewer = window.clamp(20000).support_size;
+  CHECK(position_bits(position_accounting::threshold, 50257, fewer, 100) <= 1000);
+  CHECK(position_bits(position_accounting::threshold, 50257, fewer + 1, 100) > 1000);
+  window = {{8, 100, 1024}, 50257, 5000, 0, position_accounting::top_k};  // charges 585 whatever the law has
+  CHECK(window.clamp(584).support_size == 584);
+  CHECK(window.clamp(600).support_size == 585);
+  CHECK(window.clamp(600).clamped);
+}
+
 TEST_CASE("bit_budget_window: a support of unknown size is cut where some law of it would not fit") {
   const bit_budget_window window{{8, 100, 50257}, 50257, 5000, 0, position_accounting::threshold};
   CHECK(window.begin({}).support_size == 582);  // all V would fit, 583 would not

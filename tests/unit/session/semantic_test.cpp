@@ -108,6 +108,31 @@ TEST_CASE("E31 session: on request every mismatch of a round is asked for at onc
   }
 }
 
+TEST_CASE("COR-11 session: the cloud adds up the scores of the mismatches that stood") {
+  pair p(semantic(upload::one_by_one));
+  p.hold_scores = true;
+  constexpr std::array<double, 4> pattern{0.125, 0.25, 0.75, 0.375};  // 0.75 is rejected
+  double sum = 0, largest = 0;
+  std::uint32_t given = 0;
+  for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
+    REQUIRE(p.cloud->receive(question, 1).ok());
+    std::vector<bytes> sent = p.run_cloud();
+    while (p.cloud->state() == cloud_state::judging) {
+      const double score = pattern[given++ % pattern.size()];
+      if (score < 0.5) sum += score, largest = std::max(largest, score);
+      REQUIRE(p.cloud->supply_scores(std::array<double, 1>{score}, 1).ok());
+      sent = p.run_cloud();
+    }
+    question = p.hear(pair::only(sent));
+    CHECK(spent_score(p.cloud->statistics()) <= sum);  // of decided rounds
+  }
+  CHECK(given > 8);
+  CHECK(spent_score(p.cloud->statistics()) == sum);
+  CHECK(largest_spent_score(p.cloud->statistics()) == largest);
+  CHECK(p.cloud->statistics().mismatches == given);
+  CHECK(spent_score(p.edge->statistics()) == 0);
+}
+
 TEST_CASE("T24 session: threshold 0 is the greedy session, above 1 every draft stands") {
   pair_options o = semantic(upload::on_request, 0.0);
   pair strict(o);

@@ -214,6 +214,8 @@ TEST_CASE("semantic: by hand: a mismatch below the threshold stands, the first o
   CHECK(said.source == sv::token_source::residual);
   CHECK(said.counters.mismatches == 2);
   CHECK(said.counters.accepted_mismatches == 1);
+  CHECK(said.counters.accepted_score == 0.3);
+  CHECK(said.counters.largest_accepted_score == 0.3);
   CHECK(said.counters.evaluated == 3);
   said = joined(in, 0.3);  // rho >= tau rejects
   CHECK(said.accepted == 1);
@@ -237,6 +239,8 @@ TEST_CASE("semantic: T24 tau = 0 is greedy_rule bit for bit") {
       CHECK(same(said, expected));
       CHECK(ours == theirs);
       CHECK(said.counters.accepted_mismatches == 0);
+      CHECK(said.counters.accepted_score == 0);
+      CHECK(said.counters.largest_accepted_score == 0);
       CHECK(same(two_steps(in, tau), expected));
     }
   }
@@ -281,6 +285,31 @@ TEST_CASE("semantic: the two steps and the rule agree with the definition at eve
     CHECK(apart.counters.accepted_mismatches == said.counters.accepted_mismatches);
     CHECK(given.size() == said.counters.mismatches);
   }
+}
+
+TEST_CASE("COR-11 semantic: a verdict says what it spent, the sum and the largest of the accepted scores, and none reaches the threshold") {
+  std::uint32_t spending = 0;
+  for (std::uint32_t seed = 0; seed < worlds; ++seed) {
+    scene in;
+    fill(seed, in);
+    const double tau = 0.05 + 0.1 * (seed % 11);
+    CAPTURE(seed);
+    std::vector<double> given;
+    const sv::verdict apart = two_steps(in, tau, &given), said = joined(in, tau);
+    double sum = 0, largest = 0;
+    for (const double score : given) {
+      if (score >= tau) continue;
+      sum += score;
+      largest = std::max(largest, score);
+    }
+    for (const sv::verdict& one : {apart, said}) {
+      CHECK(one.counters.accepted_score == doctest::Approx(sum).epsilon(1e-15));
+      CHECK(one.counters.largest_accepted_score == largest);
+      CHECK(one.counters.largest_accepted_score < tau);
+    }
+    spending += sum > 0 ? 1u : 0u;
+  }
+  CHECK(spending > worlds / 10);
 }
 
 TEST_CASE("semantic: T24 positions that match never reach the judge, nor do drafts that the target cannot emit") {

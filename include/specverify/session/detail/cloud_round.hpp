@@ -173,6 +173,8 @@ inline status cloud_session::commit(const verdict& decided) noexcept {
   statistics_.emitted += skipped_ + decided.commit_length;
   statistics_.mismatches += decided.counters.mismatches;
   statistics_.accepted_mismatches += decided.counters.accepted_mismatches;
+  statistics_.accepted_scores += score_units(decided.counters.accepted_score);
+  statistics_.largest_score = std::max(statistics_.largest_score, score_units(decided.counters.largest_accepted_score));
   statistics_.near_ties += decided.counters.near_ties;
   statistics_.residual_fallbacks += decided.counters.residual_fallbacks;
   statistics_.residual_tokens += decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/distribution/make_law.hpp>
+#include <specverify/policy/concepts.hpp>
 #include <specverify/quantize/drop_zero.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -64,6 +66,7 @@ class drafter {
       const std::uint32_t room = format.support_size == 0 ? 0 : format.support_size - (wishes.whole_row ? 1u : 0u);
       if (room != 0 && (sparsifier_.max_support_size == 0 || sparsifier_.max_support_size > room)) sparsifier_.max_support_size = room;
     }
+    if constexpr (requires { sparsifier_.support_size; }) own_size_ = sparsifier_.support_size;
     const state_type state = widest_state(rule);
     std::size_t scratch = workspace_alignment;
     std::uint32_t entries = 0;
@@ -84,16 +87,32 @@ class drafter {
     counts_.resize(std::size_t{entries} + 1);
   }
 
-  [[nodiscard]] Sparsifier& rule() noexcept { return sparsifier_; }
+  [[nodiscard]] const Sparsifier& rule() const noexcept { return sparsifier_; }
+  //! K of the plan goes to a rule that keeps K tokens, where the format limits K or the window has a budget.
+  template <class Window>
+  void begin_round(const Window& window, const draft_plan& plan) noexcept {
+    if constexpr (requires { sparsifier_.support_size; }) {
+      if (!has_support(format_.format)) return;
+      if (format_.support_size != 0) sparsifier_.support_size = std::min(plan.support_size, format_.support_size - (wishes_.whole_row ? 1u : 0u));
+      if constexpr (budgeted_window<Window>) {
+        if (format_.support_size == 0) sparsifier_.support_size = std::min(plan.support_size, own_size_);
+        const budget_clamp cut = window.clamp();
+        budget_cap_ = cut.clamped && !cut.dense && sparsifier_.support_size == cut.support_size ? cut.support_size : 0;
+      }
+    }
+  }
+  //! Whether the window's budget cut the support of the last law.
+  [[nodiscard]] bool is_clamped() const noexcept { return clamped_; }
   //! At most the format's own.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
   //! The law of a row; its arrays are the drafter's own until the next call. `state` becomes the state after this position.
-  template <execution_policy Policy, class Scalar>
-  [[nodiscard]] status propose(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, law& out) noexcept {
+  template <execution_policy Policy, class Scalar, class Window>
+  [[nodiscard]] status propose(Policy policy, row_view<Scalar> row, const row_transform& transform, const Window& window, state_type& state,
+                               law& out) noexcept {
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
-    if (const status why = keep(policy, row, transform, state, space, scratch, summary_); !why.ok()) return why;
+    if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
     if (format_.format == law_format::half_row) {
       half_row made;
       if (const status why = half_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok()) return why;
@@ -120,13 +139,13 @@ class drafter {
   }
 
   //! The paper's order: the token from the row itself, the law that travels after it (`claim_beside`).
-  template <execution_policy Policy, class Scalar, uniform_source Source>
-  [[nodiscard]] status draw_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, const Source& source,
-                                    random_counter counter, token_id& token) noexcept {
+  template <execution_policy Policy, class Scalar, class Window, uniform_source Source>
+  [[nodiscard]] status draw_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform, const Window& window, state_type& state,
+                                    const Source& source, random_counter counter, token_id& token) noexcept {
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
     sampled_token drawn;
-    if (const status why = keep(policy, row, transform, state, space, scratch, summary_); !why.ok()) return why;
+    if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
     if (const status why = sample(policy, row, transform, summary_, space, source, counter, {}, drawn); !why.ok()) return why;
     token = drawn.token;
     return {};
@@ -194,9 +213,10 @@ class drafter {
   }
 
   //! Digests the row and keeps the tokens that the rule names; `kept_` lives in `scratch`.
-  template <class Policy, class Scalar>
-  [[nodiscard]] status keep(Policy policy, row_view<Scalar> row, const row_transform& transform, state_type& state, workspace& space, workspace& scratch,
-                            row_digest& summary) noexcept {
+  template <class Policy, class Scalar, class Window>
+  [[nodiscard]] status keep(Policy policy, row_view<Scalar> row, const row_transform& transform, const Window& window, state_type& state, workspace& space,
+                            workspace& scratch, row_digest& summary) noexcept {
+    clamped_ = false;
     if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
     if (const status why = digest(policy, row, transform, wanted(state), space, summary); !why.ok()) return why;
     if (format_.format == law_format::half_row) return {};
@@ -204,11 +224,31 @@ class drafter {
       if (wishes_.whole_row) return {};  // `claim_beside` selects
     }
     const bool ruled = has_support(format_.format);
+    const std::size_t mark = scratch.mark();
     const status selected = ruled ? sparsifier_.select(summary, space, scratch, state, kept_) : lattice_support().select(summary, space, scratch, {}, kept_);
     if (!selected.ok()) return selected;
     if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
-    if (ruled) state = sparsifier_.advance(state, kept_);
+    if (!ruled) return {};
+    if constexpr (budgeted_window<Window> && requires { sparsifier_.support_size; }) {
+      clamped_ = budget_cap_ != 0 && kept_.size() >= budget_cap_ && (kept_.total_weight == 0 || dropped_mass(kept_) > 0);
+    } else if constexpr (budgeted_window<Window> && requires { sparsifier_.max_support_size; }) {
+      if (const budget_clamp cut = window.clamp(kept_.size()); cut.clamped) {
+        scratch.rewind(mark);
+        return keep_capped(cut.support_size, state, space, scratch, summary);
+      }
+    }
+    state = sparsifier_.advance(state, kept_);
     return {};
+  }
+
+  //! The rule once more, capped at the largest tokens that the budget leaves, so that its state learns that the cap binds.
+  [[nodiscard]] status keep_capped(std::uint32_t cap, state_type& state, const workspace& space, workspace& scratch, const row_digest& summary) noexcept {
+    const std::uint32_t own = std::exchange(sparsifier_.max_support_size, cap);
+    const status selected = sparsifier_.select(summary, space, scratch, state, kept_);
+    if (selected.ok()) state = sparsifier_.advance(state, kept_);
+    sparsifier_.max_support_size = own;
+    clamped_ = selected.ok();
+    return selected;
   }
 
   [[nodiscard]] status finish(std::uint32_t size, law& out) const noexcept {
@@ -226,6 +266,9 @@ class drafter {
   row_digest summary_{};
   support kept_{};
   law whole_{};
+  std::uint32_t own_size_ = 0;    // K of the rule as it was given
+  std::uint32_t budget_cap_ = 0;  // what the round's budget makes of a K that costs more; 0: it leaves K as it is
+  bool clamped_ = false;
 };
 
 }  // namespace detail

@@ -64,8 +64,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
     law proposed;
     state_type state = ahead_state_;
     const random_counter counter{position, ahead_round_, 0, purpose::draft_draw, 0};
-    const status made = options_.draw_from_row ? drafter_.draw_foreign(policy, row, transform, state, source_, counter, token)
-                                               : drafter_.propose(policy, row, transform, state, proposed);
+    const status made = options_.draw_from_row ? drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token)
+                                               : drafter_.propose(policy, row, transform, window_, state, proposed);
     if (!made.ok()) return fail(made);
     if (!options_.draw_from_row) token = draw(proposed, source_, counter).token();
     if (position > block_end || !options_.bonus) ahead_state_ = state;  // the law at a bonus position teaches nothing (states[min(T + 1, L)])

@@ -66,10 +66,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   resolution_ = options_.format.resolution;
   if (options_.format.side.resolution_with_draft) resolution_ = std::clamp<std::uint32_t>(plan.resolution, 1, resolution_);
   drafter_.set_resolution(resolution_);
-  if constexpr (requires { drafter_.rule().support_size = plan.support_size; }) {
-    if (detail::has_support(options_.format.format) && options_.format.support_size != 0)
-      drafter_.rule().support_size = std::min(plan.support_size, options_.format.support_size - (options_.draw_from_row ? 1u : 0u));
-  }
+  drafter_.begin_round(window_, plan);
   return planned_ == 0 ? close_block(now) : want_row(length_);
 }
 
@@ -134,10 +131,10 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
   }
   law proposed;
   if (options_.draw_from_row) {
-    if (const status why = drafter_.draw_foreign(policy, row, transform, state, source_, counter, token); !why.ok()) return why;
+    if (const status why = drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token); !why.ok()) return why;
     if (const status why = gate(); !why.ok() || keep) return why;
     if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok()) return why;
-  } else if (const status why = drafter_.propose(policy, row, transform, state, proposed); !why.ok()) {
+  } else if (const status why = drafter_.propose(policy, row, transform, window_, state, proposed); !why.ok()) {
     return why;
   }
   if constexpr (!requires { requires Window::unconditional; }) {
@@ -161,6 +158,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
     if (const status why = gate(); !why.ok() || keep) return why;
     if (const status why = block_.push(drawn); !why.ok()) return why;
   }
+  open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
   if constexpr (observes_probabilities) probabilities_[drafted_] = drafter_.probability(token);
   return {};
 }
@@ -259,6 +257,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const
   statistics_.supply_bytes += open_round_.supply_bytes;
   statistics_.residual_tokens += rejected ? 1u : 0u;
   statistics_.bonus_tokens += source == token_source::bonus ? 1u : 0u;
+  statistics_.budget_clamp += open_round_.clamped;
   statistics_.residual_fallbacks += source == token_source::residual_fallback ? 1u : 0u;
   open_round_.drafted = drafted_;
   open_round_.skipped = pending_before;

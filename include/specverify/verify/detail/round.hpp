@@ -96,7 +96,11 @@ class round {
   [[nodiscard]] bool judge(double rho, double threshold) noexcept {
     ++result_.counters.mismatches;
     const bool stands = rho < threshold;
-    if (stands) ++result_.counters.accepted_mismatches;
+    if (stands) {
+      ++result_.counters.accepted_mismatches;
+      result_.counters.accepted_score += rho;
+      if (rho > result_.counters.largest_accepted_score) result_.counters.largest_accepted_score = rho;
+    }
     return stands;
   }
 

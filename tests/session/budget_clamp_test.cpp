@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bit budget in a session: no position of C-SQS or K-SQS costs more than a round has, whatever the rule would keep; the laws that were cut are
+// counted, and the threshold does not wind up while they are.
+#include <specverify/policy/window.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/sparsify/conformal.hpp>
+
+#include <session/hash_model.hpp>
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <vector>
+
+namespace sv = specverify;
+using namespace specverify_test;
+
+namespace {
+
+constexpr std::uint32_t gpt_vocab = 50257, max_length = 20;
+
+//! What each drafted law held.
+struct watched_window : sv::bit_budget_window {
+  std::vector<std::uint32_t>* sizes = nullptr;
+
+  [[nodiscard]] std::uint64_t charge(const sv::law& next) const noexcept {
+    sizes->push_back(next.size);
+    return bit_budget_window::charge(next);
+  }
+};
+
+struct story {
+  sv::session_statistics statistics{};
+  std::vector<std::uint32_t> sizes{};  // ids of each law that a round drafted
+  std::vector<sv::round_record> rounds{};
+  std::vector<sv::conformal_state> states{};  // after each round, of a threshold
+};
+
+template <class Rule>
+story write_text(const Rule& rule, const watched_window& plan, std::uint32_t format_size, sv::law_format law = sv::law_format::sparse_paper) {
+  using session = sv::basic_edge_session<Rule, watched_window>;
+  story made;
+  watched_window window = plan;
+  window.sizes = &made.sizes;
+  hash_model target, drafter;
+  target.vocab_size = drafter.vocab_size = window.vocab_size;
+  drafter.agreement = 0.9F;
+  drafter.own = 4;
+  sv::edge_options asked;
+  asked.format = {law, window.vocab_size, window.plan.resolution, format_size, 8, 1};
+  asked.max_length = max_length;
+  sv::cloud_options serves;
+  serves.largest = asked.format;
+  serves.max_length = max_length;
+  auto edge_made = session::make(asked, rule, window);
+  auto cloud_made = sv::cloud_session::make(serves);
+  REQUIRE(edge_made.ok());
+  REQUIRE(cloud_made.ok());
+  session edge = std::move(edge_made).value();
+  sv::cloud_session cloud = std::move(cloud_made).value();
+  hash_engine edge_engine(drafter), cloud_engine(target);
+  const std::vector<sv::row_transform> as_it_is(1);
+  std::deque<std::vector<std::byte>> up, down;
+  std::vector<std::byte> journal;
+  REQUIRE(edge.start(std::vector<sv::token_id>{4, 5, 6}, 1).ok());
+  for (bool finished = false; !finished;) {
+    for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
+      if (out.action == sv::session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) REQUIRE(edge_engine.cut(out.position));
+      REQUIRE(out.action != sv::session_action::failed);
+      finished = finished || out.action == sv::session_action::finished;
+      if (out.action == sv::session_action::evaluate) {
+        REQUIRE(edge_engine.feed(out.position, out.tokens, out.rows));
+        REQUIRE(edge.supply_row(sv::exec::simd, edge_engine.rows()[0], as_it_is[0], 1).ok());
+      }
+      if (out.action != sv::session_action::committed) continue;
+      made.rounds.push_back(edge.last_round());
+      typename session::snapshot last;
+      std::vector<sv::token_id> text(max_length);
+      sv::journal_reading found;
+      REQUIRE(sv::read_journal(journal, text, last, found).ok());
+      if constexpr (requires { last.sparsifier.beta; }) made.states.push_back(last.sparsifier);
+    }
+    for (; !up.empty(); up.pop_front()) REQUIRE(cloud.receive(up.front(), 1).ok());
+    for (sv::session_output out = cloud.next(); out.action != sv::session_action::none; out = cloud.next()) {
+      if (out.action == sv::session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::rollback) REQUIRE(cloud_engine.cut(out.position));
+      REQUIRE(out.action != sv::session_action::failed);
+      if (out.action == sv::session_action::evaluate) {
+        REQUIRE(cloud_engine.feed(out.position, out.tokens, out.rows));
+        REQUIRE(cloud.supply_rows(sv::exec::simd, sv::row_span_provider<float>(cloud_engine.rows(), as_it_is), 1).ok());
+      }
+    }
+    for (; !down.empty(); down.pop_front()) REQUIRE(edge.receive(down.front(), 1).ok());
+  }
+  CHECK(edge.length() == max_length);
+  made.statistics = edge.statistics();
+  return made;
+}
+
+//! Laws are drafted in order, rounds are decided in order: checks each round's bits by the formula of the paper.
+void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolution) {
+  std::size_t next = 0;
+  std::uint64_t clamped = 0;
+  for (const sv::round_record& round : told.rounds) {
+    double bits = 0;
+    for (std::uint32_t i = 0; i < round.drafted; ++i) bits += sv::threshold_law_bits(gpt_vocab, told.sizes.at(next++), resolution);
+    CHECK(bits <= static_cast<double>(budget));
+    CHECK(8 * round.draft_bytes <= budget + 300);  // header, and each token's place among its ids
+    clamped += round.clamped;
+  }
+  CHECK(next == told.sizes.size());
+  CHECK(told.statistics.budget_clamp == clamped);
+}
+
+sv::conformal threshold_of(double first, double step) {
+  sv::conformal rule;
+  rule.first_threshold = first;
+  rule.step = step;
+  return rule;
+}
+
+}  // namespace
+
+TEST_CASE("E9 C-SQS at V = 50257, l = 100, B = 5000: a support that no round could send is cut to the 582 tokens that fit") {
+  const watched_window window{{{8, 100, 1}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  const story told = write_text(threshold_of(2e-5, 0), window, 0);  // thousands of tokens are above it
+  check_bits(told, 5000, 100);
+  for (const std::uint32_t size : told.sizes) CHECK(size == 582);
+  CHECK(told.statistics.budget_clamp == told.statistics.drafted);
+  for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);  // nothing fits beside it, yet L >= 1
+  for (const sv::conformal_state& state : told.states) CHECK(state.cap_hits == state.updates);
+}
+
+TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocabulary") {
+  const watched_window window{{{8, 100, 1}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  for (const double first : {2.2e-4, -1.0}) {
+    const story told = write_text(threshold_of(first, 0), window, 0);
+    check_bits(told, 5000, 100);
+    CHECK(told.statistics.budget_clamp == 0);
+    CHECK(told.statistics.drafted > told.statistics.rounds);
+    for (const std::uint32_t size : told.sizes) CHECK((first < 0 ? size > 49770 : size < 582));
+    for (const sv::conformal_state& state : told.states) CHECK(state.cap_hits == 0);
+  }
+}
+
+TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
+  const watched_window window{{{8, 100, 1}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};  // not even all V fit
+  const sv::conformal rule = threshold_of(2e-5, 0.1);
+  const story told = write_text(rule, window, 0);
+  check_bits(told, 1000, 100);
+  CHECK(told.statistics.budget_clamp == told.statistics.drafted);
+  CHECK(told.states.size() > 3);
+  const double bottom = -rule.step * (1 - rule.target);
+  for (const sv::conformal_state& state : told.states) {
+    CHECK(state.beta >= bottom);
+    CHECK(state.cap_hits == state.updates);
+  }
+  CHECK(told.states.back().beta == bottom);
+}
+
+TEST_CASE("E9 K-SQS under a budget: K of the plan as clamped, whether or not the format limits K") {
+  const watched_window window{{{8, 100, 1024}, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
+  for (const std::uint32_t format_size : {0u, 585u}) {
+    const story told = write_text(sv::top_k{1024}, window, format_size);
+    for (const std::uint32_t size : told.sizes) CHECK(size == 585);
+    CHECK(told.statistics.budget_clamp == told.statistics.drafted);
+    for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);
+  }
+  const watched_window fits{{{8, 100, 32}, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
+  const story told = write_text(sv::top_k{1024}, fits, 0);
+  for (const std::uint32_t size : told.sizes) CHECK(size == 32);
+  CHECK(told.statistics.budget_clamp == 0);
+  CHECK(told.statistics.drafted > told.statistics.rounds);
+}
+
+TEST_CASE("E9 the code that travels: laws of l counts or fewer fit 5000 bits, and 600 bits cut them") {
+  for (const std::uint64_t budget : {5000u, 600u}) {
+    const watched_window window{{{8, 100, 1}, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};
+    const story told = write_text(threshold_of(2e-5, 0), window, 0, sv::law_format::sparse_drop_zero);
+    for (const sv::round_record& round : told.rounds) CHECK(8 * round.draft_bytes <= budget);
+    CHECK(told.statistics.budget_clamp == (budget == 600 ? told.statistics.drafted : 0));
+  }
+}
