@@ -86,7 +86,9 @@ struct figure {
     tables.push_back({std::move(heading), std::move(columns), {}});
     return tables.back();
   }
+  //! None of the four may be empty: who sets two numbers side by side says how they stand to each other.
   void compare(std::string what, std::string paper, std::string ours, std::string why) {
+    if (what.empty() || paper.empty() || ours.empty() || why.empty()) throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
     comparisons.push_back({std::move(what), std::move(paper), std::move(ours), std::move(why)});
   }
   void require(std::string what, bool holds, std::string detail = {}) { checks.push_back({std::move(what), holds, std::move(detail)}); }

@@ -90,6 +90,19 @@ template <class Statistic>
   return mean_estimate(difference, seed, repeats);
 }
 
+//! (sum a / sum b) / (sum c / sum d) - 1 with its interval; the four belong together place by place.
+[[nodiscard]] inline estimate ratio_change(std::span<const double> a, std::span<const double> b, std::span<const double> c, std::span<const double> d,
+                                           std::uint64_t seed, std::size_t repeats = 1000) {
+  return bootstrap(
+      a.size(), seed,
+      [&](std::span<const std::size_t> places) {
+        double above = 0, below = 0, other = 0, under = 0;
+        for (const std::size_t i : places) above += a[i], below += b[i], other += c[i], under += d[i];
+        return below * other != 0 ? above * under / (below * other) - 1 : 0;
+      },
+      repeats);
+}
+
 //! Pearson's correlation; 0 when either side is constant.
 [[nodiscard]] inline double correlation(std::span<const double> x, std::span<const double> y) {
   const double mx = mean_of(x), my = mean_of(y);

@@ -163,7 +163,7 @@ paper qs_paper() {
       "The policy's state, actions, network and reward are those of the authors' code; episodes, rate and batch are smaller so that a training takes seconds "
       "(300 to 400 episodes, Adam 1e-3, batch 32, an update every fourth round, epsilon falling by 0.98). The paper gives no computing times; with 8 ms a "
       "draft and "
-      "45 ms a verification its gains are met in kind, and their size moves with these two numbers."};
+      "45 ms a verification every gain moves with these two numbers; which of the paper's are met is said beside each."};
 }
 
 }  // namespace lab

@@ -2,6 +2,7 @@
 // SQS: latency and resampling rate against temperature, a fixed threshold beside one that learns, bits by formula and on the wire, and the
 // bounds on dropped mass and rejections beside what was measured. papers.hpp says what a figure is.
 #include "papers.hpp"
+#include "say.hpp"
 #include "sqs_runs.hpp"
 
 #include <array>
@@ -64,18 +65,55 @@ double drafted(const std::vector<sqs_run>& runs) {
   return sum;
 }
 
+//! What one system did over the texts, text by text.
+struct sqs_sums {
+  std::vector<double> milliseconds, tokens, resampled, batches, drafts;
+  explicit sqs_sums(const std::vector<sqs_run>& runs) {
+    for (const sqs_run& run : runs) {
+      milliseconds.push_back(1e3 * run.text.seconds);
+      tokens.push_back(static_cast<double>(run.text.emitted()));
+      resampled.push_back(static_cast<double>(run.rejected));
+      batches.push_back(run.rounds());
+      drafts.push_back(static_cast<double>(run.drafted));
+    }
+  }
+  [[nodiscard]] double latency() const { return mean_of(milliseconds) / mean_of(tokens); }
+  [[nodiscard]] double a_batch() const { return mean_of(resampled) / mean_of(batches); }
+  [[nodiscard]] double a_token() const { return mean_of(resampled) / mean_of(tokens); }
+  [[nodiscard]] double batch() const { return mean_of(drafts) / mean_of(batches); }
+};
+
+//! Two systems over the same prompts and draws.
+struct sqs_rivals {
+  std::string fixed_label, learned_label;
+  sqs_sums fixed, learned;
+  estimate time, a_batch, a_token;  //!< of the learned over the fixed one, less 1
+
+  sqs_rivals(const lab_context& context, std::string first, std::string second, const sqs_sums& a, const sqs_sums& b)
+      : fixed_label(std::move(first)), learned_label(std::move(second)), fixed(a), learned(b) {
+    const std::uint64_t seed = context.seed("sqs_rivals");
+    time = ratio_change(b.milliseconds, b.tokens, a.milliseconds, a.tokens, seed, 400);
+    a_batch = ratio_change(b.resampled, b.batches, a.resampled, a.batches, seed, 400);
+    a_token = ratio_change(b.resampled, b.tokens, a.resampled, a.tokens, seed, 400);
+  }
+  [[nodiscard]] std::string said() const {
+    return learned_label + " " + number(learned.latency(), 3) + " ms against " + number(fixed.latency(), 3) + " ms of " + fixed_label + ", " +
+           change_text(time);
+  }
+};
+
 // ---- latency and resampling against temperature
 
 void temperature_panels(lab_context& context, figure& f, const std::string& name, std::span<const sqs_system> systems, sqs_setting setting,
                         std::span<const double> temperatures, const std::vector<std::vector<token_id>>& prompts, table& t,
-                        std::vector<std::vector<double>>& latencies) {
+                        std::vector<std::vector<sqs_sums>>& all) {
   panel time{name + ": latency", "temperature", "ms a token", false, false, {}, {}},
       again{name + ": resampling", "temperature", "resampled a batch", false, false, {}, {}};
   for (const sqs_system& system : systems) {
     time.add(system.label);
     again.add(system.label);
   }
-  latencies.assign(systems.size(), {});
+  all.assign(systems.size(), {});
   for (const double temperature : temperatures) {
     setting.temperature = temperature;
     const auto runs = write_all(context, systems, setting, prompts);
@@ -83,7 +121,7 @@ void temperature_panels(lab_context& context, figure& f, const std::string& name
       const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")), rate = resampling(runs[s], context.seed("sqs_resampling"));
       time.curves[s].add(temperature, milliseconds.value, milliseconds.low, milliseconds.high);
       again.curves[s].add(temperature, rate.value, rate.low, rate.high);
-      latencies[s].push_back(milliseconds.value);
+      all[s].emplace_back(runs[s]);
       double rounds = 0, emitted = 0, wire = 0;
       for (const sqs_run& run : runs[s]) {
         rounds += run.rounds();
@@ -125,32 +163,75 @@ void run_temperature(lab_context& context, figure& f) {
                              {"fixed beta = 0.01", threshold_rule(0.02, 0, 0.01)}};
   sqs_setting setting;
   setting.tokens = context.scaled<std::uint32_t>(48, 24);
-  std::vector<std::vector<double>> first, second;
+  std::vector<std::vector<sqs_sums>> first, second;
   temperature_panels(context, f, "paper's constants", paper, setting, temperatures, prompts, t, first);
   setting.budget = 2000;
   setting.longest_window = 4;
   setting.uplink_rate = 350e3;
   setting.paper_code = false;
   temperature_panels(context, f, "our constants", ours, setting, temperatures, prompts, t, second);
-  const auto best_of = [](const std::vector<std::vector<double>>& of, std::size_t from, std::size_t to, std::size_t at) {
-    double best = of[from][at];
-    for (std::size_t s = from; s < to; ++s) best = std::min(best, of[s][at]);
-    return number(best, 3);
+  // At each temperature the K that was fastest there, chosen after the fact, against each threshold that learns.
+  const auto rivals = [&](std::span<const sqs_system> systems, const std::vector<std::vector<sqs_sums>>& of, std::size_t sizes, std::size_t learned,
+                          std::size_t at) {
+    std::size_t best = 0;
+    for (std::size_t s = 1; s < sizes; ++s) best = of[s][at].latency() < of[best][at].latency() ? s : best;
+    return sqs_rivals(context, systems[best].label, systems[learned].label, of[best][at], of[learned][at]);
   };
+  table& pairs = f.add_table("A learning threshold against the fastest K of each temperature (K chosen after the fact; changes with their 95 %, text by text)",
+                             {"constants", "T", "fastest K", "against", "time a token", "resampled a batch", "resampled a token", "drafts a batch, both"});
+  std::vector<sqs_rivals> of_paper, of_ours, of_logarithmic;
+  for (std::size_t at = 0; at < temperatures.size(); ++at) {
+    of_paper.push_back(rivals(paper, first, 4, 4, at));
+    of_ours.push_back(rivals(ours, second, 3, 3, at));
+    of_logarithmic.push_back(rivals(ours, second, 3, 4, at));
+    for (const auto& [name, r] :
+         {std::pair<const char*, const sqs_rivals&>{"paper's", of_paper.back()}, {"ours", of_ours.back()}, {"ours", of_logarithmic.back()}}) {
+      pairs.rows.push_back({name, number(temperatures[at]), r.fixed_label, r.learned_label, change_text(r.time), change_text(r.a_batch), change_text(r.a_token),
+                            number(r.fixed.batch(), 3) + ", " + number(r.learned.batch(), 3)});
+    }
+  }
   const std::size_t last = temperatures.size() - 1;
-  const auto line = [&](std::size_t at) {
-    return "T = " + number(temperatures[at]) + ": best K " + best_of(first, 0, 4, at) + " ms, C-SQS " + best_of(first, 4, 5, at) + " ms (paper's constants); " +
-           best_of(second, 0, 3, at) + " and " + best_of(second, 3, 5, at) + " ms (ours)";
-  };
-  f.compare(
-      "low temperature", "K-SQS with a well-chosen K is faster", line(0),
-      "with windows of 4 a small K and a threshold are level there, laws are sharp; with the paper's budget K = 128 wins by its window of 4 drafts, since a "
-      "draft takes 25.6 ms whatever its bits");
-  f.compare(
-      "high temperature", "C-SQS is faster", line(last),
-      "laws are flat there and every K is wrong at some temperature: a threshold keeps as many tokens as it takes, and follows the temperature by itself");
+  const auto drafts = [](const sqs_rivals& r) { return number(r.learned.batch(), 3) + " drafts a batch against " + number(r.fixed.batch(), 3); };
+  for (const auto& [name, list] : {std::pair<const char*, const std::vector<sqs_rivals>&>{"paper's constants", of_paper}, {"our constants", of_ours}}) {
+    const sqs_rivals &cold = list[0], &hot = list[last];
+    f.compare("low temperature (T = " + number(temperatures[0]) + "), " + name, "K-SQS with a well-chosen K is faster", cold.said(),
+              by_sign(cold.time, "not met: the threshold is faster", "no difference that the interval shows", "met") + "; " + drafts(cold) +
+                  ", and a draft takes 25.6 ms whatever its bits");
+    f.compare("high temperature (T = " + number(temperatures[last]) + "), " + name, "C-SQS is faster", hot.said(),
+              by_sign(hot.time, "met", "not met: the interval holds no difference", "not met: a fixed K is faster") + "; " + drafts(hot) +
+                  ", K = " + hot.fixed_label.substr(4) + " being the best of those tried at this very temperature");
+    f.compare(std::string("resampling at high temperature, ") + name, "C-SQS resamples less",
+              number(hot.learned.a_batch(), 3) + " against " + number(hot.fixed.a_batch(), 3) + " a batch (" + change_text(hot.a_batch) + "), " +
+                  number(hot.learned.a_token(), 3) + " against " + number(hot.fixed.a_token(), 3) + " a token written (" + change_text(hot.a_token) + ")",
+              "a batch: " + by_sign(hot.a_batch, "met", "not met, level", "not met, more") +
+                  "; but a batch can be resampled once whatever its length, so a short one is "
+                  "(" +
+                  drafts(hot) + "); a token written: " + by_sign(hot.a_token, "less as well", "level", "more"));
+  }
+  f.compare("the logarithmic update at T = " + number(temperatures[last]), "not in the paper", of_logarithmic[last].said(),
+            by_sign(of_logarithmic[last].time, "faster than every K tried", "level with the best K", "slower than the best K"));
+  std::size_t best_everywhere = 0, always_best = 0;
+  for (std::size_t s = 0; s < 4; ++s) {
+    bool always = true;
+    for (std::size_t at = 0; at < temperatures.size(); ++at) always = always && first[s][at].latency() <= of_paper[at].fixed.latency();
+    if (always) ++best_everywhere, always_best = s;
+  }
+  f.compare("one K for all temperatures, paper's constants", "not said",
+            best_everywhere == 0 ? "no K is the fastest at every temperature" : paper[always_best].label + " is the fastest K at every temperature",
+            best_everywhere == 0 ? "the fastest K changes with the temperature"
+                                 : "with a budget of bits a larger K also shortens the window, and a draft that is rejected costs its 25.6 ms");
+  if (!context.quick()) {  // three texts do not say
+    f.require("a fixed K resamples more a batch at the highest temperature than at the lowest, both constants", [&] {
+      for (std::size_t s = 0; s < 4; ++s) {
+        if (first[s][last].a_batch() <= first[s][0].a_batch() || (s < 3 && second[s][last].a_batch() <= second[s][0].a_batch())) return false;
+      }
+      return true;
+    }());
+  }
+  f.require("at the highest temperature the paper's C-SQS resamples less a batch than the fastest K",
+            (context.quick() ? of_paper[last].a_batch.value : of_paper[last].a_batch.high) < 0, change_text(of_paper[last].a_batch));
   f.compare("windows at B = 5000", "up to 135 drafts at K = 2, and none for 583 <= K <= 49770 (V = 50257)",
-            "cut at 24 drafts; a position of 4096 tokens always fits",
+            "cut at 24 drafts; with V = 4096 no K is without a window",
             "a budget alone drafts far beyond what is accepted; the paper's deadlock needs the larger vocabulary");
 }
 
@@ -175,11 +256,13 @@ void run_step(lab_context& context, figure& f) {
   table& t =
       f.add_table("Against the first threshold", {"update", "beta_1", "ms a token", "resampled a batch", "mean K", "mean dropped mass", "laws cut by the cap"});
   std::array<std::vector<double>, 3> values;
+  std::array<std::vector<estimate>, 2> changes;  // of linear and logarithmic over the fixed threshold, by beta_1
   for (const double first : firsts) {
     const sqs_system systems[] = {{names[0], threshold_rule(0.02, 0, first)},
                                   {names[1], threshold_rule(0.02, 0.02, first)},
                                   {names[2], threshold_rule(0.02, 2, first, conformal_update::logarithmic)}};
     const auto runs = write_all(context, systems, setting, prompts);
+    for (const std::size_t s : {0u, 1u}) changes[s].push_back(sqs_rivals(context, names[0], names[s + 1], sqs_sums(runs[0]), sqs_sums(runs[s + 1])).time);
     for (std::size_t s = 0; s < names.size(); ++s) {
       const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")), rate = resampling(runs[s], context.seed("sqs_resampling"));
       const double dropped = total(runs[s], &sqs_run::dropped) / drafted(runs[s]), kept = total(runs[s], &sqs_run::kept) / drafted(runs[s]);
@@ -195,12 +278,42 @@ void run_step(lab_context& context, figure& f) {
   }
   f.panels = {time, mass, size};
   const auto spread = [](const std::vector<double>& of) { return *std::max_element(of.begin(), of.end()) - *std::min_element(of.begin(), of.end()); };
-  f.compare(
-      "adaptive against eta = 0", "adaptive is better, most clearly for small beta_1",
-      "spread of the latency over beta_1: fixed " + number(spread(values[0]), 3) + ", linear " + number(spread(values[1]), 3) + ", logarithmic " +
-          number(spread(values[2]), 3) + " ms a token",
-      "a small beta_1 is mended by the cap here (a position must fit into the budget, so supports end near 120 tokens); a large one costs acceptance, and in "
-      "texts of 64 tokens only a fast update mends it");
+  table& d = f.add_table("Time a token against the fixed threshold of the same beta_1 (95 %, text by text)", {"beta_1", names[1], names[2]});
+  for (std::size_t i = 0; i < firsts.size(); ++i) d.rows.push_back({number(firsts[i]), change_text(changes[0][i]), change_text(changes[1][i])});
+  for (const std::size_t s : {0u, 1u}) {
+    std::string faster, slower, level;
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+      std::string& list = changes[s][i].high < 0 ? faster : changes[s][i].low > 0 ? slower : level;
+      list += (list.empty() ? "" : ", ") + number(firsts[i]);
+    }
+    const auto shown = [](const std::string& list) { return list.empty() ? std::string("none") : list; };
+    f.compare(std::string("adaptive against eta = 0, ") + names[s + 1], "adaptive is better, most clearly for small beta_1",
+              "faster for beta_1 = " + shown(faster) + "; slower for " + shown(slower) + "; level for " + shown(level),
+              std::string(slower.empty() ? (level.empty() ? "met at every beta_1" : "never worse, not better everywhere") : "met only in part") +
+                  "; from the smallest beta_1 the change is " + change_text(changes[s].front()) + ", from the largest " + change_text(changes[s].back()) +
+                  (std::fabs(changes[s].back().value) > std::fabs(changes[s].front().value) ? ": clearer for large beta_1, not small"
+                                                                                            : ": clearest for small beta_1"));
+  }
+  double fastest = 1e9;
+  std::size_t whose = 0, where = 0;
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+      if (values[s][i] < fastest) fastest = values[s][i], whose = s, where = i;
+    }
+  }
+  f.compare("the fastest setting of all", "adaptive",
+            std::string(names[whose]) + " from beta_1 = " + number(firsts[where]) + ", " + number(fastest, 3) + " ms a token",
+            whose == 0 ? "not met: a fixed threshold that happens to be right is the best there is; what learning brings is that beta_1 need not be known"
+                       : "met: no fixed threshold among those tried is faster");
+  f.compare("how much depends on beta_1", "less with adaptation",
+            "spread of the latency over beta_1: fixed " + number(spread(values[0]), 3) + ", linear " + number(spread(values[1]), 3) + ", logarithmic " +
+                number(spread(values[2]), 3) + " ms a token",
+            std::string(spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]) ? "met" : "not met") +
+                "; the column \"laws cut by the cap\" says where the budget, and not the threshold, sets the support");
+  f.require("from the largest beta_1 both updates are faster than the fixed threshold", changes[0].back().high < 0 && changes[1].back().high < 0,
+            change_text(changes[0].back()) + " and " + change_text(changes[1].back()));
+  f.require("the latency depends less on beta_1 with either update than without",
+            spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]));
 }
 
 // ---- bits

@@ -4,6 +4,7 @@
 #define SPECVERIFY_EXAMPLES_LAB_WISV_FIGURES_HPP
 
 #include "papers.hpp"
+#include "say.hpp"
 #include "wisv_study.hpp"
 
 namespace lab {

@@ -4,6 +4,7 @@
 
 #include "../../../examples/lab/figure.hpp"
 #include "../../../examples/lab/measure.hpp"
+#include "../../../examples/lab/say.hpp"
 
 #include <vector>
 
@@ -32,6 +33,32 @@ TEST_CASE("a law from logits") {
   CHECK(law[1] == law[2]);
   CHECK(law[3] == 0);
   CHECK(lab::law_of(logits, 0) == std::vector<double>{0, 1, 0, 0});
+}
+
+TEST_CASE("words follow the interval, not the value") {
+  CHECK(lab::by_sign({0.1, 0.05, 0.2}, "less", "level", "more") == "more");
+  CHECK(lab::by_sign({0.1, -0.05, 0.2}, "less", "level", "more") == "level");
+  CHECK(lab::by_sign({-0.1, -0.2, -0.05}, "less", "level", "more") == "less");
+  CHECK(lab::standing(lab::estimate{-0.007, -0.02, -0.001}, 0.15, 0.2) == "not met: the sign is the opposite");
+  CHECK(lab::standing(lab::estimate{0.007, -0.02, 0.01}, 0.15, 0.2) == "not met: the interval holds no change");
+  CHECK(lab::standing(lab::estimate{0.05, 0.02, 0.1}, 0.15, 0.2) == "met in sign, smaller in size");
+  CHECK(lab::standing(lab::estimate{0.1, 0.05, 0.16}, 0.15, 0.2) == "met");
+  CHECK(lab::standing(lab::estimate{0.6, 0.5, 0.7}, 0.15, 0.2) == "met in sign, larger in size");
+  CHECK(lab::standing(lab::estimate{-0.2, -0.3, -0.1}, -0.25, -0.25) == "met");
+  CHECK(lab::standing(lab::estimate{0.2, 0.1, 0.3}, -0.25, -0.25) == "not met: the sign is the opposite");
+  CHECK(lab::change_text({-0.031, -0.052, -0.01}) == "-3.1 % [-5.2, -1]");
+  lab::figure f;
+  CHECK_THROWS_AS(f.compare("speed", "+5 %", "+4 %", ""), std::logic_error);
+  CHECK_THROWS_AS(f.compare("speed", "+5 %", "", "smaller"), std::logic_error);
+  CHECK(f.comparisons.empty());
+}
+
+TEST_CASE("the change of a ratio by hand") {
+  const std::vector<double> a = {2, 4}, b = {1, 1}, c = {1, 2}, d = {1, 1};
+  const lab::estimate made = lab::ratio_change(a, b, c, d, 3, 50);
+  CHECK(made.value == 1);  // 3 against 1.5, and twice as much in every sample
+  CHECK(made.low == 1);
+  CHECK(made.high == 1);
 }
 
 TEST_CASE("correlation and area under the curve by hand") {
