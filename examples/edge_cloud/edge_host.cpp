@@ -10,6 +10,11 @@ namespace edge_cloud {
 
 namespace {
 
+specverify::link_loss link_loss_named(const std::string& name) {
+  if (name == "stop") return specverify::link_loss::stop;
+  return name == "local" ? specverify::link_loss::continue_local : specverify::link_loss::wait;
+}
+
 std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model, const specverify::dqn_weights* network) {
   const wire_plan plan =
       plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()), static_cast<std::uint32_t>(model.weights->dim), network);
@@ -29,6 +34,8 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   options.token_budget = run.tokens;
   options.stop_tokens = end;
   options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;
+  options.on_link_loss = link_loss_named(run.on_link_loss);
+  options.loss_after = 1;  // asked again once in vain
   return make_edge_session(options, plan);
 }
 
@@ -106,6 +113,11 @@ void edge_host::tick() {
   work();
 }
 
+void edge_host::disconnect() {
+  counted_by_session(session_->disconnect(microseconds_now()));
+  work();
+}
+
 void edge_host::reconnect() {
   counted_by_session(session_->reconnect(microseconds_now()));
   work();
@@ -124,6 +136,7 @@ run_report edge_host::report() const {
   made.accepted = counted.accepted;
   made.resolution_sum = resolution_sum_;
   made.skipped = counted.skipped;
+  made.written_ahead = counted.written_ahead;
   made.supply_bytes = counted.supply_bytes;
   made.residual_tokens = counted.residual_tokens;
   made.edge_passes = engine_.passes();

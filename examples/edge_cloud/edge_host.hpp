@@ -26,6 +26,8 @@ class edge_host {
   void begin();
   void receive(std::span<const std::byte> message);
   void tick();
+  //! The link was lost: the session waits, fails or writes ahead, as the run's settings say.
+  void disconnect();
   //! The link was lost and stands again.
   void reconnect();
 

@@ -19,6 +19,7 @@ class edge_session {
   [[nodiscard]] virtual specverify::status receive(std::span<const std::byte> message, specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) = 0;
+  [[nodiscard]] virtual specverify::status disconnect(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform,
                                                       const specverify::row_extras& extras, specverify::session_time now) = 0;
   virtual void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) = 0;

@@ -21,6 +21,7 @@ class edge_session_of final : public edge_session {
   specverify::status receive(std::span<const std::byte> message, specverify::session_time now) override { return session_.receive(message, now); }
   specverify::status tick(specverify::session_time now) override { return session_.tick(now); }
   specverify::status reconnect(specverify::session_time now) override { return session_.reconnect(now); }
+  specverify::status disconnect(specverify::session_time now) override { return session_.disconnect(now); }
   specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform, const specverify::row_extras& extras,
                                 specverify::session_time now) override {
     return session_.supply_row(specverify::exec::simd, row, transform, extras, now);

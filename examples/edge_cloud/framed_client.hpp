@@ -11,8 +11,14 @@ namespace edge_cloud {
 
 class framed_client {
  public:
-  framed_client(asio::io_context& io, asio::ip::tcp::endpoint peer, std::function<void(frame)> on_frame, std::function<void()> on_connect = {})
-      : endpoint_(std::move(peer)), dialing_(io), redial_(io), on_frame_(std::move(on_frame)), on_connect_(std::move(on_connect)) {
+  framed_client(asio::io_context& io, asio::ip::tcp::endpoint peer, std::function<void(frame)> on_frame, std::function<void()> on_connect = {},
+                std::function<void()> on_loss = {})
+      : endpoint_(std::move(peer)),
+        dialing_(io),
+        redial_(io),
+        on_frame_(std::move(on_frame)),
+        on_connect_(std::move(on_connect)),
+        on_loss_(std::move(on_loss)) {
     dial();
   }
   ~framed_client() {
@@ -41,6 +47,7 @@ class framed_client {
                     [this] {
                       peer_.reset();
                       dial_later();
+                      if (on_loss_) on_loss_();
                     }});
       if (on_connect_) on_connect_();
     });
@@ -60,6 +67,7 @@ class framed_client {
   asio::steady_timer redial_;
   std::function<void(frame)> on_frame_;
   std::function<void()> on_connect_;
+  std::function<void()> on_loss_;
   connection_pointer peer_;
 };
 

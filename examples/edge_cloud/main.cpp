@@ -32,6 +32,9 @@ void add_text_options(CLI::App& app, run_settings& run) {
 
 void add_edge_options(CLI::App& app, run_settings& run) {
   app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")->check(CLI::ExistingFile);
+  app.add_option("--on-link-loss", run.on_link_loss, "what the edge does while the cloud does not answer: wait, stop, or write ahead (local)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"wait", "stop", "local"}));
   app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")->capture_default_str();
 }
 

@@ -8,8 +8,8 @@
 namespace edge_cloud {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, rounds, drafted, evaluated, accepted, resolution_sum, bytes_up, bytes_down,
-                                   edge_passes, cloud_passes, edge_compute, cloud_compute, residual_tokens, skipped, mismatches, accepted_mismatches,
-                                   supply_bytes, resumes)
+                                   edge_passes, cloud_passes, edge_compute, cloud_compute, residual_tokens, skipped, written_ahead, mismatches,
+                                   accepted_mismatches, supply_bytes, resumes)
 
 void save(const run_report& report, const std::filesystem::path& file) {
   // A text may be cut inside a UTF-8 character: such bytes are replaced, the tokens stay exact.

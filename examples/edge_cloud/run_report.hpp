@@ -28,6 +28,7 @@ struct run_report {
   double cloud_compute = 0;
   std::uint64_t residual_tokens = 0;      //!< emitted in place of a rejected draft
   std::uint64_t skipped = 0;              //!< tokens committed by the edge alone
+  std::uint64_t written_ahead = 0;        //!< tokens drafted while the link was lost, verified afterwards
   std::uint64_t mismatches = 0;           //!< drafts that a judge decided
   std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
   std::uint64_t supply_bytes = 0;         //!< second uploads
@@ -52,6 +53,7 @@ struct run_report {
     cloud_compute += later.cloud_compute;
     residual_tokens += later.residual_tokens;
     skipped += later.skipped;
+    written_ahead += later.written_ahead;
     mismatches += later.mismatches;
     accepted_mismatches += later.accepted_mismatches;
     supply_bytes += later.supply_bytes;

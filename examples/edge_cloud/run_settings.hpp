@@ -22,6 +22,7 @@ struct run_settings {
   std::uint64_t edge_secret = 0x65646765;                      //!< known to the edge alone: its draws
   std::uint64_t cloud_secret = 0x636c6f75;                     //!< known to the cloud alone: its verdicts
   std::uint32_t retry_ms = 1000;                               //!< the edge asks again after so long without an answer
+  std::string on_link_loss = "wait";                           //!< wait, stop, or local: the edge writes ahead, and the cloud verifies it later
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
   std::filesystem::path head;                                  //!< weights of the judge of mismatches; empty: there is none
   std::filesystem::path policy;                                //!< weights of the network that plans rounds; empty: there is none
@@ -46,7 +47,7 @@ struct run_settings {
                 {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),
                  "--rtt-ms", std::to_string(run.link.round_trip_ms), "--loss", std::to_string(run.link.loss), "--threshold", std::to_string(run.threshold)});
     line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id",
-                             std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms)});
+                             std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss});
   }
   return line;
 }

@@ -25,7 +25,7 @@ struct own_column {
   double (*value)(const run_report&);
   int digits;
 };
-inline constexpr std::array<own_column, 6> own_columns{{
+inline constexpr std::array<own_column, 7> own_columns{{
     {{"drafts", "/round"},
      [](const run_report& r) { return system_named(r.system).window != windowing::fixed; },
      [](const run_report& r) { return r.drafts_per_round(); },
@@ -38,6 +38,10 @@ inline constexpr std::array<own_column, 6> own_columns{{
      [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
      [](const run_report& r) { return r.skipped_share(); },
      3},
+    {{"written", "ahead"},
+     [](const run_report& r) { return r.written_ahead > 0; },
+     [](const run_report& r) { return static_cast<double>(r.written_ahead); },
+     0},
     {{"mis-", "matches"},
      [](const run_report& r) { return system_named(r.system).judged != states::unused; },
      [](const run_report& r) { return static_cast<double>(r.mismatches); },
