@@ -10,9 +10,7 @@
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
 #define SPECVERIFY_POLICY_OBSERVATION_HPP
 
-#include <specverify/core/status.hpp>
 #include <specverify/distribution/law.hpp>
-#include <specverify/quantize/concepts.hpp>
 
 #include <array>
 #include <cstdint>
@@ -66,12 +64,6 @@ struct draft_plan {
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
-
-//! Errors (where = field in order, from 0): invalid_resolution, invalid_argument (K = 0). L = 0 is a plan: rounds without drafts.
-[[nodiscard]] constexpr status check(const draft_plan& plan) noexcept {
-  if (plan.resolution == 0 || plan.resolution > max_lattice_resolution) return {errc::invalid_resolution, part::policy, 1};
-  return plan.support_size == 0 ? status{errc::invalid_argument, part::policy, 2} : status{};
-}
 
 inline constexpr float acceptance_weight = 0.05f;  //!< of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< of a mean before its first draft

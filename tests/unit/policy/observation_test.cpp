@@ -57,11 +57,3 @@ TEST_CASE("observation: acceptance is a mean per resolution, and an untried one 
   CHECK(seen.acceptance == before.acceptance);
   CHECK(seen.last_resolution == 0);
 }
-
-TEST_CASE("NUM-1 draft_plan: an option outside its range is named before the first round") {
-  CHECK(check(draft_plan{}).ok());
-  CHECK(check(draft_plan{0, 1, 1}).ok());
-  CHECK(check(draft_plan{4, 0, 16}) == status{errc::invalid_resolution, part::policy, 1});
-  CHECK(check(draft_plan{4, 65537, 16}) == status{errc::invalid_resolution, part::policy, 1});
-  CHECK(check(draft_plan{4, 100, 0}) == status{errc::invalid_argument, part::policy, 2});
-}

@@ -221,5 +221,4 @@ TEST_CASE("NUM-1 bit_budget_window: an option outside its range is named before 
   CHECK(said({plan, 50257, 80, 80}) == status{errc::invalid_argument, part::policy, 5});
   CHECK(said({plan, 50257, 81, 80}).ok());
   CHECK(said({plan, 50257, 5000, 0, static_cast<position_accounting>(4)}) == status{errc::invalid_argument, part::policy, 6});
-  CHECK(check(fixed_window{{4, 100, 0}}) == status{errc::invalid_argument, part::policy, 2});
 }

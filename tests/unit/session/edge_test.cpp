@@ -38,13 +38,16 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   specverify::edge_options o;
   o.format.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 100, 0}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).ok());  // the plan's l and K are not used
+  o.format.support_size = 8;
+  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() == status{errc::invalid_argument, part::policy, 2});
+  o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
   CHECK(budgeted::make(o, {}, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
   CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
   CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() == status{errc::invalid_argument, part::sparsify, 0});
   CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).ok());
-  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 0, 16}}).error() == status{errc::invalid_resolution, part::policy, 1});
   o.format.side.max_skipped = 4;
   using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
   CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});

@@ -34,6 +34,9 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (const status why = detail::check_if_any(rule); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
+  if constexpr (std::is_convertible_v<Window, draft_plan>) {
+    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0) return status{errc::invalid_argument, part::policy, 2};
+  }
   const bool claims = detail::carries_claims(options.format.format);
   draft_block_options space;
   space.max_length = options.format.max_draft_length;
