@@ -31,6 +31,18 @@ struct throughput_model {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+//! Errors (where = field in order, from 0, those of the times from 3, of the link from 5): empty_vocabulary, vocabulary_too_large, invalid_argument (K outside
+//! [1, V]), those of check(round_times) and check(channel_state).
+[[nodiscard]] constexpr status check(const throughput_model& model) noexcept {
+  if (model.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 0};
+  if (model.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 0};
+  if (model.support_size == 0 || model.support_size > model.vocab_size) return {errc::invalid_argument, part::policy, 1};
+  if (model.accounting > position_accounting::drop_zero) return {errc::invalid_argument, part::policy, 2};
+  if (const status why = check(model.times); !why.ok()) return {why.code, part::policy, 3 + why.where};
+  const status why = check(model.link);
+  return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
+}
+
 //! Modelled time of a round with this action, s.
 [[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen, const window_action& action) noexcept {
   channel_state link = model.link;
@@ -75,6 +87,13 @@ struct model_window {
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
 using model_based_window = model_window;
+
+//! Errors: those of check(action_grid); of the model with where = max_window_actions + its field.
+[[nodiscard]] constexpr status check(const model_window& window) noexcept {
+  if (const status why = check(window.grid); !why.ok()) return why;
+  const status why = check(window.model);
+  return why.ok() ? why : status{why.code, part::policy, max_window_actions + why.where};
+}
 
 static_assert(window_policy<model_window>);
 

@@ -101,6 +101,12 @@ struct protocol_model {
   }
 };
 
+//! Errors (where = field in order, those of the format from 0, so the accounting is 6): those of check(wisv_format), invalid_argument.
+[[nodiscard]] constexpr status check(const protocol_model& model) noexcept {
+  if (const status why = check(model.format); !why.ok()) return {why.code, part::policy, why.where};
+  return model.accounting <= bit_accounting::wire ? status{} : status{errc::invalid_argument, part::policy, 6};
+}
+
 SPECVERIFY_NAMESPACE_END
 
 #endif

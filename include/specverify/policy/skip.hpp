@@ -58,6 +58,23 @@ struct uncertainty_and_importance_gate {
   }
 };
 
+//! Errors (where = field in order, from 0): invalid_probability.
+[[nodiscard]] inline status check(const random_skip& skip) noexcept {
+  const bool outside = kernel::is_finite(skip.send_probability) && (skip.send_probability < 0 || skip.send_probability > 1);
+  return outside ? status{errc::invalid_probability, part::policy, 0} : status{};
+}
+//! Errors (where = field in order, from 0, those of the perturbation from 1): invalid_argument.
+[[nodiscard]] inline status check(const uncertainty_gate& gate) noexcept {
+  const status why = check(gate.perturbation);
+  return why.ok() ? why : status{why.code, part::policy, 1 + why.where};
+}
+//! Errors (where = field in order, from 0, those of the importance rule from 1, of the perturbation from 5): invalid_argument.
+[[nodiscard]] inline status check(const uncertainty_and_importance_gate& gate) noexcept {
+  if (const status why = check(gate.importance); !why.ok()) return {why.code, part::policy, 1 + why.where};
+  const status why = check(gate.perturbation);
+  return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
+}
+
 static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_policy<uncertainty_gate> && skip_policy<uncertainty_and_importance_gate>);
 
 //! Bytes of scratch that `observe_skip` takes and gives back.

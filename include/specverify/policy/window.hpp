@@ -14,6 +14,7 @@
 
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/policy/concepts.hpp>
+#include <specverify/quantize/concepts.hpp>
 
 #include <cmath>
 
@@ -135,6 +136,18 @@ struct bit_budget_window {
  private:
   [[nodiscard]] std::uint64_t left() const noexcept { return budget > overhead ? budget - overhead : 0; }
 };
+
+//! Errors (where = field in order, those of the plan from 0, so V is 3): invalid_resolution, invalid_argument (K = 0; a budget of 0 or above 2^48; one
+//! that the overhead leaves nothing of), empty_vocabulary, vocabulary_too_large.
+[[nodiscard]] constexpr status check(const bit_budget_window& window) noexcept {
+  if (window.plan.resolution == 0 || window.plan.resolution > max_lattice_resolution) return {errc::invalid_resolution, part::policy, 1};
+  if (window.plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
+  if (window.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 3};
+  if (window.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 3};
+  if (window.budget == 0 || window.budget > std::uint64_t{1} << 48) return {errc::invalid_argument, part::policy, 4};
+  if (window.overhead >= window.budget) return {errc::invalid_argument, part::policy, 5};
+  return window.accounting <= position_accounting::drop_zero ? status{} : status{errc::invalid_argument, part::policy, 6};
+}
 
 static_assert(window_policy<fixed_window>);
 static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window>);

@@ -113,6 +113,8 @@ class cloud_session {
   [[nodiscard]] std::uint32_t round() const noexcept { return now_.round; }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return now_.epoch; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  //! The last round that this process decided.
+  [[nodiscard]] const judged_round& last_round() const noexcept { return last_round_; }
   //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no report.
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
   //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows from here on.
@@ -196,6 +198,7 @@ class cloud_session {
   std::size_t record_used_ = 0;
   philox source_{};
   session_statistics statistics_{};
+  judged_round last_round_{};
   channel_report channel_{};
   cloud_snapshot now_{};
   detail::output_queue outputs_{};

@@ -39,6 +39,10 @@ struct conformal_state {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct conformal;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] inline status check(const conformal& rule) noexcept;
+
 struct conformal {
   using state_type = conformal_state;
   double target = 5e-4;           //!< alpha in [0, 1]: dropped mass aimed at
@@ -83,10 +87,7 @@ struct conformal {
   //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W or some tokens above beta were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, const conformal_state& state,
                               support& out) const noexcept {
-    const bool numbers = kernel::is_finite(target) && kernel::is_finite(step) && kernel::is_finite(first_threshold) && kernel::is_finite(least_threshold);
-    const bool positive = update == conformal_update::linear || first_threshold > 0;
-    const bool swift = update == conformal_update::logarithmic && step > 512;  // one flat law would take beta to 0, for ever
-    if (!numbers || !positive || swift || target < 0 || target > 1 || step < 0 || least_threshold < 0) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     return at(state, digest.valid_size).select(digest, digest_space, scratch, {}, out);
   }
 
@@ -102,6 +103,16 @@ struct conformal {
     return {state.beta > bottom ? state.beta : bottom, max_support_size};
   }
 };
+
+inline status check(const conformal& rule) noexcept {
+  const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
+  const bool logarithmic = rule.update == conformal_update::logarithmic;
+  if (!kernel::is_finite(rule.target) || rule.target < 0 || rule.target > 1) return wrong(0);
+  if (!kernel::is_finite(rule.step) || rule.step < 0 || (logarithmic && rule.step > 512)) return wrong(1);  // one flat law would take beta to 0, for ever
+  if (!kernel::is_finite(rule.first_threshold) || (logarithmic && rule.first_threshold <= 0)) return wrong(2);
+  if (rule.update > conformal_update::logarithmic) return wrong(3);
+  return kernel::is_finite(rule.least_threshold) && rule.least_threshold >= 0 ? status{} : wrong(4);
+}
 
 static_assert(sparsifier<conformal>);
 

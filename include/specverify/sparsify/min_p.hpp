@@ -13,6 +13,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct min_p;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const min_p& rule) noexcept;
+
 struct min_p {
   using state_type = no_state;
   double ratio = 0.05;                 //!< m in [0, 1]
@@ -36,12 +40,17 @@ struct min_p {
 
   //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (!detail::is_number(ratio) || ratio < 0 || ratio > 1) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
     return detail::keep_from(from, detail::share_of(ratio, from.largest), max_support_size, scratch, out);
   }
 };
+
+constexpr status check(const min_p& rule) noexcept {
+  const bool share = detail::is_number(rule.ratio) && rule.ratio >= 0 && rule.ratio <= 1;
+  return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+}
 
 static_assert(sparsifier<min_p>);
 

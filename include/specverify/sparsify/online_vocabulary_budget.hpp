@@ -45,6 +45,10 @@ struct online_size_options {
   return profile.smallest(online_budget(draft_probability, rejection_probability, options));
 }
 
+struct online_vocabulary_budget;
+//! Errors (where = theta, eta, a, b, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const online_vocabulary_budget& rule) noexcept;
+
 //! The paper's online size as a rule. A session that draws from the row (`edge_options::draw_from_row`) asks `select_beside`, which sees the token;
 //! whoever draws from the kept law asks `select`, which does not.
 struct online_vocabulary_budget {
@@ -76,8 +80,7 @@ struct online_vocabulary_budget {
   //! theta or eta not positive), digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
   [[nodiscard]] status select_beside(const row_digest& digest, const workspace& digest_space, workspace& scratch, const drawn_token& drawn,
                                      support& out) const noexcept {
-    const bool numbers = detail::is_number(size.distortion) && detail::is_number(size.sharpness) && detail::is_number(slope) && detail::is_number(intercept);
-    if (!numbers || !(size.distortion > 0) || !(size.sharpness > 0)) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
     const auto place = std::lower_bound(ids.begin(), ids.end(), drawn.token);
     double share = 0;
@@ -89,6 +92,14 @@ struct online_vocabulary_budget {
     return detail::keep_within(digest, digest_space, budget, 1, max_support_size, scratch, out);
   }
 };
+
+constexpr status check(const online_vocabulary_budget& rule) noexcept {
+  const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
+  if (!detail::is_number(rule.size.distortion) || rule.size.distortion <= 0) return wrong(0);
+  if (!detail::is_number(rule.size.sharpness) || rule.size.sharpness <= 0) return wrong(1);
+  if (!detail::is_number(rule.slope)) return wrong(2);
+  return detail::is_number(rule.intercept) ? status{} : wrong(3);
+}
 
 static_assert(token_sparsifier<online_vocabulary_budget>);
 

@@ -14,6 +14,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct threshold;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const threshold& rule) noexcept;
+
 struct threshold {
   using state_type = no_state;
   double minimum_probability = 1e-3;   //!< beta, any number
@@ -41,13 +45,17 @@ struct threshold {
 
   //! Errors: invalid_argument (beta is NaN), digest_insufficient (W or some tokens above beta were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (!detail::is_number(minimum_probability)) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
     const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
     return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch, out);
   }
 };
+
+constexpr status check(const threshold& rule) noexcept {
+  return detail::is_number(rule.minimum_probability) ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+}
 
 static_assert(sparsifier<threshold>);
 

@@ -13,6 +13,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct top_k;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const top_k& rule) noexcept;
+
 struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
@@ -35,7 +39,7 @@ struct top_k {
   //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too.
   //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (support_size == 0) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if ((from.size() < support_size && !from.complete) || from.size() == 0) return {errc::digest_insufficient, part::sparsify, support_size};
     if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch, out);
@@ -66,6 +70,8 @@ struct top_k {
     return {};
   }
 };
+
+constexpr status check(const top_k& rule) noexcept { return rule.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{}; }
 
 static_assert(sparsifier<top_k>);
 

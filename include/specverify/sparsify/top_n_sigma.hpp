@@ -15,6 +15,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct top_n_sigma;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] inline status check(const top_n_sigma& rule) noexcept;
+
 struct top_n_sigma {
   using state_type = no_state;
   double deviations = 1;               //!< n >= 0; the paper uses 1
@@ -38,7 +42,7 @@ struct top_n_sigma {
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient (tokens above the bound were
   //! not gathered), workspace_too_small. A digest that was not asked for the spread has sigma 0: the largest logit and its equals.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (!kernel::is_finite(deviations) || deviations < 0) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     if (digest.kind != row_kind::logits) return {errc::unsupported, part::sparsify, 0};
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     std::uint32_t least = kernel::weight_one;
@@ -46,6 +50,10 @@ struct top_n_sigma {
     return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch, out);
   }
 };
+
+inline status check(const top_n_sigma& rule) noexcept {
+  return kernel::is_finite(rule.deviations) && rule.deviations >= 0 ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+}
 
 static_assert(sparsifier<top_n_sigma>);
 

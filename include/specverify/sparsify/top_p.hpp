@@ -13,6 +13,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+struct top_p;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const top_p& rule) noexcept;
+
 struct top_p {
   using state_type = no_state;
   double mass = 0.95;                  //!< p in (0, 1]
@@ -33,7 +37,7 @@ struct top_p {
 
   //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less than p), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (!detail::is_number(mass) || mass <= 0 || mass > 1) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.total_weight == 0 || from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t shared = detail::share_of(mass, from.total_weight);
@@ -59,6 +63,11 @@ struct top_p {
     return sum;
   }
 };
+
+constexpr status check(const top_p& rule) noexcept {
+  const bool share = detail::is_number(rule.mass) && rule.mass > 0 && rule.mass <= 1;
+  return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+}
 
 static_assert(sparsifier<top_p>);
 

@@ -139,6 +139,10 @@ namespace detail {
 
 }  // namespace detail
 
+struct vocabulary_budget;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] constexpr status check(const vocabulary_budget& rule) noexcept;
+
 //! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a sparsifier it keeps them;
 //! `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
@@ -162,10 +166,15 @@ struct vocabulary_budget {
 
   //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
-    if (!detail::is_number(distortion) || distortion < 0 || distortion > 2) return {errc::invalid_argument, part::sparsify, 0};
+    if (const status why = check(*this); !why.ok()) return why;
     return detail::keep_within(digest, digest_space, distortion, min_support_size, max_support_size, scratch, out);
   }
 };
+
+constexpr status check(const vocabulary_budget& rule) noexcept {
+  const bool distance = detail::is_number(rule.distortion) && rule.distortion >= 0 && rule.distortion <= 2;
+  return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+}
 
 static_assert(sparsifier<vocabulary_budget>);
 

@@ -54,6 +54,10 @@ namespace detail {
 
 }  // namespace detail
 
+struct importance_rule;
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] inline status check(const importance_rule& rule) noexcept;
+
 struct importance_rule {
   std::uint32_t k = 3;    //!< >= 1
   double gamma = 1.5;     //!< finite
@@ -64,7 +68,7 @@ struct importance_rule {
   //! that is NaN, infinite or negative; `where` = its position).
   [[nodiscard]] result<bool> eligible(std::span<const float> attention) const noexcept {
     constexpr auto failed = [](errc code, std::size_t where) noexcept { return status{code, part::uncertainty, static_cast<std::uint32_t>(where)}; };
-    if (k == 0 || !kernel::is_finite(gamma)) return failed(errc::invalid_argument, 0);
+    if (const status why = check(*this); !why.ok()) return why;
     if (attention.empty()) return failed(errc::attention_missing, 0);
     double sum = 0, largest = 0;
     for (std::size_t i = 0; i < attention.size(); ++i) {
@@ -89,6 +93,12 @@ struct importance_rule {
     return passes != inverted;
   }
 };
+
+inline status check(const importance_rule& rule) noexcept {
+  if (rule.k == 0) return {errc::invalid_argument, part::uncertainty, 0};
+  if (!kernel::is_finite(rule.gamma)) return {errc::invalid_argument, part::uncertainty, 1};
+  return rule.statistic <= importance_statistic::mean_of_top_k ? status{} : status{errc::invalid_argument, part::uncertainty, 3};
+}
 
 SPECVERIFY_NAMESPACE_END
 

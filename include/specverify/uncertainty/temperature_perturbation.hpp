@@ -40,15 +40,17 @@ inline constexpr std::uint32_t perturbation_survivors = 256;  //!< what a digest
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! Errors (where = field in order, from 0): invalid_argument.
+[[nodiscard]] inline status check(const perturbation_options& options) noexcept {
+  if (options.samples == 0 || options.samples > 65536) return {errc::invalid_argument, part::uncertainty, 0};
+  const bool hot = kernel::is_finite(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
+  return hot ? status{} : status{errc::invalid_argument, part::uncertainty, 1};
+}
+
 namespace detail {
 
 [[nodiscard]] SPECVERIFY_INLINE constexpr status uncertainty_error(errc code, std::uint32_t where = 0) noexcept { return {code, part::uncertainty, where}; }
-
-[[nodiscard]] inline status check_perturbation(const perturbation_options& options) noexcept {
-  const bool hot = kernel::is_finite(options.maximum_temperature) && options.maximum_temperature > coldest;
-  if (!hot || options.samples == 0 || options.samples > 65536) return uncertainty_error(errc::invalid_argument);
-  return {};
-}
 
 //! What a row is digested under here: bias and mask, and a temperature at which the survivors are fine enough.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform, const perturbation_options& options) noexcept {
@@ -80,7 +82,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from,
                                               const workspace& space, token_id token, const perturbation_options& options, const Source& source,
                                               std::uint32_t position, std::uint32_t round, disagreement& out) noexcept {
-  const status checked = detail::check_perturbation(options);
+  const status checked = check(options);
   if (!checked.ok()) return checked;
   disagreement found{0, options.samples, 0};
   double temperatures[detail::temper_group], uniforms[detail::temper_group];
@@ -107,7 +109,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token,
                                               const perturbation_options& options, const Source& source, std::uint32_t position, std::uint32_t round,
                                               workspace& scratch, disagreement& out) noexcept {
-  status why = detail::check_perturbation(options);
+  status why = check(options);
   if (!why.ok()) return why;
   const row_transform plain = detail::perturbed_transform(transform, options);
   const std::size_t mark = scratch.mark();
@@ -123,7 +125,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status expected_disagreement(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token,
                                            const perturbation_options& options, workspace& scratch, double& out) noexcept {
-  status why = detail::check_perturbation(options);
+  status why = check(options);
   if (!why.ok()) return why;
   const row_transform plain = detail::perturbed_transform(transform, options);
   const std::size_t mark = scratch.mark();

@@ -58,3 +58,27 @@ TEST_CASE("model_window: longer and finer on a fast link, and what was accepted 
   for (int round = 0; round < 400; ++round) record_round(seen, 4, 0, 1, 100, 720);
   CHECK(window.begin(seen) == draft_plan{1, 240, 1});
 }
+
+TEST_CASE("NUM-1 model_window: an option outside its range is named before the first round") {
+  CHECK(check(paper_model()).ok());
+  const auto with = [](auto change) {
+    throughput_model model;
+    change(model);
+    return check(model);
+  };
+  CHECK(with([](throughput_model& m) { m.vocab_size = 0; }) == status{errc::empty_vocabulary, part::policy, 0});
+  CHECK(with([](throughput_model& m) { m.vocab_size = max_vocab_size + 1; }) == status{errc::vocabulary_too_large, part::policy, 0});
+  CHECK(with([](throughput_model& m) { m.support_size = 0; }) == status{errc::invalid_argument, part::policy, 1});
+  CHECK(with([](throughput_model& m) { m.support_size = m.vocab_size + 1; }) == status{errc::invalid_argument, part::policy, 1});
+  CHECK(with([](throughput_model& m) { m.accounting = static_cast<position_accounting>(4); }) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(with([](throughput_model& m) { m.times.draft_time = -1; }) == status{errc::invalid_duration, part::policy, 3});
+  CHECK(with([](throughput_model& m) { m.times.verify_time = -1; }) == status{errc::invalid_duration, part::policy, 4});
+  CHECK(with([](throughput_model& m) { m.link.uplink_rate = 0; }) == status{errc::invalid_rate, part::policy, 5});
+  CHECK(with([](throughput_model& m) { m.link.downlink_loss = 1; }) == status{errc::invalid_loss, part::policy, 8});
+  model_window window;
+  CHECK(check(window).ok());
+  window.model.link.round_trip = -1;
+  CHECK(check(window) == status{errc::invalid_duration, part::policy, max_window_actions + 9});
+  window.grid.size = 0;
+  CHECK(check(window) == status{errc::invalid_argument, part::policy, 0});
+}

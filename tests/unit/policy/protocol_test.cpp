@@ -96,3 +96,11 @@ TEST_CASE("protocol: means per draft length, from 1 and 0.7") {
   CHECK(history.of(64).mismatches == doctest::Approx(0.95 + 0.25));
   CHECK(history.of(0).mismatches == history.of(1).mismatches);
 }
+
+TEST_CASE("NUM-1 protocol: an option outside its range is named") {
+  CHECK(check(protocol_model{}).ok());
+  CHECK(check(protocol_model{.format = {.vocab_size = 0}}) == status{errc::empty_vocabulary, part::policy, 0});
+  CHECK(check(protocol_model{.format = {.hidden_size = 0}}) == status{errc::invalid_argument, part::policy, 1});
+  CHECK(check(protocol_model{.format = {.element_bits = 65}}) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(check(protocol_model{.accounting = static_cast<bit_accounting>(2)}) == status{errc::invalid_argument, part::policy, 6});
+}

@@ -190,3 +190,16 @@ TEST_CASE("T23 uncertainty_and_importance_gate: on a fixed trace uploads fall wi
   CHECK(fewest < 10);
   CHECK(most > 200);
 }
+
+TEST_CASE("NUM-1 skip: an option outside its range is named before any row") {
+  CHECK(check(random_skip{}).ok());
+  CHECK(check(random_skip{1.0}).ok());
+  CHECK(check(random_skip{1.1}) == status{errc::invalid_probability, part::policy, 0});
+  CHECK(check(random_skip{-0.1}) == status{errc::invalid_probability, part::policy, 0});
+  CHECK(check(uncertainty_gate{}).ok());
+  CHECK(check(uncertainty_gate{0.8, {0, 2.0}}) == status{errc::invalid_argument, part::policy, 1});
+  CHECK(check(uncertainty_gate{0.8, {20, 0.0}}) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(check(uncertainty_and_importance_gate{}).ok());
+  CHECK(check(uncertainty_and_importance_gate{.importance = {.k = 0}}) == status{errc::invalid_argument, part::policy, 1});
+  CHECK(check(uncertainty_and_importance_gate{.perturbation = {0, 2.0}}) == status{errc::invalid_argument, part::policy, 5});
+}

@@ -207,3 +207,18 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
     CHECK(8 * bytes <= window.budget);
   }
 }
+
+TEST_CASE("NUM-1 bit_budget_window: an option outside its range is named before the first round") {
+  const auto said = [](const bit_budget_window& window) { return check(window); };
+  const draft_plan plan{8, 100, 16};
+  CHECK(said({plan, 50257}).ok());
+  CHECK(said({{8, 0, 16}, 50257}) == status{errc::invalid_resolution, part::policy, 1});
+  CHECK(said({{8, 100, 0}, 50257}) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(said({plan}) == status{errc::empty_vocabulary, part::policy, 3});  // else K = 1, silently
+  CHECK(said({plan, max_vocab_size + 1}) == status{errc::vocabulary_too_large, part::policy, 3});
+  CHECK(said({plan, 50257, 0}) == status{errc::invalid_argument, part::policy, 4});
+  CHECK(said({plan, 50257, (std::uint64_t{1} << 48) + 1}) == status{errc::invalid_argument, part::policy, 4});
+  CHECK(said({plan, 50257, 80, 80}) == status{errc::invalid_argument, part::policy, 5});
+  CHECK(said({plan, 50257, 81, 80}).ok());
+  CHECK(said({plan, 50257, 5000, 0, static_cast<position_accounting>(4)}) == status{errc::invalid_argument, part::policy, 6});
+}

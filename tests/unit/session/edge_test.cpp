@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair.hpp"
 
+#include <specverify/sparsify/conformal.hpp>
+
 #include <limits>
 
 using namespace specverify;
 using namespace specverify_test;
+
+namespace {
+struct link_window {
+  static constexpr bool unconditional = true;
+  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept { return {seen.uplink_rate > 0 ? 1u : 3u, 40, 8}; }
+  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+}  // namespace
 
 TEST_CASE("edge: options are checked") {
   specverify::edge_options o;
@@ -22,6 +32,31 @@ TEST_CASE("edge: options are checked") {
   o.text_chunk = 1;
   o.retry_limit = 0;
   CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+}
+
+TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are checked before the first row") {
+  specverify::edge_options o;
+  o.format.vocab_size = 30;
+  CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
+  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).ok());  // the plan's l and K are not used
+  o.format.support_size = 8;
+  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() == status{errc::invalid_argument, part::policy, 2});
+  o.format.support_size = 0;
+  using budgeted = basic_edge_session<conformal, bit_budget_window>;
+  CHECK(budgeted::make(o, {}, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
+  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
+  CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() == status{errc::invalid_argument, part::sparsify, 0});
+  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).ok());
+  o.format.side.max_skipped = 4;
+  using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
+  CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});
+  CHECK(gated::make(o, {}, {}, {.perturbation = {0, 2.0}}).error() == status{errc::invalid_argument, part::policy, 5});
+  CHECK(gated::make(o).ok());
+  using tossed = basic_edge_session<top_k, draft_plan, random_skip>;
+  CHECK(tossed::make(o, {}, {}, {2.0}).error() == status{errc::invalid_probability, part::policy, 0});
+  using silent = basic_edge_session<top_k, link_window>;  // a policy without a check of its own
+  CHECK(silent::make(o).ok());
 }
 
 TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
@@ -261,14 +296,6 @@ TEST_CASE("DET-4 edge: a simd policy and a scalar one write the same text") {
   }
   CHECK(q.text() == p.text());
 }
-
-namespace {
-struct link_window {
-  static constexpr bool unconditional = true;
-  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept { return {seen.uplink_rate > 0 ? 1u : 3u, 40, 8}; }
-  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
-};
-}  // namespace
 
 TEST_CASE("NET-6 edge: a link measured while a round is open changes the next round, not the same one drafted again") {
   pair p;

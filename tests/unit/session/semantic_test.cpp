@@ -2,6 +2,8 @@
 // Semantic verdicts: hidden states with each draft, on request, one by one.
 #include "pair.hpp"
 
+#include <specverify/policy/protocol.hpp>
+
 #include <algorithm>
 #include <bit>
 
@@ -106,6 +108,49 @@ TEST_CASE("E31 session: on request every mismatch of a round is asked for at onc
     CHECK((how == upload::on_request ? asked_behind_a_rejection : asked_again) > 0);
     CHECK((how == upload::on_request ? asked_again : asked_behind_a_rejection) == 0);
   }
+}
+
+TEST_CASE("OBS-3 session: the cloud says of each round its drafts, its mismatches and how many were judged, which a protocol's history wants") {
+  for (const upload how : {upload::with_draft, upload::on_request, upload::one_by_one}) {
+    pair p(semantic(how, 0.5));
+    CHECK(p.cloud->last_round().round == 0);
+    mismatch_history history, expected;
+    session_statistics before;
+    std::uint32_t rounds = 0, behind = 0;
+    for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
+      p.judged_positions.clear();
+      bytes answer = p.answer(question);
+      while (kind_of(answer) == message_kind::request) answer = p.answer(p.hear(answer));
+      question = p.hear(answer);
+      if (kind_of(answer) != message_kind::feedback) continue;
+      const judged_round& round = p.cloud->last_round();
+      const session_statistics& now = p.cloud->statistics();
+      std::uint64_t asked = 0;
+      for (const std::uint64_t positions : p.judged_positions) asked |= positions;
+      const auto named = static_cast<std::uint32_t>(std::popcount(asked));  // one by one: those that were judged; else all
+      CHECK(round.round == ++rounds);
+      CHECK(round.drafted == p.edge->last_round().drafted);
+      CHECK(round.accepted == p.edge->last_round().accepted);
+      CHECK(round.judged == now.mismatches - before.mismatches);
+      CHECK(round.accepted_score == doctest::Approx(spent_score(now) - spent_score(before)).epsilon(1e-8));
+      CHECK((how == upload::one_by_one ? round.judged : round.mismatches) == named);
+      CHECK(round.judged <= round.mismatches);
+      behind += round.mismatches - round.judged;
+      history.record(round.drafted, round.mismatches, round.judged);
+      expected.record(round.drafted, how == upload::one_by_one ? round.mismatches : named, static_cast<std::uint32_t>(now.mismatches - before.mismatches));
+      before = now;
+    }
+    CHECK(rounds == p.cloud->statistics().rounds);
+    CHECK(behind > 0);
+    CHECK(history.of(6).mismatches == expected.of(6).mismatches);
+    CHECK(history.of(6).evaluated == expected.of(6).evaluated);
+  }
+  pair_options o;
+  o.rule = wire_rule::greedy;
+  pair greedy(o);
+  greedy.finish(greedy.start());
+  CHECK(greedy.cloud->last_round().round > 0);
+  CHECK(greedy.cloud->last_round().mismatches == 0);
 }
 
 TEST_CASE("COR-11 session: the cloud adds up the scores of the mismatches that stood") {

@@ -380,3 +380,17 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   CHECK(outcome_of({.first_threshold = -1}) == errc::ok);
   CHECK(select(conformal{}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);
 }
+
+TEST_CASE("NUM-1 conformal: an option outside its range is named before any row") {
+  CHECK(check(conformal{}).ok());
+  CHECK(check(conformal{.first_threshold = -1}).ok());
+  CHECK(check(conformal{.target = 1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(conformal{.step = -1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
+  CHECK(check(conformal{.step = 513, .update = conformal_update::logarithmic}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
+  CHECK(check(conformal{.first_threshold = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 2});
+  CHECK(check(conformal{.first_threshold = 0, .update = conformal_update::logarithmic}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 2});
+  CHECK(check(conformal{.update = static_cast<conformal_update>(2)}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 3});
+  CHECK(check(conformal{.least_threshold = -1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 4});
+}

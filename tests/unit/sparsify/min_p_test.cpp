@@ -51,3 +51,11 @@ TEST_CASE("min_p: what it asks for and how it fails") {
   }
   CHECK(select(min_p{0.1}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
 }
+
+TEST_CASE("NUM-1 min_p: an option outside its range is named before any row") {
+  CHECK(check(min_p{}).ok());
+  CHECK(check(min_p{1}).ok());
+  CHECK(check(min_p{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(min_p{-0.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(min_p{1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}

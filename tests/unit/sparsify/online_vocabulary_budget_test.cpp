@@ -145,3 +145,13 @@ TEST_CASE("online_vocabulary_budget: caps and errors") {
     }
   }
 }
+
+TEST_CASE("NUM-1 online_vocabulary_budget: an option outside its range is named before any row") {
+  CHECK(check(online_vocabulary_budget{}).ok());
+  CHECK(check(online_vocabulary_budget{.size = {0, 2}}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(online_vocabulary_budget{.size = {0.1, -1}}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
+  CHECK(check(online_vocabulary_budget{.slope = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 2});
+  CHECK(check(online_vocabulary_budget{.intercept = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 3});
+}

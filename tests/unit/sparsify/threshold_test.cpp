@@ -128,3 +128,10 @@ TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps t
     CHECK(kept.ids[0] == 0);
   }
 }
+
+TEST_CASE("NUM-1 threshold: an option outside its range is named before any row") {
+  CHECK(check(threshold{}).ok());
+  CHECK(check(threshold{-1}).ok());
+  CHECK(check(threshold{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}

@@ -112,3 +112,9 @@ TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specveri
     }
   }
 }
+
+TEST_CASE("NUM-1 top_k: an option outside its range is named before any row") {
+  CHECK(check(top_k{}).ok());
+  CHECK(check(top_k{1}).ok());
+  CHECK(check(top_k{0}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}

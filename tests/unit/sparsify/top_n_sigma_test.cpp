@@ -135,3 +135,11 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   REQUIRE(sv::digest(sv::exec::seq, sv::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
   CHECK(top_n_sigma{3}.select(digested, space, space, {}, kept).code == errc::digest_insufficient);
 }
+
+TEST_CASE("NUM-1 top_n_sigma: an option outside its range is named before any row") {
+  CHECK(check(top_n_sigma{}).ok());
+  CHECK(check(top_n_sigma{0}).ok());
+  CHECK(check(top_n_sigma{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(top_n_sigma{-1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}

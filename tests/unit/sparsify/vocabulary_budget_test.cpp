@@ -175,3 +175,11 @@ TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exe
   CHECK(exact(kept.size()) <= 0.05 + 1e-6);
   CHECK(exact(kept.size() - 1) > 0.05 - 1e-6);
 }
+
+TEST_CASE("NUM-1 vocabulary_budget: an option outside its range is named before any row") {
+  CHECK(check(vocabulary_budget{}).ok());
+  CHECK(check(vocabulary_budget{2}).ok());
+  CHECK(check(vocabulary_budget{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(vocabulary_budget{2.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}

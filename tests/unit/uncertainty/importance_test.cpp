@@ -128,3 +128,12 @@ TEST_CASE("importance: what cannot be used has a named error, and where it stand
   }
   CHECK(eligible({1, 0.5}, {0.5f, -0.0f, 0.5f, 0.0f}));  // a zero with a sign is a zero
 }
+
+TEST_CASE("NUM-1 importance: an option outside its range is named before any row") {
+  CHECK(check(specverify::importance_rule{}).ok());
+  CHECK(check(specverify::importance_rule{.k = 0}) == specverify::status{errc::invalid_argument, specverify::part::uncertainty, 0});
+  CHECK(check(specverify::importance_rule{.gamma = std::numeric_limits<double>::infinity()}) ==
+        specverify::status{errc::invalid_argument, specverify::part::uncertainty, 1});
+  CHECK(check(specverify::importance_rule{.statistic = static_cast<specverify::importance_statistic>(2)}) ==
+        specverify::status{errc::invalid_argument, specverify::part::uncertainty, 3});
+}

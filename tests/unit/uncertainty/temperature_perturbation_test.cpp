@@ -225,3 +225,10 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   CHECK(out.disagreements == 5);
   CHECK(mean == doctest::Approx(0.5));
 }
+
+TEST_CASE("NUM-1 temperature_perturbation: an option outside its range is named before any row") {
+  CHECK(check(perturbation_options{}).ok());
+  for (const std::uint32_t samples : {0u, 65537u}) CHECK(check(perturbation_options{samples, 2.0}) == status{errc::invalid_argument, part::uncertainty, 0});
+  for (const double heat : {0.0, 1e-6, -1.0, nan_value(), infinity})
+    CHECK(check(perturbation_options{20, heat}) == status{errc::invalid_argument, part::uncertainty, 1});
+}

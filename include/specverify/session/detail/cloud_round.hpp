@@ -168,6 +168,9 @@ inline status cloud_session::commit(const verdict& decided) noexcept {
   append_text(skipped_ + decided.commit_length);
   now_.round += 1;
   now_.stop = decided.stop;
+  const bool compared = now_.rule == wire_rule::semantic && !streams;
+  last_round_ = {
+      now_.kept_round, drafted_, decided.accepted, compared ? position_count(mismatches_) : 0, decided.counters.mismatches, decided.counters.accepted_score};
   count_drafts(statistics_, drafted_, decided.counters.evaluated, decided.accepted);
   statistics_.skipped += skipped_;
   statistics_.emitted += skipped_ + decided.commit_length;

@@ -8,6 +8,19 @@
 #include <algorithm>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! What `check` says of a rule or policy that has one.
+template <class Options>
+[[nodiscard]] constexpr status check_if_any(const Options& options) noexcept {
+  if constexpr (requires {
+                  { check(options) } -> std::same_as<status>;
+                })
+    return check(options);
+  return {};
+}
+
+}  // namespace detail
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(const edge_options& options, const Sparsifier& rule,
@@ -18,6 +31,12 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (options.text_chunk == 0) return status{errc::invalid_argument, part::session, 1};
   if (options.retry_limit == 0) return status{errc::invalid_argument, part::session, 2};
   if (detail::gates<Skip> && options.format.side.max_skipped == 0) return status{errc::invalid_argument, part::session, 3};
+  if (const status why = detail::check_if_any(rule); !why.ok()) return why;
+  if (const status why = detail::check_if_any(window); !why.ok()) return why;
+  if (const status why = detail::check_if_any(skip); !why.ok()) return why;
+  if constexpr (std::is_convertible_v<Window, draft_plan>) {
+    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0) return status{errc::invalid_argument, part::policy, 2};
+  }
   const bool claims = detail::carries_claims(options.format.format);
   draft_block_options space;
   space.max_length = options.format.max_draft_length;
