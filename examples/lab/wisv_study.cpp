@@ -23,7 +23,7 @@ std::vector<trained_head>& wisv_study::heads() {
   return heads_;
 }
 
-const std::array<wisv_tuning, head_count>& wisv_study::tunings() {
+const std::array<wisv_study::tuning, wisv_study::head_count>& wisv_study::tunings() {
   if (tunings_) return *tunings_;
   std::vector<trained_head>& trained = heads();
   const std::vector<lab_problem> problems = context_.problems("tune", tuning_problems());
@@ -43,7 +43,7 @@ const std::array<wisv_tuning, head_count>& wisv_study::tunings() {
   });
   tunings_.emplace();
   for (std::size_t h = 0; h < head_count; ++h) {
-    wisv_tuning& out = (*tunings_)[h];
+    tuning& out = (*tunings_)[h];
     out.greedy = accuracy_of(greedy);
     out.chosen = candidate_thresholds[0];
     for (std::size_t t = 0; t < candidate_thresholds.size(); ++t) {
@@ -62,12 +62,12 @@ const std::array<wisv_tuning, head_count>& wisv_study::tunings() {
   return *tunings_;
 }
 
-const wisv_tests& wisv_study::tests() {
+const wisv_study::test_results& wisv_study::tests() {
   if (tests_) return *tests_;
   const auto& tuned = tunings();
   const std::vector<lab_problem> problems = context_.problems("test", test_problems());
   tests_.emplace();
-  wisv_tests& out = *tests_;
+  test_results& out = *tests_;
   out.problems = problems.size();
   const auto room = [&](auto& sets) { sets.fill(judged_set(problems.size())); };
   room(out.greedy), room(out.by_protocol);

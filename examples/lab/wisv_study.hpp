@@ -77,30 +77,24 @@ struct forced_problem {
   std::array<double, 2> accepted{};  //!< poor, good
 };
 
-enum wisv_head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, head_count = 3 };
-
-//! What the test problems gave.
-struct wisv_tests {
-  std::size_t problems = 0;
-  std::array<judged_set, window_lengths.size()> greedy;
-  std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;        //!< [length][link], the chosen threshold, SH
-  std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;  //!< [threshold][poor, good], main_length
-  std::array<std::array<judged_set, 2>, head_count> by_head;                    //!< [head][poor, good], each with its own threshold
-  std::array<judged_set, 3> by_protocol;                                        //!< over a link that changes: full, selective, lazy
-  std::vector<forced_problem> forced;
-};
-
-//! What the tuning problems gave for one head.
-struct wisv_tuning {
-  double greedy = 0;
-  std::array<std::array<double, 2>, candidate_thresholds.size()> accuracy{}, length{};  //!< [threshold][poor, good]
-  double chosen = 0;
-  bool found = false;  //!< some candidate was within the loss
-};
-
 class wisv_study {
  public:
-  using enum wisv_head_name;
+  enum head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, head_count = 3 };
+  struct test_results {
+    std::size_t problems = 0;
+    std::array<judged_set, window_lengths.size()> greedy;
+    std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;        //!< [length][link], the chosen threshold, SH
+    std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;  //!< [threshold][poor, good], main_length
+    std::array<std::array<judged_set, 2>, head_count> by_head;                    //!< [head][poor, good], each with its own threshold
+    std::array<judged_set, 3> by_protocol;                                        //!< over a link that changes: full, selective, lazy
+    std::vector<forced_problem> forced;
+  };
+  struct tuning {
+    double greedy = 0;
+    std::array<std::array<double, 2>, candidate_thresholds.size()> accuracy{}, length{};  //!< [threshold][poor, good]
+    double chosen = 0;
+    bool found = false;  //!< some candidate was within the loss
+  };
 
   explicit wisv_study(lab_context& context) : context_(context) {}
 
@@ -114,11 +108,11 @@ class wisv_study {
 
   //! For each head the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of greedy on the good and the poor link.
   //! Decided before a test problem is read. The thresholds are set in the heads, and the heads written to the output folder.
-  const std::array<wisv_tuning, head_count>& tunings();
+  const std::array<tuning, head_count>& tunings();
 
-  const wisv_tests& tests();
+  const test_results& tests();
 
-  [[nodiscard]] const specverify::head_weights& weights(wisv_head_name head) const { return views_[head]; }
+  [[nodiscard]] const specverify::head_weights& weights(head_name head) const { return views_[head]; }
 
   //! The link of one problem: two states, the same for every protocol.
   [[nodiscard]] std::function<specverify::channel_state(std::uint32_t)> changing_link(std::size_t problem) const;
@@ -134,8 +128,8 @@ class wisv_study {
   std::optional<mismatch_set> mismatches_;
   std::vector<trained_head> heads_;
   std::vector<specverify::head_weights> views_;
-  std::optional<std::array<wisv_tuning, head_count>> tunings_;
-  std::optional<wisv_tests> tests_;
+  std::optional<std::array<tuning, head_count>> tunings_;
+  std::optional<test_results> tests_;
 };
 
 //! One study a context: the first figure that needs a part of it makes it.
