@@ -2,7 +2,7 @@
 // The figures of one paper; papers.hpp says what a figure is.
 #include "papers.hpp"
 #include "tables.hpp"
-#include "wisv_figures.hpp"
+#include "wisv_links.hpp"
 
 namespace lab {
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semantic figures over links: accepted length, rounds and latency, the protocols of hidden states, the ablations.
+//! Semantic figures over links: accepted length, rounds and latency, the protocols of hidden states, the ablations.
+#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
+#define SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
+
 #include "wisv_figures.hpp"
 
 namespace lab {
 
-namespace {
+namespace detail {
 
 //! Rejection sampling with full laws by the sessions themselves: half-precision rows up, both models at one temperature.
-std::vector<run_result> run_rejection(lab_context& context, std::uint32_t length, double temperature, std::size_t count) {
+[[nodiscard]] inline std::vector<run_result> run_rejection(lab_context& context, std::uint32_t length, double temperature, std::size_t count) {
   const std::vector<lab_problem> problems = context.problems("test", count);
   std::vector<run_result> made(count);
   context.for_each(count, [&](lab_worker&, std::size_t i) {
@@ -25,10 +28,10 @@ std::vector<run_result> run_rejection(lab_context& context, std::uint32_t length
   return made;
 }
 
-}  // namespace
+}  // namespace detail
 
 //! Accepted length, rounds and latency over links and windows.
-void run_wisv_grid(lab_context& context, figure& f) {
+inline void run_wisv_grid(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   const std::size_t sampled = context.scaled<std::size_t>(300, 12);
@@ -48,7 +51,7 @@ void run_wisv_grid(lab_context& context, figure& f) {
   table& t = f.add_table("grid", {"link", "L", "tokens per round, greedy", "reject", "WISV", "rounds, greedy", "reject", "WISV", "latency s, greedy", "reject",
                                   "FH", "SH", "lazy", "adaptive", "testbed rule", "FH chosen %"});
   std::array<std::vector<run_result>, window_lengths.size()> rejected;
-  for (std::size_t l = 0; l < window_lengths.size(); ++l) rejected[l] = run_rejection(context, window_lengths[l], temperature, sampled);
+  for (std::size_t l = 0; l < window_lengths.size(); ++l) rejected[l] = detail::run_rejection(context, window_lengths[l], temperature, sampled);
 
   curve greedy_length{"greedy", {}, {}, {}, {}, false}, greedy_rounds = greedy_length, reject_length{"reject", {}, {}, {}, {}, false},
                                                         reject_rounds = reject_length;
@@ -137,7 +140,7 @@ void run_wisv_grid(lab_context& context, figure& f) {
 }
 
 //! FH, SH and lazy over the same changing link, by the rules alone.
-void run_wisv_protocols(lab_context& context, figure& f) {
+inline void run_wisv_protocols(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   f.about = "L = 32; every round the link is poor (20 Mbit/s, 50 ms) or good (500 Mbit/s, 5 ms), the same for all protocols; " + std::to_string(r.problems) +
@@ -161,7 +164,7 @@ void run_wisv_protocols(lab_context& context, figure& f) {
 }
 
 //! The same by the two sessions and their messages.
-void run_wisv_sessions(lab_context& context, figure& f) {
+inline void run_wisv_sessions(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   const std::size_t count = context.scaled<std::size_t>(200, 8);
@@ -231,7 +234,7 @@ void run_wisv_sessions(lab_context& context, figure& f) {
 }
 
 //! The head without the channel, and without relabelling.
-void run_wisv_ablations(lab_context& context, figure& f) {
+inline void run_wisv_ablations(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   const std::vector<trained_head>& heads = study.heads();
@@ -288,3 +291,5 @@ void run_wisv_ablations(lab_context& context, figure& f) {
 }
 
 }  // namespace lab
+
+#endif
