@@ -192,7 +192,10 @@ inline void show_hlm_table(figure& f) {
   f.compare("entries sent by CU-HLM", "832 on average", "200", "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
   f.compare("CU-HLM over U-HLM, time on the link", "177.5 times less", detail::decimals(6.3 / 38.1e-3, 0) + " times less",
             "the paper divides a run without distillation by one with it; this is like for like");
-  f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1), "the same");
+  f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1),
+            std::fabs(18.0 / 15.9 - 1 - 0.176) <= 5e-4
+                ? "the same"
+                : "from the rows without distillation; 18.7 over 15.9, with and without it, is " + detail::percent(18.7 / 15.9 - 1, 1));
 }
 
 //! Speed against SNR at the operating point that CU-HLM reports.
