@@ -306,7 +306,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
   for (const std::size_t link : {1u, 0u}) {
     const std::string name = link == 0 ? "poor link" : "good link";
     curve &of_length = p.add(name), &of_loss = q.add(name);
-    for (std::size_t h = 0; h < heads.size(); ++h) {
+    for (std::size_t h = 0; h < wisv_study::ablated; ++h) {
       const judged_set& set = r.by_head[h][link];
       const estimate lost = detail::accuracy_loss(r.greedy[at], set, context.seed("wisv_loss")),
                      gained = detail::length_gain(r.greedy[at], set, context.seed("wisv_gain"));
@@ -317,7 +317,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
     }
   }
   table& d = f.add_table("accepted share of mismatches, poor link minus good link", {"head", "difference"});
-  for (std::size_t h = 0; h < heads.size(); ++h) {
+  for (std::size_t h = 0; h < wisv_study::ablated; ++h) {
     d.rows.push_back({heads[h].plan.name, detail::points(detail::acceptance_difference(r.by_head[h][0], r.by_head[h][1], context.seed("wisv_run")))});
   }
   // The full head over each ablation, problem by problem.
@@ -346,6 +346,96 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
   f.require("a head that does not see the channel accepts the same on both links", std::fabs(unseen.value) < 1e-12 && unseen.low == unseen.high,
             detail::points(unseen));
   f.require("the head that sees it accepts more on the poor link (--quick: not fewer)", context.quick() ? seen.value >= 0 : seen.low > 0, detail::points(seen));
+}
+
+//! A narrow head whose first layer is computed on both sides, beside the wide one that is given whole states.
+inline void run_wisv_split(lab_context& context, figure& f) {
+  wisv_study& study = study_of(context);
+  const auto& r = study.tests();
+  const auto& tuned = study.tunings();
+  constexpr std::size_t at = 3;
+  const auto state_size = study.weights(wisv_study::narrow_head).shape.drafter_size;
+  const std::uint32_t narrow = study.weights(wisv_study::narrow_head).shape.width, wide = study.weights(wisv_study::full_head).shape.width;
+  using specverify::hidden_bytes, specverify::hidden_format;
+  const std::size_t whole_bytes = hidden_bytes(hidden_format::float16, state_size), split_bytes = hidden_bytes(hidden_format::int8, narrow),
+                    wide_bytes = hidden_bytes(hidden_format::int8, wide);
+  f.about =
+      "L = 32, " + std::to_string(r.problems) + " held-out problems. Whole: the device sends its state, " + std::to_string(state_size) +
+      " numbers in half precision. Split: it sends W_1D h^D, " + std::to_string(narrow) +
+      " numbers in int8 and a scale, and the cloud computes the rest. A second head of that width was trained by the recipe of the first, with a threshold of "
+      "its own chosen by the same rule; a part of the first head (" +
+      std::to_string(wide) + " numbers, " + std::to_string(wide_bytes) + " bytes) would be larger than the state itself.";
+  struct writer {
+    const char* label;
+    std::size_t head;
+    const std::array<judged_set, 2>* sets;
+    std::size_t bytes;
+  };
+  const writer writers[] = {{"whole", wisv_study::full_head, &r.by_head[wisv_study::full_head], whole_bytes},
+                            {"whole", wisv_study::narrow_head, &r.by_head[wisv_study::narrow_head], whole_bytes},
+                            {"split, int8", wisv_study::narrow_head, &r.by_split, split_bytes}};
+  panel& p = f.add_panel("tokens per round", "", "tokens");
+  panel& q = f.add_panel("accuracy lost against greedy", "", "points");
+  for (const writer& w : writers)
+    p.x_names.push_back("width " + std::to_string(study.weights(static_cast<wisv_study::head_name>(w.head)).shape.width) + ", " + w.label);
+  q.x_names = p.x_names;
+  table& t = f.add_table("heads", {"width", "drafter's side", "bytes a vector", "tau", "link", "right %", "points lost", "tokens per round", "gain"});
+  std::size_t other_texts = 0;
+  std::array<estimate, 2> length_change, right_change;
+  for (const std::size_t link : {1u, 0u}) {
+    const std::string name = link == 0 ? "poor link" : "good link";
+    curve &of_length = p.add(name), &of_loss = q.add(name);
+    for (std::size_t k = 0; k < std::size(writers); ++k) {
+      const writer& w = writers[k];
+      const judged_set& set = (*w.sets)[link];
+      const estimate lost = detail::accuracy_loss(r.greedy[at], set, context.seed("wisv_loss")),
+                     gained = detail::length_gain(r.greedy[at], set, context.seed("wisv_gain"));
+      of_length.add(static_cast<double>(k), tokens_per_round(set));
+      of_loss.add(static_cast<double>(k), 100 * lost.value, 100 * lost.low, 100 * lost.high);
+      t.rows.push_back({std::to_string(study.weights(static_cast<wisv_study::head_name>(w.head)).shape.width), w.label, std::to_string(w.bytes),
+                        number(tuned[w.head].chosen), name, detail::points(accuracy_of(set), 4), detail::points(lost), number(tokens_per_round(set)),
+                        detail::gain(gained)});
+      if (k == 2) {
+        const double most_lost = context.scaled(0.01, 0.05), upper_end = context.scaled(0.02, 0.1);
+        f.require(name + ", split: accuracy lost against greedy at most " + number(100 * most_lost) + " points, upper end at most " + number(100 * upper_end),
+                  lost.value <= most_lost && lost.high <= upper_end, detail::points(lost));
+      }
+    }
+    const judged_set &wide_set = r.by_head[wisv_study::full_head][link], &split_set = r.by_split[link];
+    length_change[link] = detail::length_gain(wide_set, split_set, context.seed("wisv_gain"));
+    right_change[link] = paired_difference(solved_of(split_set), solved_of(wide_set), context.seed("wisv_loss"));
+    for (std::size_t i = 0; i < split_set.size(); ++i) other_texts += split_set[i].text != r.by_head[wisv_study::narrow_head][link][i].text ? 1u : 0u;
+  }
+  forced_problem all;
+  for (const forced_problem& one : r.forced) {
+    all.mismatches += 2 * one.mismatches;  // both links
+    all.split_differs += one.split_differs, all.half_differs += one.half_differs;
+    all.apart = std::max(all.apart, one.apart), all.of_bound = std::max(all.of_bound, one.of_bound);
+    all.largest_bound = std::max(all.largest_bound, one.largest_bound);
+  }
+  table& d = f.add_table("the narrow head whole and split, on the same mismatches along the target's texts, both links",
+                         {"judgements", "other decisions, split in int8", "other decisions, state in half precision", "largest change of the logit, split",
+                          "largest bound", "most of its bound that a change reached"});
+  d.rows.push_back({number(all.mismatches, 7), number(all.split_differs, 6), number(all.half_differs, 6), number(all.apart), number(all.largest_bound),
+                    number(all.of_bound)});
+  f.compare("bytes of a hidden vector", "4096 (2048 numbers in half precision)",
+            std::to_string(split_bytes) + " split against " + std::to_string(whole_bytes) + " whole",
+            number(static_cast<double>(whole_bytes) / static_cast<double>(split_bytes), 3) + " times fewer; the paper sends states whole");
+  for (const std::size_t link : {1u, 0u}) {
+    f.compare(link == 0 ? "width 16 split against width 256 whole, poor link" : "width 16 split against width 256 whole, good link", "not in the paper",
+              "tokens a round " + change_text(length_change[link]) + ", right " + detail::points(right_change[link]),
+              by_sign(length_change[link], "shorter", "as long", "longer") + ", " +
+                  by_sign(right_change[link], "less accurate", "as accurate", "more accurate") + " as far as the intervals show; thresholds " +
+                  number(tuned[wisv_study::narrow_head].chosen) + " and " + number(tuned[wisv_study::full_head].chosen));
+  }
+  f.compare("split against whole, the same head", "not in the paper",
+            number(all.split_differs, 6) + " of " + number(all.mismatches, 7) + " decisions differ, " + std::to_string(other_texts) + " of " +
+                std::to_string(2 * r.problems) + " texts",
+            std::string(all.split_differs > 0 ? "int8 moves scores that lie at the threshold; " : "no score lies that near to the threshold; ") +
+                "sending the state in half precision moves " + number(all.half_differs, 6) + " decisions");
+  f.require("no logit moves by more than the library's bound", all.of_bound <= 1, number(all.of_bound) + " of it at most");
+  f.require("split and whole decide alike on at least 99 % of the mismatches", all.split_differs <= 0.01 * all.mismatches,
+            number(all.split_differs, 6) + " differ");
 }
 
 }  // namespace lab
