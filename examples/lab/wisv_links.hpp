@@ -226,42 +226,58 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   const std::size_t count = context.scaled<std::size_t>(200, 8);
-  const double threshold = study.tunings()[wisv_study::full_head].chosen;
   f.about = "L = 32 and the changing link of the protocols, by the two sessions, " + std::to_string(count) +
-            " problems: hidden vectors of 96 half floats, ids and a channel report; bytes are those on the wire.";
-  static constexpr std::array<const char*, 3> names{"FH", "SH", "lazy"};
+            " problems: hidden vectors of 96 half floats, ids and a channel report; bytes are those on the wire. Last two rows: the head of width 16, given "
+            "whole states "
+            "or, split, the device's part of it as 16 int8 numbers and a scale.";
+  struct variant {
+    const char* name;
+    bool with_draft, lazy;
+    wisv_study::head_name head;
+    bool split;
+  };
+  static constexpr std::array<variant, 5> variants{{{"FH", true, false, wisv_study::full_head, false},
+                                                    {"SH", false, false, wisv_study::full_head, false},
+                                                    {"lazy", false, true, wisv_study::full_head, false},
+                                                    {"SH, width 16", false, false, wisv_study::narrow_head, false},
+                                                    {"SH, width 16, split", false, false, wisv_study::narrow_head, true}}};
   table& t = f.add_table("protocols", {"protocol", "right %", "tokens per round", "rounds", "bytes up a round", "bytes down a round"});
 
   const std::vector<lab_problem> problems = context.problems("test", count);
-  std::array<std::vector<run_result>, 3> runs;
+  std::array<std::vector<run_result>, variants.size()> runs;
   for (auto& one : runs) one.resize(count);
-  const specverify::head_weights& head = study.weights(wisv_study::full_head);
+  const auto& tuned = study.tunings();
   context.for_each(count, [&](lab_worker&, std::size_t i) {
     problem_models models(context.pair());
-    for (std::size_t k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < variants.size(); ++k) {
+      const variant& v = variants[k];
+      const specverify::head_weights& head = study.weights(v.head);
       run_options options;
       options.prompt = problems[i].prompt;
       options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
       options.temperature = 0;
       options.session_id = context.seed("wisv_sessions") + i;
       options.rule = specverify::wire_rule::semantic;
-      options.threshold = threshold;
-      options.lazy = k == 2;
+      options.threshold = tuned[v.head].chosen;
+      options.lazy = v.lazy;
       options.format.format = specverify::law_format::token_only;
       options.format.support_size = options.format.resolution = 0;
       options.format.max_draft_length = main_length;
-      options.format.side.hidden_size = models.drafter.hidden_size();
-      options.format.side.hidden = specverify::hidden_format::float16;
-      options.format.side.hidden_with_draft = k == 0;
+      options.format.side.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size();
+      options.format.side.hidden = v.split ? specverify::hidden_format::int8 : specverify::hidden_format::float16;
+      options.format.side.hidden_with_draft = v.with_draft;
+      if (v.split) {
+        options.project = [&head](std::span<const float> state, std::span<float> part) {
+          detail::expect_ok(specverify::device_part(head, state, part), "device_part");
+        };
+      }
       options.format.side.channel_report = true;
       options.channel = study.changing_link(i);
-      options.judge = [&head](const judge_request& asked) {
+      options.judge = [&head, given = v.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state](const judge_request& asked) {
         specverify::channel_vector c{};
         double rho = 0;
         detail::expect_ok(specverify::channel_features(asked.channel, c), "channel_features");
-        detail::expect_ok(
-            specverify::head_score(head, specverify::drafter_input::hidden_state, asked.drafter, asked.target, specverify::standardise(c, head.channel), rho),
-            "head_score");
+        detail::expect_ok(specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel), rho), "head_score");
         return rho;
       };
       runs[k][i] = run_virtually(options, models.drafter, models.target, specverify::top_k{}, specverify::fixed_window{{main_length, 1, 1}});
@@ -269,10 +285,12 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
   });
   bool session_same = true;
   std::size_t as_rules = 0;
-  for (std::size_t k = 0; k < 3; ++k) {
+  std::size_t split_same = 0;
+  for (std::size_t k = 0; k < variants.size(); ++k) {
     double solved = 0, tokens = 0, rounds = 0, up = 0, down = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const run_result &one = runs[k][i], &first = runs[0][i];
+      const run_result &one = runs[k][i], &first = runs[k < 3 ? 0 : k][i];
+      if (k == 4) split_same += one.tokens == runs[3][i].tokens ? 1u : 0u;
       session_same = session_same && one.tokens == first.tokens && one.rounds.size() == first.rounds.size();
       for (std::size_t j = 0; session_same && j < one.rounds.size(); ++j) session_same = one.rounds[j].accepted == first.rounds[j].accepted;
       std::vector<token_id> text = one.tokens;
@@ -285,10 +303,13 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       up += static_cast<double>(one.bytes_up()), down += static_cast<double>(one.bytes_down());
     }
     const auto of = static_cast<double>(count);
-    t.rows.push_back({names[k], detail::points(solved / of, 4), number(tokens / rounds), number(rounds / of), number(up / rounds), number(down / rounds)});
+    t.rows.push_back(
+        {variants[k].name, detail::points(solved / of, 4), number(tokens / rounds), number(rounds / of), number(up / rounds), number(down / rounds)});
   }
   f.require("FH, SH and lazy write the same tokens in the same rounds, by the sessions", session_same);
   f.add_table("texts of the sessions", {"problems", "as the rules write them"}).rows.push_back({std::to_string(count), std::to_string(as_rules)});
+  f.require("the split head writes what the whole one of its width writes on at least 99 % of the problems", split_same * 100 >= count * 99,
+            std::to_string(split_same) + " of " + std::to_string(count));
 }
 
 //! The head without the channel, and without relabelling.
