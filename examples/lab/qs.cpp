@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantize-Sample-and-Verify: quality against temperature; its policies stand in qs_policies.cpp.
+#include <specverify/testing/chi_square.hpp>
+#include <specverify/verify/mismatched.hpp>
+
 #include "papers.hpp"
 #include "qs_rounds.hpp"
+#include "say.hpp"
 #include "virtual_run.hpp"
 
 namespace lab {
@@ -44,13 +48,61 @@ std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quan
   return emitted_law(writer.how == qs_writer::kind::quantize_sample ? coarse : q, coarse, p);
 }
 
+//! Counts over equal cells of where tokens fell in a law: even if they were drawn from it.
+struct place_counts {
+  std::array<std::uint64_t, 20> cells{};
+
+  void add(double place) { ++cells[std::min(cells.size() - 1, static_cast<std::size_t>(place * static_cast<double>(cells.size())))]; }
+  void add(const place_counts& other) {
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] += other.cells[i];
+  }
+  [[nodiscard]] double p_value() const {
+    std::array<double, 20> even{};
+    even.fill(1.0 / static_cast<double>(even.size()));
+    specverify::chi_square_result result;
+    detail::require(specverify::chi_square(cells, even, result));
+    return result.p_value;
+  }
+};
+
+//! Where a token stands in a law whose tokens are ordered by `lean`; u in [0, 1) spreads it over its own probability.
+double place_in(const std::vector<double>& law, const std::vector<double>& lean, std::size_t token, double u) {
+  double below = 0, level = 0;
+  for (std::size_t v = 0; v < law.size(); ++v) {
+    below += lean[v] < lean[token] ? law[v] : 0;
+    level += lean[v] == lean[token] ? law[v] : 0;
+  }
+  return below + u * level;
+}
+
 struct written {
   bool solved = false;
   double entropy = 0, distance = 0;  //!< sums over the text
   double tokens = 0;
+  place_counts in_own, in_target;  //!< of a drafting writer
 };
 
-written write(lab_context& context, lab_worker& worker, const lab_problem& problem, const qs_writer& writer, double temperature, std::uint32_t index) {
+//! One token of S-Q by the shipped rule: drawn from q, sent with the quantized law, verified against that.
+token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantizer, double temperature, const std::vector<double>& q,
+                              const specverify::philox& source, std::uint32_t t, std::vector<std::byte>& memory) {
+  using namespace specverify;
+  const row_transform transform{.temperature = temperature};
+  const auto token = static_cast<token_id>(token_at(q, decision_uniform(source({t, t, 0, purpose::draft_draw, 0}))));
+  const mismatched_draft drafts[] = {{token, quantizer.sent()}};
+  const row_view<float> rows[] = {row_of(worker.target, 0)};
+  memory.resize(std::max(memory.size(), verify_workspace_size(worker.target.vocab_size(), transform, 1)));
+  workspace scratch{std::span<std::byte>(memory)};
+  verify_request request;
+  request.base_position = request.round = t;
+  request.remaining_budget = 1;
+  const verdict said = lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(drafts),
+                                                 row_span_provider<float>(rows, std::span<const row_transform>(&transform, 1)), source, request, scratch);
+  detail::require(said.state);
+  return said.accepted == 1 ? token : said.next_token;
+}
+
+written write(lab_context& context, lab_worker& worker, const lab_problem& problem, const qs_writer& writer, double temperature, std::uint32_t index,
+              std::uint32_t setting) {
   constexpr std::uint32_t budget = 110;
   const std::uint64_t seed = context.seed("qs_quality");
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -61,7 +113,7 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
     options.prompt = problem.prompt;
     options.tokens = budget;
     options.temperature = temperature;
-    options.session_id = seed + index;
+    options.session_id = seed + index + 100000u * setting;  // settings are tested together, so they share no draws
     options.format.format = specverify::law_format::dense_lattice;
     options.format.resolution = writer.resolution;
     options.format.max_draft_length = 4;
@@ -71,6 +123,8 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
   }
   written made;
   dense_quantizer quantize;
+  std::vector<std::byte> memory;
+  const specverify::philox of_text{{{static_cast<std::uint32_t>(seed) + index + 100000u * setting, static_cast<std::uint32_t>(seed >> 32)}}};
   worker.drafter.rollback(0);
   worker.target.rollback(0);
   std::vector<token_id> next = problem.prompt;
@@ -80,11 +134,26 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
     const std::vector<double> p = law_of(worker.target.logits(0), temperature);
     const std::vector<double> out =
         law_of_writer(writer, quantize, writer.how == qs_writer::kind::target ? std::span<const float>{} : worker.drafter.logits(0), p, temperature);
+    const bool by_rule = writer.how == qs_writer::kind::sample_quantize;
     made.distance += total_variation(out, p);
     made.entropy += entropy_of(out);
     made.tokens += 1;
-    if (!in_session)
+    if (by_rule) {
+      text.push_back(sample_then_quantize(worker, quantize, temperature, law_of(worker.drafter.logits(0), temperature), of_text, t, memory));
+    } else if (!in_session) {
       text.push_back(static_cast<token_id>(token_at(out, specverify::decision_uniform(source({t, index, 0, specverify::purpose::training, 6})))));
+    }
+    if (by_rule || in_session) {
+      // Ordered by where S-Q's law leaves the target's, so that a writer who does what S-Q does is seen soonest.
+      std::vector<double> lean(p.size());
+      const std::vector<double> other =
+          by_rule ? out : emitted_law(law_of(worker.drafter.logits(0), temperature), quantize(worker.drafter.logits(0), temperature, writer.resolution), p);
+      for (std::size_t v = 0; v < p.size(); ++v) lean[v] = other[v] + p[v] > 0 ? (other[v] - p[v]) / (other[v] + p[v]) : 0;
+      const auto token = static_cast<std::size_t>(text[t]);
+      const double u = specverify::decision_uniform(source({t, index, 1 + setting, specverify::purpose::training, 6}));
+      made.in_own.add(place_in(out, lean, token, u));
+      made.in_target.add(place_in(p, lean, token, u));
+    }
     if (text[t] == tinylm::tokenizer::end_token) break;
     next.assign(1, text[t]);
   }
@@ -94,25 +163,31 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
 
 void run_quality(lab_context& context, figure& f) {
   f.about =
-      "Word problems written at one temperature for both models. S-Q draws the draft and quantizes afterwards: its text is sampled from its exact law. "
-      "Q-S quantizes, draws, verifies: its text comes from the two sessions (L = 4). Distance is the mean over the emitted positions of the total "
-      "variation between the law of the next token and the target's, by formula; entropy is that of the same law.";
+      "Word problems written at one temperature for both models. S-Q draws the draft and quantizes afterwards: the library's lossy rule verifies it, token by "
+      "token. Q-S quantizes, draws, verifies: its text comes from the two sessions (L = 4). Distance is the mean over the emitted positions of the total "
+      "variation between the law of the next token and the target's, by formula (for Q-S the formula gives the target's law identically, so it is not a "
+      "measurement); entropy is that of the same law. Whether the tokens that were written follow these laws is tested: the place of each token in its law, "
+      "ordered by where S-Q's law leaves the target's, must be even over 20 cells (chi-square).";
   const auto problems = context.problems("test", context.scaled<std::size_t>(150, 12));
   const std::vector<double> temperatures = context.quick() ? std::vector<double>{0.4, 1.0} : std::vector<double>{0.2, 0.4, 0.6, 0.8, 1.0};
   const std::size_t settings = temperatures.size() * writers.size();
   std::vector<written> all(problems.size() * settings);
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
     for (std::size_t s = 0; s < settings; ++s) {
-      all[i * settings + s] = write(context, worker, problems[i], writers[s % writers.size()], temperatures[s / writers.size()], static_cast<std::uint32_t>(i));
+      all[i * settings + s] = write(context, worker, problems[i], writers[s % writers.size()], temperatures[s / writers.size()], static_cast<std::uint32_t>(i),
+                                    static_cast<std::uint32_t>(s));
     }
   });
   panel& accuracy = f.add_panel("task accuracy", "temperature", "share of problems solved");
   panel& distance = f.add_panel("distance to the target's law", "temperature", "total variation");
   panel& entropy = f.add_panel("entropy of the emitted law", "temperature", "bits per token");
   distance.log_y = true;
-  table& t = f.add_table("quality", {"temperature", "system", "solved", "total variation to the target", "entropy in bits"});
-  double lossless = 0, coarse = 0, fine = 0, drafter = 0;
-  std::vector<double> gap_of_sessions;
+  table& t = f.add_table("quality", {"temperature", "system", "solved", "total variation to the target, formula", "entropy in bits", "tokens",
+                                     "p-value of its formula", "p-value of the target's law"});
+  double coarse = 0, fine = 0, drafter = 0, least_lossless = 1, least_formula = 1;
+  std::vector<std::vector<double>> target_right(temperatures.size());
+  place_counts lossless_places, coarse_places;  // in the target's law, over all temperatures
+  estimate widest{}, worst_coarse{};            // Q-S and S-Q less the target, problem by problem
   for (std::size_t w = 0; w < writers.size(); ++w) {
     curve &solved = accuracy.add(writers[w].label), &bits = entropy.add(writers[w].label);
     std::vector<double> tv(temperatures.size());
@@ -129,11 +204,30 @@ void run_quality(lab_context& context, figure& f) {
       solved.add(temperatures[k], share.value, share.low, share.high);
       tv[k] = mean_of(all_distance) / mean_of(tokens);
       bits.add(temperatures[k], mean_of(all_entropy) / mean_of(tokens));
-      t.rows.push_back({number(temperatures[k]), writers[w].label, interval(share.value, share.low, share.high), number(tv[k], 3),
-                        number(mean_of(all_entropy) / mean_of(tokens), 3)});
+      place_counts own, in_target;
+      for (std::size_t i = 0; i < problems.size(); ++i) {
+        own.add(all[i * settings + k * writers.size() + w].in_own);
+        in_target.add(all[i * settings + k * writers.size() + w].in_target);
+      }
+      const bool quantizes_first = writers[w].how == qs_writer::kind::quantize_sample, samples_first = writers[w].how == qs_writer::kind::sample_quantize;
+      t.rows.push_back({number(temperatures[k]), writers[w].label, interval(share.value, share.low, share.high), quantizes_first ? "0" : number(tv[k], 3),
+                        number(mean_of(all_entropy) / mean_of(tokens), 3), number(mean_of(tokens) * static_cast<double>(problems.size()), 6),
+                        quantizes_first || samples_first ? number(own.p_value(), 2) : "",
+                        quantizes_first || samples_first ? number(in_target.p_value(), 2) : ""});
+      if (writers[w].how == qs_writer::kind::target) target_right[k] = right;
+      if (quantizes_first) {
+        least_lossless = std::min(least_lossless, in_target.p_value());
+        lossless_places.add(in_target);
+        const estimate gap = paired_difference(right, target_right[k], context.seed("qs_quality_interval"));
+        if (std::fabs(gap.value) >= std::fabs(widest.value)) widest = gap;
+      }
+      if (samples_first) {
+        least_formula = std::min(least_formula, own.p_value());
+        if (writers[w].resolution == 12) coarse_places.add(in_target);
+      }
       const bool last = k + 1 == temperatures.size();
-      if (writers[w].how == qs_writer::kind::quantize_sample) lossless = std::max(lossless, tv[k]);
-      if (last && writers[w].how == qs_writer::kind::sample_quantize) (writers[w].resolution == 12 ? coarse : fine) = tv[k];
+      if (last && samples_first && writers[w].resolution == 12) worst_coarse = paired_difference(right, target_right[k], context.seed("qs_quality_interval"));
+      if (last && samples_first) (writers[w].resolution == 12 ? coarse : fine) = tv[k];
       if (last && writers[w].how == qs_writer::kind::drafter) drafter = tv[k];
     }
     if (*std::max_element(tv.begin(), tv.end()) > 1e-9) {  // what is exactly 0 has no place on a logarithmic axis
@@ -141,12 +235,31 @@ void run_quality(lab_context& context, figure& f) {
       for (std::size_t k = 0; k < tv.size(); ++k) far.add(temperatures[k], tv[k]);
     }
   }
-  f.compare("Q-S against the target", "equal ROUGE-2 at all temperatures", "total variation " + number(lossless, 2) + " of the laws",
-            "exact: Q-S verifies the law it drew from");
-  f.compare("S-Q at the highest temperature", "degraded", "total variation " + number(coarse, 3) + " (l = 12), " + number(fine, 3) + " (l = 240)",
-            "law, not a score: no sampling noise; the drafter alone is at " + number(drafter, 3));
-  f.require("the law of Q-S is the target's (total variation below 1e-12)", lossless < 1e-12, number(lossless, 3));
-  f.require("the law of S-Q is not, and a coarser lattice is worse", coarse > fine && fine > 1e-6, number(coarse, 3) + " and " + number(fine, 3));
+  const double chance = 1e-4;
+  f.compare(
+      "Q-S against the target", "equal ROUGE-2 at all temperatures",
+      "problems solved: the largest difference at any temperature is " + interval(widest.value, widest.low, widest.high) +
+          "; the sessions' tokens against the target's law: p = " + number(lossless_places.p_value(), 2),
+      by_sign(widest, "fewer problems at that temperature", "level", "more problems at that temperature") +
+          (lossless_places.p_value() >= chance ? std::string("; met: nothing in the tokens speaks against the target's law, which the rule has by construction")
+                                               : std::string("; not met: the tokens leave the target's law")));
+  f.compare("S-Q at the highest temperature", "degraded",
+            "total variation " + number(coarse, 3) + " (l = 12), " + number(fine, 3) +
+                " (l = 240); problems solved at l = 12 against the target: " + interval(worst_coarse.value, worst_coarse.low, worst_coarse.high),
+            by_sign(worst_coarse, "met", "no loss of problems that the interval shows", "not met: more problems") +
+                "; the distance is a formula, the tokens are the lossy rule's; the drafter "
+                "alone is at " +
+                number(drafter, 3));
+  f.require("the tokens that the sessions write under Q-S follow the target's law (20 cells, level 1e-4, each temperature and l)", least_lossless >= chance,
+            "least p " + number(least_lossless, 2));
+  f.require("the tokens that the lossy rule writes under S-Q follow its formula (20 cells, level 1e-4, each temperature and l)", least_formula >= chance,
+            "least p " + number(least_formula, 2));
+  if (!context.quick()) {
+    f.require("the same test sees that S-Q at l = 12 leaves the target's law (all temperatures)", coarse_places.p_value() < chance,
+              number(coarse_places.p_value(), 2));
+  }
+  f.require("by formula the law of S-Q is not the target's, and a coarser lattice is worse", coarse > fine && fine > 1e-6,
+            number(coarse, 3) + " and " + number(fine, 3));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class dense_quantizer {
     const row_transform transform{.temperature = temperature};
     memory_.resize(std::max(memory_.size(), draft_law_workspace_size(vocab_size, transform, rule, {}, lattice{}) + 64));
     workspace space{std::span<std::byte>(memory_)};
-    draft_law made;
+    draft_law& made = made_;
     const status why = make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, lattice{}, {.resolution = resolution}, space, made);
     if (!why.ok()) throw std::runtime_error(std::string("quantizing: ") + message(why.code));
     std::vector<double> law(vocab_size, 0.0);
@@ -45,9 +45,12 @@ class dense_quantizer {
       law[static_cast<std::size_t>(made.drafted.ids[i])] = made.drafted.counts[i] / static_cast<double>(resolution);
     return law;
   }
+  //! The law made last, as it is sent; valid until the next one.
+  [[nodiscard]] const specverify::law& sent() const { return made_.drafted; }
 
  private:
   std::vector<std::byte> memory_;
+  specverify::draft_law made_;
 };
 
 //! Index of the token at u in [0, 1) of a law that sums to 1, or to `sum`.

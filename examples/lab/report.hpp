@@ -135,7 +135,8 @@ table.wide td,table.wide th{text-align:left;vertical-align:top}
 <h1>The papers' experiments, rerun</h1>
 <p>The papers' constants and links, with the repository's own pair of models (0.7 and 1.5 million parameters, 4096 tokens) in place of theirs.
 What is a property of a method or of a link can be compared number by number; what is a property of their models cannot, and the
-right-hand column says so.)";
+right-hand column says so. Brackets hold 95 % of bootstrap samples. "Met": our interval reaches what the paper prints; "met in sign": only the
+direction is the same; "not met": it is the opposite, or the interval holds no change.)";
   if (facts.quick) out << " <b>This is a quick run: few problems, wide intervals.</b>";
   out << "</p>\n<p class=small>seed " << facts.seed << ", " << facts.jobs << " jobs, " << number(facts.seconds, 4) << " s in all.</p>\n";
   out << "<table><caption>Contents</caption>\n";

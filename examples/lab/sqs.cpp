@@ -310,7 +310,8 @@ void run_step(lab_context& context, figure& f) {
                 number(spread(values[2]), 3) + " ms a token",
             std::string(spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]) ? "met" : "not met") +
                 "; the column \"laws cut by the cap\" says where the budget, and not the threshold, sets the support");
-  f.require("from the largest beta_1 both updates are faster than the fixed threshold", changes[0].back().high < 0 && changes[1].back().high < 0,
+  f.require("from the largest beta_1 both updates are faster than the fixed threshold",
+            context.quick() ? std::max(changes[0].back().value, changes[1].back().value) < 0 : std::max(changes[0].back().high, changes[1].back().high) < 0,
             change_text(changes[0].back()) + " and " + change_text(changes[1].back()));
   f.require("the latency depends less on beta_1 with either update than without",
             spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]));
@@ -414,7 +415,8 @@ void run_bits(lab_context& context, figure& f) {
     dear = std::max(dear, all.formula / n);
   }
   f.compare("cost of a larger support", "grows with K, then falls: dense costs " + number(dense) + " bits here, K = 1024 " + number(dear),
-            "without zero counts it levels off: " + t.rows[sizes.size() - 1][6] + " bits at K = 1024",
+            "without zero counts, on the wire: " + t.rows[7][6] + " bits at K = " + std::to_string(sizes[7]) + ", " + t.rows[sizes.size() - 1][6] +
+                " at K = " + std::to_string(sizes.back()),
             "tokens that get no count cannot be drafted and need not be named");
   f.compare("C-SQS with the paper's constants", t.rows.back()[3] + " bits by the formula",
             t.rows.back()[6] + " bits on the wire, " + number(conformal_gain, 3) + " times less",

@@ -192,7 +192,10 @@ inline void show_hlm_table(figure& f) {
   f.compare("entries sent by CU-HLM", "832 on average", "200", "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
   f.compare("CU-HLM over U-HLM, time on the link", "177.5 times less", detail::decimals(6.3 / 38.1e-3, 0) + " times less",
             "the paper divides a run without distillation by one with it; this is like for like");
-  f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1), "the same");
+  f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1),
+            std::fabs(18.0 / 15.9 - 1 - 0.176) <= 5e-4
+                ? "the same"
+                : "from the rows without distillation; 18.7 over 15.9, with and without it, is " + detail::percent(18.7 / 15.9 - 1, 1));
 }
 
 //! Speed against SNR at the operating point that CU-HLM reports.
@@ -291,11 +294,13 @@ inline void show_wisv_table(figure& f) {
             "rounds fall from 27 to 12 over the windows, the extra time does not: the simulator seems to charge every mismatch it judges, not every round");
   f.compare("fixed time of a round", "not given", number(times.fixed * 1e3, 5) + " ms",
             "the round trip of 50 ms alone: verifying has no fixed cost in that table");
-  f.compare("latency saved at L = 64, 500 Mbit/s", "31.4 %", detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
-            "reproduced from the rows; L = 10 is faster than any other window, and there it is " +
+  f.compare("latency saved at L = 64, 500 Mbit/s, as the text says", "31.4 %", detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
+            "from the paper's own rows (ours stand under the grid of links and windows); L = 10 is faster than any other window, and there it is " +
                 detail::percent(specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
-  f.compare("accepted length at L = 64, 20 Mbit/s", "+60.8 %", detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1),
-            "from the rows");
+  f.compare(
+      "accepted length and rounds at L = 64, 20 Mbit/s, as the text says", "+60.8 %, -37.3 %",
+      detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " + detail::percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
+      "from the paper's own rows");
 }
 
 //! The same as figures of the lab; they need no model.

@@ -17,7 +17,8 @@ paper wisv_paper() {
            {"wisv_grid", "Accepted length, rounds and latency over links and windows", run_wisv_grid, 30, 1},
            {"wisv_protocols", "Full, selective and lazy hidden states over the same link", run_wisv_protocols, 1, 1},
            {"wisv_sessions", "Full, selective and lazy by the sessions", run_wisv_sessions, 10, 1},
-           {"wisv_ablations", "Without the channel, and without relabelling", run_wisv_ablations, 2, 1}},
+           {"wisv_ablations", "Without the channel, and without relabelling", run_wisv_ablations, 2, 1},
+           {"wisv_split", "A narrow head, split between device and cloud", run_wisv_split, 2, 1}},
           "The pair of models is ours and small, its problems are short and nearly always solved; thresholds, heads and every training choice are fixed on "
           "problems that the figures do not use. Rounds and mismatches are measured, latencies are the paper's model with the paper's sizes."};
 }

@@ -36,6 +36,7 @@ struct head_plan {
   bool use_channel = true;  //!< false: the head does not see the channel
   std::uint32_t draws = 4;  //!< channels an episode
   std::uint32_t epochs = 10;
+  double late_rate = 0.3;  //!< of the second half of the epochs
   std::uint32_t width = 256;
   std::uint64_t seed = 1;
 };
@@ -98,7 +99,7 @@ struct trained_head {
   specverify::training_options options;
   options.width = plan.width;
   options.epochs = plan.epochs;
-  options.late_rate = 0.3;
+  options.late_rate = plan.late_rate;
   options.use_channel = plan.use_channel;
   options.seed = plan.seed;
   auto trainer = specverify::head_trainer::make(options, {specverify::hidden_mode::predicting, set.drafter_size, set.target_size, set.drafter_states,

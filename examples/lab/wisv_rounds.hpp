@@ -20,6 +20,7 @@ struct semantic_settings {
   std::uint32_t draft_length = 32;
   const specverify::head_weights* head = nullptr;  //!< none: greedy_rule
   double threshold = 0;
+  bool split = false;  //!< the device sends its part of the head as int8 with a scale, not its state in half precision
   specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
   std::function<specverify::channel_state(std::uint32_t round)> channel = {};  //!< what the head is told; not needed without one
   std::size_t max_length = 250;                                                //!< tokens of prompt and continuation
@@ -64,11 +65,18 @@ struct drafted_window {
   std::vector<float> states;
 };
 
-inline void travel(std::span<const float> state, std::vector<float>& received) {
-  std::vector<std::byte> bytes(specverify::hidden_bytes(specverify::hidden_format::float16, state.size()));
+inline void travel(std::span<const float> state, std::vector<float>& received, specverify::hidden_format format = specverify::hidden_format::float16) {
+  std::vector<std::byte> bytes(specverify::hidden_bytes(format, state.size()));
   received.resize(received.size() + state.size());
-  expect_ok(specverify::encode_hidden(state, specverify::hidden_format::float16, bytes), "encode_hidden");
-  expect_ok(specverify::decode_hidden(bytes, specverify::hidden_format::float16, std::span(received).last(state.size())), "decode_hidden");
+  expect_ok(specverify::encode_hidden(state, format, bytes), "encode_hidden");
+  expect_ok(specverify::decode_hidden(bytes, format, std::span(received).last(state.size())), "decode_hidden");
+}
+
+//! W_1D h^D, as the device computes it.
+[[nodiscard]] inline std::vector<float> part_of(const specverify::head_weights& head, std::span<const float> state) {
+  std::vector<float> part(head.shape.width);
+  expect_ok(specverify::device_part(head, state, part), "device_part");
+  return part;
 }
 
 //! A channel as the edge's report tells it to the cloud.
@@ -92,7 +100,11 @@ void draft_window(Drafter& drafter, std::span<const token_id> committed, const s
   while (true) {
     const token_id next = argmax_of(drafter.logits(0));
     window.drafts.push_back({next});
-    if (settings.head != nullptr) travel(drafter.hidden(0), window.states);
+    if (settings.head != nullptr && settings.split) {
+      travel(part_of(*settings.head, drafter.hidden(0)), window.states, specverify::hidden_format::int8);
+    } else if (settings.head != nullptr) {
+      travel(drafter.hidden(0), window.states);
+    }
     if (next == end || window.drafts.size() >= most) return;
     drafter.feed(std::span(&next, 1), 1);
   }
@@ -162,7 +174,8 @@ template <language_model Drafter, language_model Target>
     } else {
       target_states.clear();
       for (std::uint32_t i = 0; i < length; ++i) target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
-      specverify::head_judge judge{*settings.head, specverify::drafter_input::hidden_state, window.states, target_states, {}};
+      const auto sent = settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
+      specverify::head_judge judge{*settings.head, sent, window.states, target_states, {}};
       judge.channel = specverify::standardise(detail::reported(settings.channel(request.round)), settings.head->channel);
       if (settings.protocol == specverify::hidden_protocol::full) {
         said = specverify::semantic_rule<specverify::head_judge>{judge, settings.threshold}.verify(specverify::exec::simd, drafts, rows, specverify::philox{},

@@ -75,17 +75,25 @@ using judged_set = std::vector<judged_problem>;
 struct forced_problem {
   double mismatches = 0;
   std::array<double, 2> accepted{};  //!< poor, good
+  // The narrow head on the same mismatches, both links: whole and split, the device's part as int8.
+  double split_differs = 0;  //!< decisions other than those of the whole head on the drafter's state as it is
+  double half_differs = 0;   //!< the same of the whole head on a state in half precision
+  double apart = 0;          //!< largest |change of g| of the split
+  double of_bound = 0;       //!< largest |change of g| over part_bound
+  double largest_bound = 0;  //!< largest part_bound
 };
 
 class wisv_study {
  public:
-  enum head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, head_count = 3 };
+  enum head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, narrow_head = 3, head_count = 4 };
+  static constexpr std::size_t ablated = 3;  //!< the first three: all of one width
   struct test_results {
     std::size_t problems = 0;
     std::array<judged_set, window_lengths.size()> greedy;
     std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;        //!< [length][link], the chosen threshold, SH
     std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;  //!< [threshold][poor, good], main_length
     std::array<std::array<judged_set, 2>, head_count> by_head;                    //!< [head][poor, good], each with its own threshold
+    std::array<judged_set, 2> by_split;                                           //!< [poor, good]: the narrow head, its device part as int8
     std::array<judged_set, 3> by_protocol;                                        //!< over a link that changes: full, selective, lazy
     std::vector<forced_problem> forced;
   };
@@ -114,6 +122,7 @@ class wisv_study {
     plans[full_head].name = "WISV";
     plans[no_channel].name = "without CSI", plans[no_channel].use_channel = false;
     plans[no_relabelling].name = "without relabelling", plans[no_relabelling].relabelled = false;
+    plans[narrow_head].name = "WISV, width 16", plans[narrow_head].width = 16;
     for (head_plan& plan : plans) plan.seed = context_.seed("wisv_head");
     std::vector<std::optional<trained_head>> made(plans.size());
     context_.for_each(plans.size(), [&](lab_worker&, std::size_t i) { made[i] = train_head(set, plans[i]); });
@@ -158,7 +167,7 @@ class wisv_study {
         if (kept) out.chosen = candidate_thresholds[t], out.found = true;
       }
       detail::expect_ok(trained[h].head.set_threshold(out.chosen), "set_threshold");
-      static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi", "wisv_head_without_relabelling"};
+      static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi", "wisv_head_without_relabelling", "wisv_head_narrow"};
       save_head(context_, trained[h], std::string(names[h]) + ".safetensors");
     }
     return *tunings_;
@@ -172,7 +181,7 @@ class wisv_study {
     test_results& out = *tests_;
     out.problems = problems.size();
     const auto room = [&](auto& sets) { sets.fill(judged_set(problems.size())); };
-    room(out.greedy), room(out.by_protocol);
+    room(out.greedy), room(out.by_protocol), room(out.by_split);
     for (auto& sets : out.semantic) room(sets);
     for (auto& sets : out.by_threshold) room(sets);
     for (auto& sets : out.by_head) room(sets);
@@ -195,6 +204,9 @@ class wisv_study {
         for (std::size_t t = 0; t < shown_thresholds.size(); ++t)
           out.by_threshold[t][link][i] = judge(models, problems[i], on_link(full_head, shown_thresholds[t], place));
         for (std::size_t h = 0; h < head_count; ++h) out.by_head[h][link][i] = judge(models, problems[i], on_link(h, tuned[h].chosen, place));
+        semantic_settings split = on_link(narrow_head, tuned[narrow_head].chosen, place);
+        split.split = true;
+        out.by_split[link][i] = judge(models, problems[i], split);
       }
       for (const auto protocol : {specverify::hidden_protocol::full, specverify::hidden_protocol::selective, specverify::hidden_protocol::lazy}) {
         semantic_settings settings = on_link(full_head, threshold, good);
@@ -202,7 +214,7 @@ class wisv_study {
         settings.channel = changing_link(i);
         out.by_protocol[static_cast<std::size_t>(protocol)][i] = judge(models, problems[i], settings);
       }
-      out.forced[i] = force(models, problems[i], threshold);
+      out.forced[i] = force(models, problems[i], threshold, tuned[narrow_head].chosen);
     });
     return out;
   }
@@ -238,7 +250,7 @@ class wisv_study {
     return {context_.solves(problem, text.continuation), std::move(text.rounds), sum.value()};
   }
 
-  [[nodiscard]] forced_problem force(problem_models& models, const lab_problem& problem, double threshold) const {
+  [[nodiscard]] forced_problem force(problem_models& models, const lab_problem& problem, double threshold, double narrow_threshold) const {
     const semantic_text text = write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, {});
     std::vector<token_id> whole = problem.prompt;
     whole.insert(whole.end(), text.continuation.begin(), text.continuation.end());
@@ -259,9 +271,34 @@ class wisv_study {
                                                  specverify::standardise(c, head.channel), rho),
                           "head_score");
         made.accepted[link] += rho < threshold ? 1 : 0;
+        compare_split(models, i, state, c, narrow_threshold, made);
       }
     }
     return made;
+  }
+
+  //! The narrow head whole and split, on one mismatch: `half` is the drafter's state as it travels for the whole head.
+  void compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half, const specverify::channel_vector& report, double threshold,
+                     forced_problem& made) const {
+    const specverify::head_weights& head = views_[narrow_head];
+    const specverify::channel_vector c = specverify::standardise(report, head.channel);
+    const std::vector<float> part = detail::part_of(head, models.drafter.hidden(i));
+    std::vector<float> received;
+    detail::travel(part, received, specverify::hidden_format::int8);
+    const auto logit = [&](specverify::drafter_input given, std::span<const float> from) {
+      double g = 0;
+      detail::expect_ok(specverify::head_logit(head, given, from, models.target.hidden(i), c, g), "head_logit");
+      return g;
+    };
+    const double whole = logit(specverify::drafter_input::hidden_state, models.drafter.hidden(i)),
+                 halved = logit(specverify::drafter_input::hidden_state, half), split = logit(specverify::drafter_input::device_part, received),
+                 bound = specverify::part_bound(head, part, specverify::hidden_format::int8);
+    const auto accepts = [&](double g) { return specverify::sigmoid(g) < threshold; };
+    made.split_differs += accepts(split) != accepts(whole) ? 1 : 0;
+    made.half_differs += accepts(halved) != accepts(whole) ? 1 : 0;
+    made.apart = std::max(made.apart, std::fabs(split - whole));
+    made.of_bound = std::max(made.of_bound, std::fabs(split - whole) / bound);
+    made.largest_bound = std::max(made.largest_bound, bound);
   }
 
   lab_context& context_;
