@@ -19,7 +19,7 @@ struct rows {
 
 std::optional<mismatch_judge> make_judge(const run_settings& run, const side_model& model) {
   if (run.head.empty()) return std::nullopt;
-  return mismatch_judge(load_head(run.head), static_cast<std::uint32_t>(model.weights->dim));
+  return mismatch_judge(load_head(run.head), model.hidden_size);
 }
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model, const std::optional<mismatch_judge>& judge) {
@@ -27,14 +27,14 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   specverify::cloud_options options;
   options.secret = run.cloud_secret;
   options.largest.format = specverify::law_format::half_row;  // the bulkiest laws of this demo
-  options.largest.vocab_size = static_cast<std::uint32_t>(model.vocabulary.vocab_size());
+  options.largest.vocab_size = model.vocab_size;
   options.largest.resolution = 0;
   options.largest.max_draft_length = demo_max_draft_length;
   if (judge) options.largest.side = judged_side(judge->hidden_size(), true);
   options.largest.side.max_skipped = demo_max_skipped;
   options.lazy = run.lazy;
   options.fingerprint = model.fingerprint;
-  options.max_length = static_cast<std::uint32_t>(model.weights->context);
+  options.max_length = model.context;
   options.stop_tokens = end;
   auto made = specverify::cloud_session::make(options);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));

@@ -20,8 +20,8 @@ std::uint16_t free_port() {
 }
 
 //! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
-std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, std::uint32_t vocab_size, std::uint32_t hidden_size) {
-  const specverify::draft_format format = plan_format(plan, vocab_size, hidden_size);
+std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter) {
+  const specverify::draft_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t bytes = std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
   const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
@@ -90,8 +90,6 @@ bool run_demo(const demo_settings& demo) {
   std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", demo.link.uplink_bits_per_second * 1e-3,
               demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms, demo.link.loss * 100, screen.legend().c_str());
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
-  const auto vocab_size = static_cast<std::uint32_t>(drafter.vocabulary.vocab_size());
-  const auto hidden_size = static_cast<std::uint32_t>(drafter.weights->dim);
   for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
   std::vector<run_report> reports;
   bool all_same = true;
@@ -107,7 +105,7 @@ bool run_demo(const demo_settings& demo) {
       run.session_id += i;
       run.link = demo.link;
       run.lazy = plan.judged == states::one_by_one;
-      run.retry_ms = patience_ms(demo.link, plan, vocab_size, hidden_size);
+      run.retry_ms = patience_ms(demo.link, plan, drafter);
       live_text(stdout).note(run.prompt);
       const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
       // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no draws.

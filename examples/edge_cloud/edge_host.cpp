@@ -16,8 +16,7 @@ specverify::link_loss link_loss_named(const std::string& name) {
 }
 
 std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model, const specverify::dqn_weights* network) {
-  const wire_plan plan =
-      plan_wire(system_named(run.system), static_cast<std::uint32_t>(model.vocabulary.vocab_size()), static_cast<std::uint32_t>(model.weights->dim), network);
+  const wire_plan plan = plan_wire(system_named(run.system), model.vocab_size, model.hidden_size, network);
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options options;
   options.session_id = run.session_id;
@@ -30,7 +29,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run);
   options.fingerprint = model.fingerprint;
   options.transform.temperature = run.temperature;
-  options.max_length = static_cast<std::uint32_t>(model.weights->context);
+  options.max_length = model.context;
   options.token_budget = run.tokens;
   options.stop_tokens = end;
   options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "side_model.hpp"
 
+#include "tinylm/tinylm.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -29,7 +31,9 @@ side_model load_side(const std::filesystem::path& folder, const std::string& fil
   auto weights = tinylm::load_weights(folder.string(), file);
   if (!weights.ok()) throw std::runtime_error(weights.error);
   const specverify::vocabulary_fingerprint fingerprint = fingerprint_of(*vocabulary);
-  return {std::move(*vocabulary), fingerprint, std::move(*weights)};
+  const auto vocab_size = static_cast<std::uint32_t>(vocabulary->vocab_size());
+  const auto hidden_size = static_cast<std::uint32_t>((*weights)->dim), context = static_cast<std::uint32_t>((*weights)->context);
+  return {std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context};
 }
 
 }  // namespace edge_cloud

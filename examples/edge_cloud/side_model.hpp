@@ -5,11 +5,15 @@
 
 #include <specverify/vocabulary/fingerprint.hpp>
 
-#include "tinylm/tinylm.hpp"
+#include "tinylm/tokenizer.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
+
+namespace tinylm {
+class weights;
+}
 
 namespace edge_cloud {
 
@@ -17,6 +21,9 @@ struct side_model {
   tinylm::tokenizer vocabulary;
   specverify::vocabulary_fingerprint fingerprint;  //!< hello refuses two models that do not speak of the same tokens
   std::shared_ptr<const tinylm::weights> weights;
+  std::uint32_t vocab_size = 0;
+  std::uint32_t hidden_size = 0;  //!< numbers of a hidden state
+  std::uint32_t context = 0;      //!< tokens that a text may have
 };
 
 //! `file` is drafter.safetensors or target.safetensors.

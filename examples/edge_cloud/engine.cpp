@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine.hpp"
+
+#include "tinylm/tinylm.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+namespace edge_cloud {
+
+engine::engine(std::shared_ptr<const tinylm::weights> model) : sequence_(std::make_unique<tinylm::sequence>(std::move(model))) {}
+engine::~engine() = default;
+
+void engine::feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows) {
+  if (position != sequence_->size()) throw std::logic_error("the session and its engine disagree about the position");
+  const auto begin = std::chrono::steady_clock::now();
+  rows_.resize(rows * sequence_->vocab_size());
+  if (const std::string error = sequence_->feed(tokens, rows_); !error.empty()) throw std::runtime_error(error);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ++passes_;
+  first_row_ = tokens.size() - rows;
+}
+
+specverify::row_view<float> engine::row(std::uint32_t i) const {
+  return specverify::logits_row(std::span<const float>(rows_).subspan(i * sequence_->vocab_size(), sequence_->vocab_size()));
+}
+
+std::span<const float> engine::hidden(std::uint32_t i) const { return sequence_->hidden_row(first_row_ + i); }
+std::span<const float> engine::attention(std::uint32_t i) const { return sequence_->attention_row(first_row_ + i); }
+
+void engine::truncate(std::uint32_t position) { sequence_->rollback(position); }
+
+}  // namespace edge_cloud
