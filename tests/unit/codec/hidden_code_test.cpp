@@ -37,7 +37,7 @@ TEST_CASE("halves: all 63488 finite patterns go to their value and back") {
     ++finite;
     const float value = std::bit_cast<float>(detail::half_to_float_bits(half));
     REQUIRE(static_cast<double>(value) == value_of_half(half));
-    REQUIRE(std::signbit(value) == (half >= 0x8000u));
+    REQUIRE((detail::half_to_float_bits(half) >> 31) == (half >> 15));  // of zeros too: -ffast-math has no signbit for them
     REQUIRE(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(value)) == half);
   }
   CHECK(finite == 63488);
