@@ -240,6 +240,7 @@ TEST_CASE("T4 T34 C-SQS whose windows a bit budget closes, the law beyond them c
   how.budget = 13;
   check_closed_windows<double>(2, how, 11);
   check_closed_windows<float>(2, how, 12);
+  if (emulated()) return;
   how.draft_length = 3;
   how.budget = 18;
   check_closed_windows<double>(2, how, 13);
@@ -255,8 +256,9 @@ TEST_CASE("T4 C-SQS over several rounds: the threshold depends on what was accep
   how.rule.target = 0.1;
   how.rule.step = 1.0;
   how.rule.first_threshold = 0.3;
-  check_texts<double>(3, how, 1);
   check_texts<float>(3, how, 2);
+  if (emulated()) return;
+  check_texts<double>(3, how, 1);
   how.rule.update = sv::conformal_update::logarithmic;
   how.rule.step = 3;
   check_texts<double>(2, how, 3);
@@ -287,6 +289,7 @@ TEST_CASE("T22 E13 with a bit budget and update_on_bonus the replay counts the b
 }
 
 TEST_CASE("T8 expected rejections of several C-SQS rounds = the expected sum of TV(q^, p) over tested positions, and below the bound") {
+  if (emulated()) return;
   for (std::uint64_t seed = 1; seed <= (long_run() ? 3u : 1u); ++seed) {
     plan how;
     how.rule.target = 0.1;

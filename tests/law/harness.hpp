@@ -333,6 +333,9 @@ inline bool long_run() {
   return value != nullptr && value[0] == '1';
 }
 
+//! The legs under qemu, ten times slower, keep the smaller worlds; the machine's own legs have them all.
+inline bool emulated() { return std::getenv("SPECVERIFY_EMULATED") != nullptr; }
+
 //! Runs `body(policy, name)` for each execution policy.
 template <class Body>
 void for_each_policy(Body body) {
