@@ -310,6 +310,7 @@ TEST_CASE("T9 a law with zero counts listed and the same law without them give t
 }
 
 TEST_CASE("T8 rejection count: E[N_rej] = sum of E[D_n TV(q_n, p_n)], over two rounds") {
+  if (emulated()) return;
   for_each_policy([](auto policy, const std::string& policy_name) {
     INFO(policy_name);
     check_rejection_count<double>(policy);
