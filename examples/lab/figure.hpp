@@ -167,7 +167,11 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << " offset 0,0.5\nset ylabel " << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
-    if (!p.log_y) out << (bars ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
+    bool below_zero = false;  // bars grow from 0 unless one hangs below it
+    for (const curve& c : p.curves) {
+      for (std::size_t i = 0; i < c.y.size(); ++i) below_zero = below_zero || c.y[i] < 0 || (i < c.low.size() && c.low[i] < 0);
+    }
+    if (!p.log_y) out << (bars && !below_zero ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
     if (p.log_y) out << "set yrange [*:*]\n";
     out << "set xrange [*:*] noextend\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0\n";
     if (bars) {

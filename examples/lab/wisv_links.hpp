@@ -397,8 +397,7 @@ inline void run_wisv_split(lab_context& context, figure& f) {
                             {"split, int8", wisv_study::narrow_head, &r.by_split, split_bytes}};
   panel& p = f.add_panel("tokens per round", "", "tokens");
   panel& q = f.add_panel("accuracy lost against greedy", "", "points");
-  for (const writer& w : writers)
-    p.x_names.push_back("width " + std::to_string(study.weights(static_cast<wisv_study::head_name>(w.head)).shape.width) + ", " + w.label);
+  for (const writer& w : writers) p.x_names.push_back(std::to_string(study.weights(static_cast<wisv_study::head_name>(w.head)).shape.width) + " " + w.label);
   q.x_names = p.x_names;
   table& t = f.add_table("heads", {"width", "drafter's side", "bytes a vector", "tau", "link", "right %", "points lost", "tokens per round", "gain"});
   std::size_t other_texts = 0;
