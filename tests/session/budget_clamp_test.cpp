@@ -6,11 +6,10 @@
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/conformal.hpp>
 
-#include <session/hash_model.hpp>
+#include <session/hand_to_hand.hpp>
 
 #include <doctest/doctest.h>
 
-#include <deque>
 #include <vector>
 
 namespace sv = specverify;
@@ -60,40 +59,20 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   session edge = std::move(edge_made).value();
   sv::cloud_session cloud = std::move(cloud_made).value();
   hash_engine edge_engine(drafter), cloud_engine(target);
-  const std::vector<sv::row_transform> as_it_is(1);
-  std::deque<std::vector<std::byte>> up, down;
-  std::vector<std::byte> journal;
+  hand_to_hand between;
   REQUIRE(edge.start(std::vector<sv::token_id>{4, 5, 6}, 1).ok());
-  for (bool finished = false; !finished;) {
+  while (!between.finished) {
     for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
-      if (out.action == sv::session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::rollback) REQUIRE(edge_engine.cut(out.position));
-      REQUIRE(out.action != sv::session_action::failed);
-      finished = finished || out.action == sv::session_action::finished;
-      if (out.action == sv::session_action::evaluate) {
-        REQUIRE(edge_engine.feed(out.position, out.tokens, out.rows));
-        REQUIRE(edge.supply_row(sv::exec::simd, edge_engine.rows()[0], as_it_is[0], 1).ok());
-      }
+      between.serve(sv::exec::simd, out, edge, edge_engine);
       if (out.action != sv::session_action::committed) continue;
       made.rounds.push_back(edge.last_round());
       typename session::snapshot last;
       std::vector<sv::token_id> text(max_length);
       sv::journal_reading found;
-      REQUIRE(sv::read_journal(journal, text, last, found).ok());
+      REQUIRE(sv::read_journal(between.journal, text, last, found).ok());
       if constexpr (requires { last.sparsifier.beta; }) made.states.push_back(last.sparsifier);
     }
-    for (; !up.empty(); up.pop_front()) REQUIRE(cloud.receive(up.front(), 1).ok());
-    for (sv::session_output out = cloud.next(); out.action != sv::session_action::none; out = cloud.next()) {
-      if (out.action == sv::session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::rollback) REQUIRE(cloud_engine.cut(out.position));
-      REQUIRE(out.action != sv::session_action::failed);
-      if (out.action == sv::session_action::evaluate) {
-        REQUIRE(cloud_engine.feed(out.position, out.tokens, out.rows));
-        REQUIRE(cloud.supply_rows(sv::exec::simd, sv::row_span_provider<float>(cloud_engine.rows(), as_it_is), 1).ok());
-      }
-    }
-    for (; !down.empty(); down.pop_front()) REQUIRE(edge.receive(down.front(), 1).ok());
+    between.exchange(sv::exec::simd, cloud, cloud_engine, edge);
   }
   CHECK(edge.length() == max_length);
   made.statistics = edge.statistics();

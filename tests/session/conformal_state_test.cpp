@@ -5,12 +5,11 @@
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/conformal.hpp>
 
-#include <session/hash_model.hpp>
+#include <session/hand_to_hand.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <deque>
 #include <vector>
 
 namespace sv = specverify;
@@ -71,26 +70,16 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   session edge = std::move(edge_made).value();
   sv::cloud_session cloud = std::move(cloud_made).value();
   hash_engine edge_engine(drafter), cloud_engine(target), oracle(drafter);
-  const std::vector<sv::row_transform> as_it_is(1);
-  std::deque<std::vector<std::byte>> up, down;
-  std::vector<std::byte> journal;
+  hand_to_hand between;
   replayed expected{rule.first_threshold};
   std::vector<float> row(vocab_size);
   std::uint32_t bonuses = 0, rejections = 0, beyond = 0;
   const std::vector<sv::token_id> prompt{4, 5, 6};
   REQUIRE(oracle.feed(0, prompt, 1));
   REQUIRE(edge.start(prompt, 1).ok());
-  for (bool finished = false; !finished;) {
+  while (!between.finished) {
     for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
-      if (out.action == sv::session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::rollback) REQUIRE(edge_engine.cut(out.position));
-      REQUIRE(out.action != sv::session_action::failed);
-      finished = finished || out.action == sv::session_action::finished;
-      if (out.action == sv::session_action::evaluate) {
-        REQUIRE(edge_engine.feed(out.position, out.tokens, out.rows));
-        REQUIRE(edge.supply_row(sv::exec::seq, edge_engine.rows()[0], as_it_is[0], 1).ok());
-      }
+      between.serve(sv::exec::seq, out, edge, edge_engine);
       if (out.action == sv::session_action::committed) {
         const bool bonus = out.source == sv::token_source::bonus;
         const std::uint32_t last = out.position + static_cast<std::uint32_t>(out.tokens.size()) - 1;
@@ -106,24 +95,14 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
         session::snapshot last_snapshot;
         std::vector<sv::token_id> text(max_length);
         sv::journal_reading found;
-        REQUIRE(sv::read_journal(journal, text, last_snapshot, found).ok());
+        REQUIRE(sv::read_journal(between.journal, text, last_snapshot, found).ok());
         INFO("seed ", seed, ", length ", found.text_length);
         CHECK(last_snapshot.sparsifier.updates == expected.updates);
         CHECK(last_snapshot.sparsifier.beta == doctest::Approx(expected.beta).epsilon(1e-5));
         CHECK(last_snapshot.sparsifier.dropped == doctest::Approx(expected.dropped).epsilon(1e-5));
       }
     }
-    for (; !up.empty(); up.pop_front()) REQUIRE(cloud.receive(up.front(), 1).ok());
-    for (sv::session_output out = cloud.next(); out.action != sv::session_action::none; out = cloud.next()) {
-      if (out.action == sv::session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::rollback) REQUIRE(cloud_engine.cut(out.position));
-      REQUIRE(out.action != sv::session_action::failed);
-      if (out.action == sv::session_action::evaluate) {
-        REQUIRE(cloud_engine.feed(out.position, out.tokens, out.rows));
-        REQUIRE(cloud.supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine.rows(), as_it_is), 1).ok());
-      }
-    }
-    for (; !down.empty(); down.pop_front()) REQUIRE(edge.receive(down.front(), 1).ok());
+    between.exchange(sv::exec::seq, cloud, cloud_engine, edge);
   }
   CHECK(edge.length() == max_length);
   CHECK(bonuses > 0);
