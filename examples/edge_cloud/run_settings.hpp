@@ -28,6 +28,7 @@ struct run_settings {
   std::filesystem::path policy;                                //!< weights of the network that plans rounds; empty: there is none
   double threshold = -1;                                       //!< of the judge; negative: the head's own
   bool lazy = false;                                           //!< the cloud asks for one mismatch's state at a time
+  std::string protocol = "round-trip";                         //!< of a system that leaves it open: fh, sh, lazy, or the round trip decides
   link_settings link;                                          //!< what the edge reports of its channel
   std::filesystem::path state;                                 //!< journal and report of this process
 };
@@ -46,8 +47,9 @@ struct run_settings {
     line.insert(line.end(),
                 {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),
                  "--rtt-ms", std::to_string(run.link.round_trip_ms), "--loss", std::to_string(run.link.loss), "--threshold", std::to_string(run.threshold)});
-    line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id",
-                             std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss});
+    line.insert(line.end(),
+                {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id", std::to_string(run.session_id),
+                 "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
   }
   return line;
 }
