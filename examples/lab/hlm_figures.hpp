@@ -670,8 +670,6 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
             by_sign(compressed, "offline solves more", "offline level", "offline costs problems") + ", " +
                 by_sign(online, "online solves more", "online level", "online costs problems") +
                 (compressed.low <= 0 && online.low <= 0 ? "; what is lost is lost by the gate" : ""));
-  f.require("compressing costs no problems beyond those that the gate costs", compressed.low <= 0 && online.low <= 0,
-            detail::interval_text(compressed) + ", " + detail::interval_text(online));
   f.require("HLM solves as many problems as the target alone", detail::about_zero(lossless), detail::interval_text(lossless));
   f.require("HLM sends every token, SLM none", outcomes[1].upload_share() >= 1 && outcomes[0].upload_share() <= 0);
   f.require("Rand-HLM sends half of the tokens", std::fabs(outcomes[2].upload_share() - 0.5) < context.scaled(0.02, 0.08),

@@ -17,6 +17,7 @@ struct lab_settings {
   bool quick = false;
   std::uint64_t seed = 20261121;
   unsigned jobs = 2;
+  bool trace_files = true;  //!< what models said is read from earlier runs and kept for later ones
   std::filesystem::path out = "build/lab";
   std::string models = tinylm::default_directory();
   std::string data = "examples/lab/data";
@@ -43,6 +44,8 @@ class lab_context {
 
   [[nodiscard]] const lab_settings& settings() const { return settings_; }
   [[nodiscard]] bool quick() const { return settings_.quick; }
+  //! Whether what models said may be read from files of earlier runs, and is written for later ones.
+  [[nodiscard]] bool keeps_files() const { return settings_.trace_files; }
   //! `full`, or `quick` under --quick.
   template <class Value>
   [[nodiscard]] Value scaled(Value full, Value quick) const {

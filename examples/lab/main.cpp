@@ -26,7 +26,7 @@ void list(const std::vector<lab::paper>& papers) {
 int main(int argc, char** argv) try {
   lab::lab_settings settings;
   std::vector<std::string> only;
-  bool only_list = false, no_trace_files = false;
+  bool only_list = false;
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
   app.add_flag("--quick", settings.quick, "few problems: two minutes in all, wide intervals");
   app.add_option("--only", only, "papers or figures, as --list names them")->delimiter(',');
@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
   app.add_option("--jobs", settings.jobs, "threads; the figures do not depend on it")->capture_default_str()->take_last()->check(CLI::Range(1, 64));
   app.add_option("--models", settings.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
   app.add_option("--data", settings.data, "folder of problems and prose")->capture_default_str()->check(CLI::ExistingDirectory);
-  app.add_flag("--no-trace-files", no_trace_files, "neither read nor write traces of earlier runs");
+  app.add_flag("!--no-trace-files", settings.trace_files, "neither read nor write what the models said in other runs");
   app.add_flag("--list", only_list, "name the papers and figures, and run none");
   CLI11_PARSE(app, argc, argv);
 
@@ -49,7 +49,7 @@ int main(int argc, char** argv) try {
   }
   std::filesystem::create_directories(settings.out);
   lab::lab_context context(settings);
-  if (!no_trace_files) context.load_traces(stdout);
+  if (settings.trace_files) context.load_traces(stdout);
 
   std::size_t count = 0;
   double planned = 0;
@@ -83,7 +83,7 @@ int main(int argc, char** argv) try {
       write_report(done, facts, settings.out);
     }
   }
-  if (!no_trace_files) context.save_traces(stdout);
+  if (settings.trace_files) context.save_traces(stdout);
   for (const std::string& line : broken) std::printf("FAILS  %s\n", line.c_str());
   std::printf("%zu figures, %.0f s, %zu checks fail; report: %s\n", count, facts.seconds, broken.size(), (settings.out / "report.html").string().c_str());
   return broken.empty() ? 0 : 1;

@@ -68,7 +68,6 @@ void run_replay(lab_context& context, figure& f) {
             "a trace keeps hidden states; the head's product is made again when a row is read for the first time");
   f.require("the four runs have the same tokens, bytes and rounds", live == recording && live == replayed && live == warm,
             std::to_string(live.tokens) + " tokens, " + std::to_string(live.bytes) + " bytes, " + std::to_string(live.rounds) + " rounds");
-  f.require("a replay spends less time in the models", replayed_models < live_models);
 }
 
 }  // namespace

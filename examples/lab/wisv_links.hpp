@@ -307,6 +307,7 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
         {variants[k].name, detail::points(solved / of, 4), number(tokens / rounds), number(rounds / of), number(up / rounds), number(down / rounds)});
   }
   f.require("FH, SH and lazy write the same tokens in the same rounds, by the sessions", session_same);
+  f.require("the sessions write what the rules alone write, on every problem", as_rules == count, std::to_string(as_rules) + " of " + std::to_string(count));
   f.add_table("texts of the sessions", {"problems", "as the rules write them"}).rows.push_back({std::to_string(count), std::to_string(as_rules)});
   f.require("the split head writes what the whole one of its width writes on at least 99 % of the problems", split_same * 100 >= count * 99,
             std::to_string(split_same) + " of " + std::to_string(count));

@@ -174,22 +174,40 @@ template <language_model Drafter, language_model Target, class Outcome>
   return set;
 }
 
-//! The mismatches of the first `count` problems of the training set; kept in a file of the output folder for later runs.
+//! Changes with the search in `collect_episode` or with what counts as an answer: an older file is then collected anew.
+inline constexpr std::uint64_t mismatch_search = 1;
+
+//! Everything that the labels of `problems` depend on.
+[[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair, const std::vector<lab_problem>& problems, std::uint32_t longest) {
+  checksum sum;
+  const std::uint64_t facts[] = {mismatch_search, fingerprint_of(pair), longest};
+  sum.add(facts, sizeof facts);
+  for (const lab_problem& problem : problems) {
+    const std::uint64_t size = problem.prompt.size();
+    sum.add(&size, sizeof size);
+    sum.add(problem.prompt.data(), problem.prompt.size() * sizeof problem.prompt[0]);
+  }
+  return sum.value();
+}
+
+//! The mismatches of the first `count` problems of the training set; kept beside the traces for later runs.
 [[nodiscard]] inline mismatch_set collect_mismatches(lab_context& context, std::size_t count) {
   const std::filesystem::path path = context.out() / "wisv_mismatches.bin";
-  const std::uint64_t fingerprint = fingerprint_of(context.pair());
-  if (auto kept = load_mismatches(fingerprint, count, path)) return std::move(*kept);
   const std::vector<lab_problem> problems = context.problems("train", count);
+  const auto longest = static_cast<std::uint32_t>(context.pair().target->context - 6);
+  const std::uint64_t fingerprint = fingerprint_of(context.pair(), problems, longest);
+  if (context.keeps_files()) {
+    if (auto kept = load_mismatches(fingerprint, count, path)) return std::move(*kept);
+  }
   std::vector<mismatch_set> found(count);
   context.for_each(count, [&](lab_worker&, std::size_t i) {
     live_model drafter(context.pair().drafter), target(context.pair().target);  // no text comes twice: a trace would only be filled
     const auto answer = [&](std::span<const token_id> text) { return tinylm::solution_answer(context.vocabulary().decode(text)); };
-    found[i] = collect_episode(drafter, target, problems[i].prompt, static_cast<std::uint32_t>(i), tinylm::tokenizer::end_token,
-                               context.pair().target->context - 6, answer);
+    found[i] = collect_episode(drafter, target, problems[i].prompt, static_cast<std::uint32_t>(i), tinylm::tokenizer::end_token, longest, answer);
   });
   mismatch_set all;
   for (const mismatch_set& one : found) all.append(one);
-  (void)save_mismatches(all, fingerprint, path);
+  if (context.keeps_files()) (void)save_mismatches(all, fingerprint, path);
   return all;
 }
 

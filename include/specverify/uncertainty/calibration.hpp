@@ -5,8 +5,8 @@
 //! Symbols:    beta ~ a u + b: slope, intercept; Delta = `rejectable`, P(y_d < x_d); u_th = (Delta - b) / a (risk-prone) and -b / a (risk-averse);
 //!             m_j = P(u = j / M); R = sum of beta_j m_j over -b / a < j / M <= u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
-//! Deviates:   u is discrete, so risk and bound are sums; the printed integral bound holds for a density and is offered apart. The realised
-//!             `false_skip` is larger than R, which leaves out u <= -b / a: report both, do not compare them.
+//! Deviates:   u is discrete, so risk and bound are sums; the printed integral bound holds for a density and is offered apart. R leaves
+//!             out u <= -b / a and the realised `false_skip` does not, so neither bounds the other: report both, do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
