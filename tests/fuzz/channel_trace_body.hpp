@@ -28,7 +28,7 @@ inline bool channel_trace_input(std::span<const char> given) {
   const result<std::size_t> steps = read_channel_trace(text, states);
   if (!steps.ok()) {
     const status why = steps.error();
-    if (why.code == errc::output_too_small || why.where == 0 || why.where > states.size() + 1) std::abort();
+    if (why.code == errc::output_too_small || why.where == 0 || why.where > states.size() + 2) std::abort();
     return false;
   }
   if (steps.value() == 0 || steps.value() > states.size()) std::abort();

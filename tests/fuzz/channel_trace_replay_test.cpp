@@ -36,7 +36,9 @@ void write_seeds() {
   record(rayleigh_channel::make(fading).value(), source, std::span<channel_state>(states).first(3));
   seed("rayleigh", text_of(std::span<channel_state>(states).first(3)));
   seed("by_hand", std::string(channel_trace_columns) + "\r\n1e6,2.50e+5,0.000,9e-1,1,0\r\n1000,1000,0,0,0,4294967295");
+  seed("header_alone", std::string(channel_trace_columns));
   seed("not_a_number", std::string(channel_trace_columns) + "\n1e6,nan,0,0,0,0\n");
+  seed("subnormal", std::string(channel_trace_columns) + "\n1e6,1e6,1e-310,0,0,0\n");
 }
 
 }  // namespace
