@@ -28,12 +28,14 @@ struct link_settings {
   trace_clock clock{};                             //!< of the trace
 };
 
-//! One direction, or one step of it.
+//! One direction during one step of a trace.
 struct lane_state {
   double bits_per_second = 1e6;
   double delay_ms = 25;
   double loss = 0;
 };
+
+//! One direction.
 struct lane_settings {
   double bits_per_second = 1e6;
   double delay_ms = 25;

@@ -59,8 +59,13 @@ void add_link_options(CLI::App& app, link_settings& link) {
   app.add_option_function<std::string>("--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
       ->check(CLI::ExistingFile);
   app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")->capture_default_str()->check(CLI::Range(0.01, 3600.0));
-  app.add_option("--trace-origin", link.clock.origin_microseconds, "when the trace began, in microseconds of this machine's steady clock")
-      ->capture_default_str();
+}
+
+// The demo sets it by itself.
+void add_origin_option(CLI::App& app, link_settings& link) {
+  app.add_option("--trace-origin", link.clock.origin_microseconds, "when the trace begins, in microseconds of this machine's steady clock")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
 
 // The options of one of the two sides.
@@ -106,6 +111,7 @@ int main(int argc, char** argv) try {
   edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
+  add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
   add_text_options(*edge_command, edge.run);
@@ -118,6 +124,7 @@ int main(int argc, char** argv) try {
   std::uint16_t link_port = 7001, cloud_port = 7000;
   CLI::App* link_command = app.add_subcommand("link", "the emulated link between them");
   add_link_options(*link_command, link);
+  add_origin_option(*link_command, link);
   link_command->add_option("--port", link_port, "to listen on for the edge")->capture_default_str();
   link_command->add_option("--cloud-port", cloud_port, "where the cloud listens")->capture_default_str();
 

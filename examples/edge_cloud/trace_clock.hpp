@@ -12,7 +12,7 @@ namespace edge_cloud {
 using time_point = std::chrono::steady_clock::time_point;
 
 struct trace_clock {
-  double state_seconds = 1;               //!< how long a state holds, >= 1e-3
+  double state_seconds = 1;               //!< how long a state holds, > 0
   std::uint64_t origin_microseconds = 0;  //!< when the first one begins; it holds before, too
 
   [[nodiscard]] std::uint64_t step(time_point now) const { return now <= origin() ? 0 : static_cast<std::uint64_t>((now - origin()) / state_time()); }
