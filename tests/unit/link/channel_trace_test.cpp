@@ -100,8 +100,7 @@ TEST_CASE("a channel trace reads back bit for bit, from models and at the ends o
 TEST_CASE("a channel trace: CR LF, a last line without an end, and no other liberties") {
   const channel_state state{1000, 2000, 0, 0, 0.5, 1};
   const std::string step = "1000,2000,0,0,0.5,1";
-  std::string with_returns = first_line;
-  with_returns.insert(with_returns.size() - 1, "\r");
+  const std::string with_returns = first_line.substr(0, first_line.size() - 1) + "\r\n";
   CHECK(same_bits(read(with_returns + step + "\r\n" + step + "\r\n"), {state, state}));
   CHECK(same_bits(read(first_line + step), {state}));
   CHECK(refusal(first_line + step + "\n\n") == status{errc::trace_fields, part::link, 3});
