@@ -87,6 +87,7 @@ run_report cloud_host::report() const {
   made.resumes = session_.statistics().restarts;
   made.mismatches = session_.statistics().mismatches;
   made.accepted_mismatches = session_.statistics().accepted_mismatches;
+  made.judged_rounds = judged_rounds_;
   return made;
 }
 
@@ -99,6 +100,10 @@ void cloud_host::judge(const specverify::session_output& asked) {
 
 void cloud_host::take() {
   if (const std::uint32_t wanted = take_outputs(session_, engine_, journal_, outlets_); wanted > 0) rows_wanted_ = wanted;
+  const specverify::judged_round& last = session_.last_round();
+  if (!judge_ || last.round <= noted_round_) return;
+  noted_round_ = last.round;
+  judged_rounds_.push_back({last.drafted, last.mismatches, last.judged});
 }
 
 }  // namespace edge_cloud

@@ -39,8 +39,10 @@ class cloud_host {
   std::optional<state_file> journal_;
   outlets outlets_;
   std::vector<double> scores_;
+  std::vector<std::array<std::uint32_t, 3>> judged_rounds_;
   specverify::status judged_{};
   std::uint32_t rows_wanted_ = 0;
+  std::uint32_t noted_round_ = 0;
   bool scores_wanted_ = false;
 };
 

@@ -7,9 +7,13 @@
 #include "link_emulator.hpp"
 #include "live_text.hpp"
 #include "plot.hpp"
+#include "protocol_choice.hpp"
 #include "side_model.hpp"
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
+
+#include <fstream>
+#include <sstream>
 
 namespace edge_cloud {
 
@@ -95,6 +99,7 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
   report.cloud_compute = of_cloud.cloud_compute;
   report.mismatches = of_cloud.mismatches;
   report.accepted_mismatches = of_cloud.accepted_mismatches;
+  report.judged_rounds = of_cloud.judged_rounds;
   report.bytes_up = link.up().bytes;
   report.bytes_down = link.down().bytes;
   return report;
@@ -115,15 +120,30 @@ void print_link(const link_settings& link) {
 
 }  // namespace
 
+std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines) {
+  constexpr int words = 16;
+  std::vector<std::string> made;
+  std::ifstream in(file);
+  for (std::string line; made.size() < lines && std::getline(in, line);) {
+    std::istringstream whole(line);
+    std::string opening, word;
+    for (int i = 0; i < words && whole >> word; ++i) opening += (i > 0 ? " " : "") + word;
+    if (!opening.empty()) made.push_back(opening);
+  }
+  if (made.empty()) throw std::runtime_error(file.string() + ": no line with a word");
+  return made;
+}
+
 bool run_demo(const demo_settings& demo) {
   print_link(demo.link);
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
   std::vector<run_report> reports;
+  specverify::mismatch_history mismatches;  // of every judged text so far
   bool all_same = true;
   for (const std::string& key : demo.systems) {
-    const system_plan& plan = system_named(key);
-    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(plan.label).c_str());
+    const system_plan& system = system_named(key);
+    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(system.label).c_str());
     run_report& sum = reports.emplace_back();
     sum.system = key;
     for (std::size_t i = 0; i < demo.prompts.size(); ++i) {
@@ -132,6 +152,8 @@ bool run_demo(const demo_settings& demo) {
       run.prompt = demo.prompts[i];
       run.session_id += i;
       run.link = demo.link;
+      if (system.judged == states::chosen) run.protocol = choose_protocol(system, demo.link, drafter, mismatches);
+      const system_plan plan = settled_plan(run);
       run.lazy = plan.judged == states::one_by_one;
       run.retry_ms = patience_ms(demo.link, plan, drafter);
       live_text(stdout).note(run.prompt);
@@ -142,9 +164,11 @@ bool run_demo(const demo_settings& demo) {
       const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.judged != states::unused);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
       const char* answer = ahead ? "not asked, tokens were written ahead" : looks ? "not asked, it looks at the link" : same ? "yes" : "NO";
-      std::printf("\n   -- %zu tokens in %.2f s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), answer);
+      const std::string protocol = system.judged == states::chosen ? "; hidden states: " + run.protocol : "";
+      std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), protocol.c_str(), answer);
       std::fflush(stdout);
       sum.add(one);
+      record_rounds(one, mismatches);
       all_same = all_same && same;
     }
     save(sum, demo.out / (key + ".json"));

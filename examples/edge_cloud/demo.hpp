@@ -18,6 +18,9 @@ struct demo_settings {
   std::filesystem::path out = "edge-cloud-demo";
 };
 
+//! Prompts from a file: the first 16 words of each of its first `lines` lines that have a word. Throws where there is none.
+[[nodiscard]] std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines);
+
 //! Runs all systems on all prompts, prints the table, draws the plot. False if a text is not the one that is written within one process.
 [[nodiscard]] bool run_demo(const demo_settings& demo);
 

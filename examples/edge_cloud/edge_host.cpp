@@ -2,6 +2,7 @@
 #include "edge_host.hpp"
 
 #include "clock.hpp"
+#include "protocol_choice.hpp"
 #include "trained_files.hpp"
 
 namespace edge_cloud {
@@ -14,7 +15,7 @@ specverify::link_loss link_loss_named(const std::string& name) {
 }
 
 std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model, const specverify::dqn_weights* network) {
-  const wire_plan plan = plan_wire(system_named(run.system), model.vocab_size, model.hidden_size, network);
+  const wire_plan plan = plan_wire(settled_plan(run), model.vocab_size, model.hidden_size, network);
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options options;
   options.session_id = run.session_id;
@@ -131,13 +132,17 @@ run_report edge_host::report() const {
   made.evaluated = counted.evaluated;
   made.accepted = counted.accepted;
   made.resolution_sum = resolution_sum_;
+  made.support_sum = support_sum_;
   made.skipped = counted.skipped;
+  made.skipped_uncertain = counted.skipped_uncertain;
   made.written_ahead = counted.written_ahead;
   made.supply_bytes = counted.supply_bytes;
   made.residual_tokens = counted.residual_tokens;
   made.edge_passes = engine_.passes();
   made.edge_compute = engine_.seconds();
   made.resumes = counted.restarts;
+  made.texts = 1;
+  made.texts_with_states = settled_plan(run_).judged == states::with_draft ? 1 : 0;
   return made;
 }
 
@@ -150,7 +155,7 @@ void edge_host::work() {
 }
 
 void edge_host::record(const specverify::session_output& out) {
-  note_resolution();
+  note_round();
   for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
     const std::size_t index = out.position + i - session_->prompt_length();
     if (index < arrival_.size()) continue;  // announced before
@@ -160,11 +165,12 @@ void edge_host::record(const specverify::session_output& out) {
 }
 
 //! Once a decided round.
-void edge_host::note_resolution() {
+void edge_host::note_round() {
   const specverify::round_record& last = session_->last_round();
   if (last.round <= noted_round_) return;
   noted_round_ = last.round;
   resolution_sum_ += std::uint64_t{last.drafted} * last.resolution;
+  support_sum_ += last.support_sum;
 }
 
 token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32_t i) const {

@@ -39,7 +39,7 @@ class edge_host {
   void measure_channel();
   void work();
   void record(const specverify::session_output& out);
-  void note_resolution();
+  void note_round();
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const;
   void require(specverify::status why) const;
 
@@ -54,6 +54,7 @@ class edge_host {
   std::vector<double> arrival_;
   std::uint64_t origin_ = 0;
   std::uint64_t resolution_sum_ = 0;
+  std::uint64_t support_sum_ = 0;
   std::uint32_t noted_round_ = 0;
   bool restoring_ = false;
   bool finished_ = false;

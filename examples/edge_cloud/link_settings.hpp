@@ -72,6 +72,9 @@ struct lane_counters {
   return state;
 }
 
+//! When a text is opened: a trace begins with it.
+[[nodiscard]] inline specverify::channel_state opening_state(const link_settings& link) { return state_at(link, link.clock.begin_of(0)); }
+
 }  // namespace edge_cloud
 
 #endif

@@ -97,6 +97,10 @@ int main(int argc, char** argv) try {
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
   CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
+  std::filesystem::path prompt_file;
+  std::size_t prompt_lines = 16;
+  CLI::Option* file = demo_command->add_option("--prompt-file", prompt_file, "instead: the first 16 words of each line of this file")->check(CLI::ExistingFile);
+  demo_command->add_option("--prompt-lines", prompt_lines, "of the file, so many")->capture_default_str()->check(CLI::Range(1, 10000))->needs(file);
   add_text_options(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
@@ -113,6 +117,9 @@ int main(int argc, char** argv) try {
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
+  edge_command->add_option("--protocol", edge.run.protocol, "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
   add_text_options(*edge_command, edge.run);
   edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
@@ -140,6 +147,7 @@ int main(int argc, char** argv) try {
 
   CLI11_PARSE(app, argc, argv);
   if (app.got_subcommand("trace")) return std::fputs(drawn_trace(model, of_trace).c_str(), stdout) < 0 ? 1 : 0;
+  if (!prompt_file.empty()) demo.prompts = openings(prompt_file, prompt_lines);
   if (app.got_subcommand("demo")) return run_demo(demo) ? 0 : 1;
   if (app.got_subcommand("link")) return run_link_process(link, link_port, cloud_port);
   if (app.got_subcommand("edge")) {

@@ -3,6 +3,7 @@
 #ifndef EDGE_CLOUD_RUN_REPORT_HPP
 #define EDGE_CLOUD_RUN_REPORT_HPP
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -20,19 +21,24 @@ struct run_report {
   std::uint64_t evaluated = 0;  //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
   std::uint64_t accepted = 0;
   std::uint64_t resolution_sum = 0;  //!< over the drafts, of the resolution of their laws; 0 where they are no lattices
+  std::uint64_t support_sum = 0;     //!< over the drafts, of the tokens that their laws keep apart; 0 where they take no support
   std::uint64_t bytes_up = 0;        //!< everything the edge sent, length prefixes included
   std::uint64_t bytes_down = 0;
   std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
   double edge_compute = 0;         //!< seconds in them
   double cloud_compute = 0;
-  std::uint64_t residual_tokens = 0;      //!< emitted in place of a rejected draft
-  std::uint64_t skipped = 0;              //!< tokens committed by the edge alone
-  std::uint64_t written_ahead = 0;        //!< tokens drafted while the link was lost, verified afterwards
-  std::uint64_t mismatches = 0;           //!< drafts that a judge decided
-  std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
-  std::uint64_t supply_bytes = 0;         //!< second uploads
-  std::uint64_t resumes = 0;              //!< restarts of either side that the run went through
+  std::uint64_t residual_tokens = 0;                        //!< emitted in place of a rejected draft
+  std::uint64_t skipped = 0;                                //!< tokens committed by the edge alone
+  std::uint64_t skipped_uncertain = 0;                      //!< of them, those that were uncertain but of no importance
+  std::uint64_t written_ahead = 0;                          //!< tokens drafted while the link was lost, verified afterwards
+  std::uint64_t mismatches = 0;                             //!< drafts that a judge decided
+  std::uint64_t accepted_mismatches = 0;                    //!< of them, those that stood
+  std::uint64_t supply_bytes = 0;                           //!< second uploads
+  std::uint64_t texts = 0;                                  //!< written with it
+  std::uint64_t texts_with_states = 0;                      //!< of them, those whose hidden states travelled with the drafts
+  std::uint64_t resumes = 0;                                //!< restarts of either side that the run went through
+  std::vector<std::array<std::uint32_t, 3>> judged_rounds;  //!< of a judged system: drafts, mismatches, and those of them up to the first rejected one
 
   //! Another text of the same system, written after this one.
   void add(const run_report& later) {
@@ -45,6 +51,7 @@ struct run_report {
     evaluated += later.evaluated;
     accepted += later.accepted;
     resolution_sum += later.resolution_sum;
+    support_sum += later.support_sum;
     bytes_up += later.bytes_up;
     bytes_down += later.bytes_down;
     edge_passes += later.edge_passes;
@@ -53,11 +60,15 @@ struct run_report {
     cloud_compute += later.cloud_compute;
     residual_tokens += later.residual_tokens;
     skipped += later.skipped;
+    skipped_uncertain += later.skipped_uncertain;
     written_ahead += later.written_ahead;
     mismatches += later.mismatches;
     accepted_mismatches += later.accepted_mismatches;
     supply_bytes += later.supply_bytes;
+    texts += later.texts;
+    texts_with_states += later.texts_with_states;
     resumes += later.resumes;
+    judged_rounds.insert(judged_rounds.end(), later.judged_rounds.begin(), later.judged_rounds.end());
   }
 
   [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }
@@ -65,8 +76,11 @@ struct run_report {
   [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }
   [[nodiscard]] double drafts_per_round() const { return ratio(drafted, rounds); }
   [[nodiscard]] double mean_resolution() const { return ratio(resolution_sum, drafted); }
+  [[nodiscard]] double mean_support() const { return ratio(support_sum, drafted); }
   [[nodiscard]] double acceptance() const { return ratio(accepted, evaluated); }
   [[nodiscard]] double skipped_share() const { return ratio(skipped, tokens.size()); }
+  [[nodiscard]] double unimportant_share() const { return ratio(skipped_uncertain, tokens.size()); }
+  [[nodiscard]] double share_with_states() const { return ratio(texts_with_states, texts); }
   [[nodiscard]] double accepted_mismatch_share() const { return ratio(accepted_mismatches, mismatches); }
   [[nodiscard]] double uplink_bits_per_token() const { return 8 * ratio(bytes_up, tokens.size()); }
 

@@ -28,6 +28,7 @@ struct run_settings {
   std::filesystem::path policy;                                //!< weights of the network that plans rounds; empty: there is none
   double threshold = -1;                                       //!< of the judge; negative: the head's own
   bool lazy = false;                                           //!< the cloud asks for one mismatch's state at a time
+  std::string protocol = "round-trip";                         //!< of a system that leaves it open: fh, sh, lazy, or the round trip decides
   link_settings link;                                          //!< what the edge reports of its channel
   std::filesystem::path state;                                 //!< journal and report of this process
 };
@@ -50,8 +51,9 @@ struct run_settings {
       line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds", std::to_string(run.link.clock.state_seconds),
                                "--trace-origin", std::to_string(run.link.clock.origin_microseconds)});
     }
-    line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id",
-                             std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss});
+    line.insert(line.end(),
+                {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id", std::to_string(run.session_id),
+                 "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
   }
   return line;
 }

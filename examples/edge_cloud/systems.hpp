@@ -43,7 +43,8 @@ enum class states {
   unused,      //!< there is no judge
   with_draft,  //!< FH
   on_request,  //!< SH
-  one_by_one   //!< SH, as long as mismatches stand
+  one_by_one,  //!< SH, as long as mismatches stand
+  chosen       //!< one of these, settled when a text is opened (protocol_choice.hpp)
 };
 
 //! How many drafts a round has, and how fine their laws are.
@@ -71,11 +72,13 @@ struct system_plan {
   //! The rounds of HLM's family: one draft, and no token of the cloud's own after it.
   [[nodiscard]] constexpr bool has_bonus() const { return skip == skipping::never && law != upload::top_k_tail; }
   [[nodiscard]] constexpr bool is_greedy() const { return law == upload::ids; }
+  //! K differs from law to law, or the law names k tokens of the whole row.
+  [[nodiscard]] constexpr bool chooses_support() const { return support != support_rule::top_k || law == upload::top_k_tail || window == windowing::budget; }
   //! L and l are then the largest of the grid, and each draft message says its own l.
   [[nodiscard]] constexpr bool changes_resolution() const { return window == windowing::modelled || window == windowing::learned; }
 };
 
-inline constexpr std::array<system_plan, 20> all_systems{{
+inline constexpr std::array<system_plan, 21> all_systems{{
     {"target", "target alone, streamed", upload::none, 0, 0, 0},
     // HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
     {"hlm", "HLM, full fp16 law", upload::half_row, 1, 0, 0},
@@ -97,6 +100,7 @@ inline constexpr std::array<system_plan, 20> all_systems{{
     {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::with_draft},
     {"wisv-sh", "WISV, states on request", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::on_request},
     {"wisv-lazy", "WISV, states one by one", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::one_by_one},
+    {"wisv-adaptive", "WISV, states by the link", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::chosen},
 }};
 
 //! What the demo runs when nothing else is asked for.

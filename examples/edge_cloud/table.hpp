@@ -25,7 +25,7 @@ struct own_column {
   double (*value)(const run_report&);
   int digits;
 };
-inline constexpr std::array<own_column, 7> own_columns{{
+inline constexpr std::array<own_column, 10> own_columns{{
     {{"drafts", "/round"},
      [](const run_report& r) { return system_named(r.system).window != windowing::fixed; },
      [](const run_report& r) { return r.drafts_per_round(); },
@@ -34,9 +34,14 @@ inline constexpr std::array<own_column, 7> own_columns{{
      [](const run_report& r) { return system_named(r.system).changes_resolution(); },
      [](const run_report& r) { return r.mean_resolution(); },
      0},
+    {{"mean", "K"}, [](const run_report& r) { return system_named(r.system).chooses_support(); }, [](const run_report& r) { return r.mean_support(); }, 1},
     {{"by the", "edge"},
      [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
      [](const run_report& r) { return r.skipped_share(); },
+     3},
+    {{"un-", "important"},
+     [](const run_report& r) { return system_named(r.system).skip == skipping::certain_or_unimportant; },
+     [](const run_report& r) { return r.unimportant_share(); },
      3},
     {{"written", "ahead"},
      [](const run_report& r) { return r.written_ahead > 0; },
@@ -50,10 +55,11 @@ inline constexpr std::array<own_column, 7> own_columns{{
      [](const run_report& r) { return system_named(r.system).judged != states::unused; },
      [](const run_report& r) { return r.accepted_mismatch_share(); },
      3},
-    {{"second", "uploads"},
-     [](const run_report& r) { return system_named(r.system).judged == states::on_request || system_named(r.system).judged == states::one_by_one; },
-     [](const run_report& r) { return static_cast<double>(r.supply_bytes); },
-     0},
+    {{"second", "uploads"}, [](const run_report& r) { return r.supply_bytes > 0; }, [](const run_report& r) { return static_cast<double>(r.supply_bytes); }, 0},
+    {{"texts", "by FH"},
+     [](const run_report& r) { return system_named(r.system).judged == states::chosen; },
+     [](const run_report& r) { return r.share_with_states(); },
+     2},
 }};
 
 inline void print_table(std::FILE* out, std::span<const run_report> reports) {

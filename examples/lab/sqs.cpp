@@ -472,7 +472,8 @@ void run_dropped(lab_context& context, figure& f) {
   bool holds = true;
   double closest = 0;
   for (std::size_t job = 0; job < count; ++job) {
-    const auto& [label, rule] = rules[job % 4];
+    const auto& [label, chosen] = rules[job % 4];
+    const auto& rule = chosen;  // the binding itself is not captured by clang 14
     const bool linear = rule.update == conformal_update::linear;
     panel p{std::string(label) + ", " + streams[job / 4].name, "tokens N", "mean dropped mass", true, true, {}, {}};
     for (const char* name : {"measured", "tight bound", "alpha"}) p.add(name);

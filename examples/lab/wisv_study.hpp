@@ -88,6 +88,7 @@ class wisv_study {
   enum head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, narrow_head = 3, head_count = 4 };
   static constexpr std::size_t ablated = 3;  //!< the first three: all of one width
   struct test_results {
+    test_results() {}  // written out: the implied one is not known to clang where the optional below asks for it
     std::size_t problems = 0;
     std::array<judged_set, window_lengths.size()> greedy;
     std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;        //!< [length][link], the chosen threshold, SH
@@ -98,6 +99,7 @@ class wisv_study {
     std::vector<forced_problem> forced;
   };
   struct tuning {
+    tuning() {}
     double greedy = 0;
     std::array<std::array<double, 2>, candidate_thresholds.size()> accuracy{}, length{};  //!< [threshold][poor, good]
     double chosen = 0;

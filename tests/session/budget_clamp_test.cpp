@@ -85,7 +85,12 @@ void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolutio
   std::uint64_t clamped = 0;
   for (const sv::round_record& round : told.rounds) {
     double bits = 0;
-    for (std::uint32_t i = 0; i < round.drafted; ++i) bits += sv::threshold_law_bits(gpt_vocab, told.sizes.at(next++), resolution);
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < round.drafted; ++i) {
+      kept += told.sizes.at(next);
+      bits += sv::threshold_law_bits(gpt_vocab, told.sizes.at(next++), resolution);
+    }
+    CHECK(round.support_sum == kept);
     CHECK(bits <= static_cast<double>(budget));
     CHECK(8 * round.draft_bytes <= budget + 300);  // header, and each token's place among its ids
     clamped += round.clamped;

@@ -91,6 +91,7 @@ template <window_policy Window, uniform_source Source>
 
 //! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what `seen` must hold, and how
 //! strongly the text is tied to the target's law. A policy that needs uncertainty has `perturbation`, one that needs attention `importance`.
+//! One that also has `uncertain(seen)` lets a session count the uncertain tokens that it skips (`session_statistics::skipped_uncertain`).
 //! Models: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {

@@ -36,9 +36,10 @@ struct uncertainty_gate {
   static constexpr bool needs_attention = false;
   static constexpr bool needs_coin = false;
   static constexpr guarantee strength = guarantee::lossy;
-  [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
+  [[nodiscard]] bool uncertain(const skip_observation& seen) const noexcept {
     return static_cast<std::int64_t>(seen.disagreements) > disagreement_limit(threshold, seen.samples);
   }
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return uncertain(seen); }
 };
 
 //! Tokens that are uncertain and important are verified. An attention row that the rule refuses counts as important: in doubt a token is verified.
@@ -51,8 +52,9 @@ struct uncertainty_and_importance_gate {
   static constexpr bool needs_attention = true;
   static constexpr bool needs_coin = false;
   static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] bool uncertain(const skip_observation& seen) const noexcept { return uncertainty_gate{threshold, perturbation}.uncertain(seen); }
   [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
-    if (static_cast<std::int64_t>(seen.disagreements) <= disagreement_limit(threshold, seen.samples)) return false;
+    if (!uncertain(seen)) return false;
     const result<bool> important = importance.eligible(seen.attention);
     return !important.ok() || important.value();
   }

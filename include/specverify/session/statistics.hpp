@@ -26,6 +26,7 @@ struct session_statistics {
   std::uint64_t accepted = 0;             //!< drafts that were accepted
   std::uint64_t emitted = 0;              //!< committed tokens, prompt not included
   std::uint64_t skipped = 0;              //!< emitted by the edge alone
+  std::uint64_t skipped_uncertain = 0;    //!< of them, those that the gate found uncertain and let go all the same (UI: of no importance)
   std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
   std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
   std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
@@ -70,8 +71,9 @@ struct round_record {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
-  std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
+  std::uint32_t skipped = 0;      //!< tokens committed by the edge alone since the round before; not among `emitted`
+  std::uint32_t clamped = 0;      //!< drafts counted as `session_statistics::budget_clamp`
+  std::uint32_t support_sum = 0;  //!< over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
@@ -102,6 +104,7 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("accepted", s.accepted);
   visit("emitted", s.emitted);
   visit("skipped", s.skipped);
+  visit("skipped_uncertain", s.skipped_uncertain);
   visit("written_ahead", s.written_ahead);
   visit("residual_tokens", s.residual_tokens);
   visit("bonus_tokens", s.bonus_tokens);

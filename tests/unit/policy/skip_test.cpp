@@ -93,12 +93,14 @@ TEST_CASE("uncertainty_and_importance_gate: both must hold; an attention row tha
   CHECK(gate.send(seen));
   seen.attention = sharp;
   CHECK_FALSE(gate.send(seen));
+  CHECK(gate.uncertain(seen));
   gate.importance.inverted = true;
   CHECK(gate.send(seen));
   seen.attention = {};
   CHECK(gate.send(seen));
   seen.disagreements = 16;
   CHECK_FALSE(gate.send(seen));
+  CHECK_FALSE(gate.uncertain(seen));
 }
 
 TEST_CASE("E25 what UI leaves open: 20 draws at temperatures up to 2, sent from 17 on, the third largest weight within 1.5 population deviations") {

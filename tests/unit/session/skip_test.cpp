@@ -15,6 +15,15 @@ pair_options hybrid(std::uint32_t max_skipped) {
   return o;
 }
 
+//! UI's gate, which also counts for the test what it was shown.
+struct watched_gate : uncertainty_and_importance_gate {
+  std::uint32_t* limit_passed = nullptr;  // tokens with more than 16 of 20 disagreements
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
+    *limit_passed += seen.disagreements > 16 ? 1u : 0u;
+    return uncertainty_and_importance_gate::send(seen);
+  }
+};
+
 //! Keeps every token.
 struct never_send {
   static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
@@ -191,6 +200,22 @@ TEST_CASE("session: a policy that needs an attention row says that it is missing
   q.attention.assign(16, 1.0F / 16);
   q.finish(q.start());
   CHECK(q.edge->statistics().skipped > 0);
+}
+
+TEST_CASE("OBS-4 session: tokens that are uncertain but unimportant are counted, not those that are sent or certain") {
+  for (const bool important : {false, true}) {
+    std::uint32_t uncertain = 0;
+    watched_gate gate;
+    gate.limit_passed = &uncertain;
+    basic_pair<watched_gate> p(hybrid(100), gate);
+    p.attention = important ? std::vector<float>{0.26F, 0.25F, 0.25F, 0.24F} : std::vector<float>{0.97F, 0.01F, 0.01F, 0.01F};
+    p.finish(p.start());
+    const session_statistics& s = p.edge->statistics();
+    REQUIRE(uncertain > 0);
+    REQUIRE(s.skipped > 0);
+    CHECK(s.skipped_uncertain == (important ? 0 : uncertain));
+    if (!important) CHECK(s.skipped_uncertain < s.skipped);
+  }
 }
 
 TEST_CASE("session: with no room for text behind them, kept tokens of a stranger end the session by name") {

@@ -103,6 +103,8 @@ class drafter {
   }
   //! Whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return clamped_; }
+  //! Tokens that the rule kept for the last law; 0 where the format takes no support.
+  [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
   //! At most the format's own.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 

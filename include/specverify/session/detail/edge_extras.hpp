@@ -20,6 +20,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_vi
   if (!why.ok()) return why;
   if (pending() >= options_.format.side.max_skipped) return {};  // the cloud must hear of them
   keep = !skip_.send(seen);
+  if constexpr (requires { skip_.uncertain(seen); }) statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
   return {};
 }
 

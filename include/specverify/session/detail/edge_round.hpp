@@ -159,6 +159,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
     if (const status why = block_.push(drawn); !why.ok()) return why;
   }
   open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
+  open_round_.support_sum += drafter_.support_size();
   if constexpr (observes_probabilities) probabilities_[drafted_] = drafter_.probability(token);
   return {};
 }
