@@ -2,6 +2,7 @@
 #include "demo.hpp"
 
 #include "child_process.hpp"
+#include "clock.hpp"
 #include "in_process.hpp"
 #include "link_emulator.hpp"
 #include "live_text.hpp"
@@ -23,13 +24,27 @@ std::uint16_t free_port() {
   return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
 }
 
+//! The longest round trip and the longest way of so many bits up, over the times at which a state begins.
+double longest_on_trace_ms(const link_settings& link, double bits) {
+  const link_lane lane(uplink(link), link.seed, 0);
+  double trip = 0, way = 0;
+  for (std::size_t step = 0; step < link.trace.size(); ++step) {
+    const time_point begin = link.clock.begin_of(step);
+    trip = std::max(trip, link.trace[step].round_trip * 1e3);
+    way = std::max(way, std::chrono::duration<double, std::milli>(lane.carried(begin, bits) - begin).count());
+  }
+  return trip + way;
+}
+
 //! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
 std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter) {
   const specverify::draft_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t bytes = std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
   const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
-  return static_cast<std::uint32_t>(400 + link.round_trip_ms + 2 * link.jitter_ms + 1e3 * bits / link.uplink_bits_per_second);
+  double longest_ms = link.round_trip_ms + 1e3 * bits / link.uplink_bits_per_second;
+  if (!link.trace.empty()) longest_ms = longest_on_trace_ms(link, bits);
+  return static_cast<std::uint32_t>(400 + 2 * link.jitter_ms + longest_ms);
 }
 
 //! A child that ended: restarted when somebody killed it, an error when it failed by itself.
@@ -65,6 +80,8 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
     if (const child_process::ending end = cloud->poll(); end.ended) revive(*cloud, end, "cloud", folder / "cloud");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  run.link.clock.origin_microseconds = microseconds_now();  // the trace begins with the edge, for every system alike
+  link.begin_trace(run.link.clock.origin_microseconds);
   const auto edge = start("edge", link.port());
 
   for (;;) {
@@ -88,6 +105,19 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
   return report;
 }
 
+void print_link(const link_settings& link) {
+  const live_text screen(stdout);
+  if (link.trace.empty()) {
+    std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", link.uplink_bits_per_second * 1e-3,
+                link.downlink_bits_per_second * 1e-3, link.round_trip_ms, link.jitter_ms, link.loss * 100, screen.legend().c_str());
+    return;
+  }
+  const auto less = [](const specverify::channel_state& a, const specverify::channel_state& b) { return a.uplink_rate < b.uplink_rate; };
+  const auto [slowest, fastest] = std::minmax_element(link.trace.begin(), link.trace.end(), less);
+  std::printf("link: %zu states of %s, %g s each, %.0f to %.0f kbit/s up, %.0f ms jitter; tokens: %s\n", link.trace.size(), link.trace_file.c_str(),
+              link.clock.state_seconds, slowest->uplink_rate * 1e-3, fastest->uplink_rate * 1e-3, link.jitter_ms, screen.legend().c_str());
+}
+
 }  // namespace
 
 std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines) {
@@ -105,9 +135,7 @@ std::vector<std::string> openings(const std::filesystem::path& file, std::size_t
 }
 
 bool run_demo(const demo_settings& demo) {
-  const live_text screen(stdout);
-  std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", demo.link.uplink_bits_per_second * 1e-3,
-              demo.link.downlink_bits_per_second * 1e-3, demo.link.round_trip_ms, demo.link.jitter_ms, demo.link.loss * 100, screen.legend().c_str());
+  print_link(demo.link);
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
   std::vector<run_report> reports;
@@ -131,9 +159,11 @@ bool run_demo(const demo_settings& demo) {
       live_text(stdout).note(run.prompt);
       const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
       // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no draws.
-      const bool compared = one.written_ahead == 0 || (plan.is_greedy() && plan.judged == states::unused);
-      const bool same = !compared || run_in_process(run).tokens == one.tokens;
-      const char* answer = !compared ? "not asked, tokens were written ahead" : same ? "yes" : "NO";
+      const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.judged == states::unused);
+      // Rounds that are cut or judged by what the edge sees of a changing link are others each time.
+      const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.judged != states::unused);
+      const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
+      const char* answer = ahead ? "not asked, tokens were written ahead" : looks ? "not asked, it looks at the link" : same ? "yes" : "NO";
       const std::string protocol = system.judged == states::chosen ? "; hidden states: " + run.protocol : "";
       std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), protocol.c_str(), answer);
       std::fflush(stdout);

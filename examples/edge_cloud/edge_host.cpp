@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge_host.hpp"
 
-#include <specverify/link/channel.hpp>
-
 #include "clock.hpp"
 #include "protocol_choice.hpp"
 #include "trained_files.hpp"
@@ -56,20 +54,6 @@ std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tiny
   return ids;
 }
 
-//! The emulated link as the edge would measure it.
-specverify::channel_report channel_of(const link_settings& link) {
-  const auto loss = static_cast<float>(link.loss);
-  return {static_cast<float>(link.uplink_bits_per_second), static_cast<float>(link.downlink_bits_per_second), loss, loss,
-          static_cast<float>(link.round_trip_ms * 1e-3)};
-}
-
-//! The state of QS's two-state link (350 kbit/s and 4 Mbit/s, arXiv 2507.00605) that the uplink is nearer to, as a ratio. 0: low.
-std::uint32_t uplink_state_of(const link_settings& link) {
-  const specverify::markov_options two = specverify::qs_paper_link();
-  const double middle = std::sqrt(two.low.uplink_rate * two.high.uplink_rate);
-  return link.uplink_bits_per_second > middle ? 1 : 0;
-}
-
 }  // namespace
 
 edge_host::edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send, observer show)
@@ -87,7 +71,7 @@ edge_host::edge_host(const run_settings& run, const side_model& model, std::func
 
 void edge_host::begin() {
   origin_ = microseconds_now();
-  session_->record_channel(channel_of(run_.link), uplink_state_of(run_.link));
+  measure_channel();
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
   specverify::journal_reading found;
   if (!kept.empty() && session_->restore(kept, origin_, &found).ok()) {
@@ -103,22 +87,35 @@ void edge_host::begin() {
   work();
 }
 
+//! The emulated link as the edge would measure it now; the session takes it over between two rounds.
+void edge_host::measure_channel() {
+  const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
+  const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };  // a free lane is no float
+  session_->record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss), static_cast<float>(now.downlink_loss),
+                            static_cast<float>(now.round_trip)},
+                           now.index);
+}
+
 void edge_host::receive(std::span<const std::byte> message) {
+  measure_channel();
   counted_by_session(session_->receive(message, microseconds_now()));
   work();
 }
 
 void edge_host::tick() {
+  measure_channel();
   counted_by_session(session_->tick(microseconds_now()));
   work();
 }
 
 void edge_host::disconnect() {
+  measure_channel();
   counted_by_session(session_->disconnect(microseconds_now()));
   work();
 }
 
 void edge_host::reconnect() {
+  measure_channel();
   counted_by_session(session_->reconnect(microseconds_now()));
   work();
 }

@@ -36,6 +36,7 @@ class edge_host {
   [[nodiscard]] run_report report() const;
 
  private:
+  void measure_channel();
   void work();
   void record(const specverify::session_output& out);
   void note_round();

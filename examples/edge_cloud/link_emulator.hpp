@@ -37,6 +37,11 @@ class link_emulator {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   //! The cloud answered the phone, once at least.
   [[nodiscard]] bool reached_cloud() const noexcept { return reached_cloud_; }
+  //! Where the link follows a trace: its first step begins at this time of the steady clock, in microseconds.
+  void begin_trace(std::uint64_t origin) {
+    up_.begin_trace(origin);
+    down_.begin_trace(origin);
+  }
   [[nodiscard]] lane_counters up() const { return up_.counters(); }
   [[nodiscard]] lane_counters down() const { return down_.counters(); }
 
@@ -54,6 +59,10 @@ class link_emulator {
       if (flying_.size() == 1) wait();
     }
 
+    void begin_trace(std::uint64_t origin) {
+      const std::lock_guard lock(guard_);
+      lane_.begin_trace(origin);
+    }
     [[nodiscard]] lane_counters counters() const {
       const std::lock_guard lock(guard_);
       return lane_.counters();

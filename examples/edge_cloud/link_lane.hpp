@@ -10,10 +10,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace edge_cloud {
-
-using time_point = std::chrono::steady_clock::time_point;
 
 struct passage {
   bool lost = false;
@@ -24,15 +23,31 @@ class link_lane {
  public:
   //! `number` tells the lanes of a link apart: they share a seed, not their chance.
   link_lane(lane_settings settings, std::uint64_t seed, std::uint32_t number)
-      : settings_(settings), chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}}, number_(number) {}
+      : settings_(std::move(settings)), chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}}, number_(number) {}
 
+  //! The trace's first step begins at this time of the steady clock, in microseconds.
+  void begin_trace(std::uint64_t origin) noexcept { settings_.clock.origin_microseconds = origin; }
+
+  //! When the last bit leaves that entered a free link `from`: bits go at the rate of the state that holds as they go.
+  [[nodiscard]] time_point carried(time_point from, double bits) const {
+    if (settings_.trace.empty()) return from + seconds(bits / settings_.bits_per_second);
+    for (;;) {
+      const double rate = at(from).bits_per_second;
+      const time_point end = settings_.clock.end_of(settings_.clock.step(from)), done = from + seconds(bits / rate);
+      if (done <= end) return done;
+      bits = std::max(0.0, bits - rate * std::chrono::duration<double>(end - from).count());
+      from = end;
+    }
+  }
+
+  //! Delay and loss are those of the moment its last bit leaves.
   [[nodiscard]] passage send(time_point now, std::uint64_t bytes) {
+    free_at_ = carried(std::max(free_at_, now), static_cast<double>(bytes) * 8);
+    const lane_state there = at(free_at_);
     const auto block = chance_({static_cast<std::uint32_t>(counters_.frames), 0, number_, specverify::purpose::channel});
-    const bool lost = specverify::decision_uniform(block, 0) < settings_.loss;
+    const bool lost = specverify::decision_uniform(block, 0) < there.loss;
     const double jitter_ms = specverify::decision_uniform(block, 1) * settings_.jitter_ms;
-
-    free_at_ = std::max(free_at_, now) + seconds(static_cast<double>(bytes) * 8 / settings_.bits_per_second);
-    last_arrival_ = std::max(last_arrival_, free_at_ + seconds((settings_.delay_ms + jitter_ms) * 1e-3));
+    last_arrival_ = std::max(last_arrival_, free_at_ + seconds((there.delay_ms + jitter_ms) * 1e-3));
     counters_.frames += 1;
     counters_.bytes += bytes;
     counters_.lost += lost ? 1 : 0;
@@ -43,6 +58,11 @@ class link_lane {
 
  private:
   static time_point::duration seconds(double value) { return std::chrono::duration_cast<time_point::duration>(std::chrono::duration<double>(value)); }
+
+  [[nodiscard]] lane_state at(time_point now) const {
+    if (settings_.trace.empty()) return {settings_.bits_per_second, settings_.delay_ms, settings_.loss};
+    return settings_.trace[settings_.clock.step(now) % settings_.trace.size()];
+  }
 
   lane_settings settings_;
   specverify::philox chance_;

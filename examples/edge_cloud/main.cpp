@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// edge_cloud demo: the main job, everything on this machine.
+// edge_cloud demo: the main job, everything on this machine. edge_cloud trace: a channel for it.
 // edge_cloud cloud, edge_cloud link, edge_cloud edge: its three parts by hand, each in a terminal of its own.
 #include "cloud_process.hpp"
 #include "demo.hpp"
 #include "edge_process.hpp"
 #include "link_process.hpp"
 #include "systems.hpp"
+#include "trace_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -38,14 +39,33 @@ void add_edge_options(CLI::App& app, run_settings& run) {
   app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")->capture_default_str();
 }
 
-void add_link_options(CLI::App& app, link_settings& link) {
-  const auto kilobits = [](double& value) { return [&value](const double& given) { value = given * 1e3; }; };
-  app.add_option_function<double>("--up-kbit", kilobits(link.uplink_bits_per_second), "uplink in kbit/s, default 350")->check(CLI::Range(1.0, 1e7));
-  app.add_option_function<double>("--down-kbit", kilobits(link.downlink_bits_per_second), "downlink in kbit/s, default 4000")->check(CLI::Range(1.0, 1e7));
+auto kilo(double& value) {
+  return [&value](const double& given) { value = given * 1e3; };
+}
+
+// What a link has beside its uplink's rate.
+void add_steady_options(CLI::App& app, link_settings& link) {
+  app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second), "downlink in kbit/s, default 4000")->check(CLI::Range(1.0, 1e7));
   app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));
-  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")->capture_default_str()->check(CLI::Range(0.0, 1e4));
   app.add_option("--loss", link.loss, "probability that a message is lost")->capture_default_str()->check(CLI::Range(0.0, 0.9));
+}
+
+void add_link_options(CLI::App& app, link_settings& link) {
+  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")->check(CLI::Range(1.0, 1e7));
+  add_steady_options(app, link);
+  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")->capture_default_str()->check(CLI::Range(0.0, 1e4));
   app.add_option("--link-seed", link.seed, "of jitter and loss")->capture_default_str();
+  const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
+  app.add_option_function<std::string>("--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
+      ->check(CLI::ExistingFile);
+  app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")->capture_default_str()->check(CLI::Range(0.01, 3600.0));
+}
+
+// The demo sets it by itself.
+void add_origin_option(CLI::App& app, link_settings& link) {
+  app.add_option("--trace-origin", link.clock.origin_microseconds, "when the trace begins, in microseconds of this machine's steady clock")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
 
 // The options of one of the two sides.
@@ -95,6 +115,7 @@ int main(int argc, char** argv) try {
   edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
+  add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   edge_command->add_option("--protocol", edge.run.protocol, "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
       ->capture_default_str()
@@ -110,10 +131,22 @@ int main(int argc, char** argv) try {
   std::uint16_t link_port = 7001, cloud_port = 7000;
   CLI::App* link_command = app.add_subcommand("link", "the emulated link between them");
   add_link_options(*link_command, link);
+  add_origin_option(*link_command, link);
   link_command->add_option("--port", link_port, "to listen on for the edge")->capture_default_str();
   link_command->add_option("--cloud-port", cloud_port, "where the cloud listens")->capture_default_str();
 
+  trace_model model;
+  link_settings of_trace;
+  CLI::App* trace_command = app.add_subcommand("trace", "write a channel trace for --channel-trace, drawn from a model, to the standard output");
+  trace_command->add_option("--model", model.name, "of the uplink")->capture_default_str()->check(CLI::IsMember(trace_model_names));
+  trace_command->add_option("--steps", model.steps, "how many states")->capture_default_str()->check(CLI::Range(1, 1000000));
+  trace_command->add_option("--seed", model.seed, "of the draws")->capture_default_str();
+  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink")->capture_default_str();
+  trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz), "of a fading uplink, default 100");
+  add_steady_options(*trace_command, of_trace);
+
   CLI11_PARSE(app, argc, argv);
+  if (app.got_subcommand("trace")) return std::fputs(drawn_trace(model, of_trace).c_str(), stdout) < 0 ? 1 : 0;
   if (!prompt_file.empty()) demo.prompts = openings(prompt_file, prompt_lines);
   if (app.got_subcommand("demo")) return run_demo(demo) ? 0 : 1;
   if (app.got_subcommand("link")) return run_link_process(link, link_port, cloud_port);

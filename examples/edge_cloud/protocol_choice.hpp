@@ -15,15 +15,6 @@
 
 namespace edge_cloud {
 
-[[nodiscard]] inline specverify::channel_state state_of(const link_settings& link) {
-  specverify::channel_state made;
-  made.uplink_rate = link.uplink_bits_per_second;
-  made.downlink_rate = link.downlink_bits_per_second;
-  made.uplink_loss = made.downlink_loss = link.loss;
-  made.round_trip = link.round_trip_ms * 1e-3;
-  return made;
-}
-
 //! The protocol that the model of the link expects to take least time, as `run_settings::protocol` names it.
 [[nodiscard]] inline std::string choose_protocol(const system_plan& plan, const link_settings& link, const side_model& drafter,
                                                  const specverify::mismatch_history& history) {
@@ -32,7 +23,7 @@ namespace edge_cloud {
   model.format.hidden_size = drafter.hidden_size;
   model.allow_lazy = true;
   model.format.uplink_overhead = model.format.downlink_overhead = static_cast<std::uint32_t>(8 * framed_bytes(specverify::message_header_bytes));
-  switch (model.choose(plan.draft_length, state_of(link), history.of(plan.draft_length))) {
+  switch (model.choose(plan.draft_length, opening_state(link), history.of(plan.draft_length))) {
     case specverify::hidden_protocol::full:
       return "fh";
     case specverify::hidden_protocol::selective:
@@ -55,7 +46,7 @@ inline void record_rounds(const run_report& report, specverify::mismatch_history
   if (run.protocol == "lazy") {
     plan.judged = states::one_by_one;
   } else if (run.protocol == "round-trip") {
-    const auto protocol = specverify::round_trip_rule{}.choose(run.link.round_trip_ms * 1e-3);
+    const auto protocol = specverify::round_trip_rule{}.choose(opening_state(run.link).round_trip);
     plan.judged = protocol == specverify::hidden_protocol::full ? states::with_draft : states::on_request;
   } else {
     plan.judged = run.protocol == "fh" ? states::with_draft : states::on_request;

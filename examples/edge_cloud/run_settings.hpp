@@ -47,6 +47,10 @@ struct run_settings {
     line.insert(line.end(),
                 {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),
                  "--rtt-ms", std::to_string(run.link.round_trip_ms), "--loss", std::to_string(run.link.loss), "--threshold", std::to_string(run.threshold)});
+    if (!run.link.trace.empty()) {
+      line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds", std::to_string(run.link.clock.state_seconds),
+                               "--trace-origin", std::to_string(run.link.clock.origin_microseconds)});
+    }
     line.insert(line.end(),
                 {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id", std::to_string(run.session_id),
                  "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});

@@ -10,6 +10,7 @@
 
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/link/channel.hpp>
+#include <specverify/link/channel_trace.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
@@ -20,6 +21,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace lab {
@@ -34,13 +37,32 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
   return [state](std::uint32_t) { return state; };
 }
 
+//! Recorded states, one a round; after the last one the first again.
+[[nodiscard]] inline channel_function replayed(std::vector<link_state> states) {
+  const auto kept = std::make_shared<const std::vector<link_state>>(std::move(states));
+  const auto channel = specverify::recorded_channel::make(*kept);
+  if (!channel.ok()) throw std::runtime_error(std::string("a channel's states: ") + specverify::message(channel.error().code));
+  return [kept, replay = channel.value()](std::uint32_t step) { return replay.state(specverify::philox{}, step, {}); };
+}
+
+//! The same from the text of a channel trace.
+[[nodiscard]] inline channel_function replayed(std::string_view trace) {
+  std::vector<link_state> states(specverify::max_channel_trace_steps(trace));
+  const auto steps = specverify::read_channel_trace(trace, states);
+  if (!steps.ok()) {
+    throw std::runtime_error("a channel trace, line " + std::to_string(steps.error().where) + ": " + specverify::message(steps.error().code));
+  }
+  states.resize(steps.value());
+  return replayed(std::move(states));
+}
+
 //! A model of link/channel.hpp: what it says of a text's rounds, drawn under `seed` and kept.
 template <specverify::channel_model Channel>
 [[nodiscard]] channel_function drawn_from(const Channel& channel, std::uint64_t seed) {
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
-  const auto states = std::make_shared<std::vector<link_state>>(256);
-  specverify::record(channel, source, std::span<link_state>(*states));
-  return [states](std::uint32_t step) { return (*states)[step % states->size()]; };
+  std::vector<link_state> states(256);
+  specverify::record(channel, source, std::span<link_state>(states));
+  return replayed(std::move(states));
 }
 
 //! Seconds of a forward pass. The presets are those of the papers' tables.

@@ -24,6 +24,7 @@
 
 // models of the link
 #include <specverify/link/channel.hpp>
+#include <specverify/link/channel_trace.hpp>
 #include <specverify/link/energy.hpp>
 #include <specverify/link/latency.hpp>
 #include <specverify/link/payload.hpp>

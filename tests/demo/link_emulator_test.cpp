@@ -15,6 +15,10 @@ using clock_type = std::chrono::steady_clock;
 
 double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) { return std::chrono::duration<double, std::milli>(end - begin).count(); }
 
+std::uint64_t microseconds_of(clock_type::time_point at) {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count());
+}
+
 // An edge and a cloud without any model: each side counts what it receives.
 class pair_on_link {
  public:
@@ -57,6 +61,7 @@ class pair_on_link {
     return on_thread([this] { return milliseconds_between(begin_, edge_last_); });
   }
   const link_emulator& link() const { return link_; }
+  void begin_trace() { link_.begin_trace(microseconds_of(clock_type::now())); }
   std::size_t cloud_received() const { return cloud_received_; }
 
  private:
@@ -177,6 +182,67 @@ TEST_CASE("a burst waits for the link: the k-th frame arrives after k frames' bi
   link_lane lane({.bits_per_second = 8000, .delay_ms = 10}, 1, 0);  // 1 byte per ms
   for (int k = 1; k <= 5; ++k) CHECK(milliseconds_between(now, lane.send(now, 100).arrival) == doctest::Approx(100 * k + 10));
   CHECK(milliseconds_between(now, lane.send(now + std::chrono::seconds(2), 50).arrival) == doctest::Approx(2060));
+}
+
+TEST_CASE("a lane follows its trace: each bit goes at the rate of the state that holds as it goes, and the first state comes again after the last") {
+  // 1 byte per ms for 2 s, then 10 bytes per ms for 2 s; the round trip grows, and in the third state everything is lost.
+  lane_settings settings{.jitter_ms = 0, .trace = {{8000, 10, 0}, {80000, 30, 0}, {8000, 0, 1}}, .clock = {2, 100'000'000}};
+  const time_point origin = time_point{} + std::chrono::seconds(100);
+  const auto at = [&](double seconds) { return origin + std::chrono::microseconds(std::llround(seconds * 1e6)); };
+  const auto arrival = [&](double seconds, std::uint64_t bytes) {
+    link_lane lane(settings, 1, 0);
+    const passage way = lane.send(at(seconds), bytes);
+    return way.lost ? -1.0 : milliseconds_between(origin, way.arrival);
+  };
+  CHECK(arrival(0, 100) == doctest::Approx(110));     // all of it in the first state
+  CHECK(arrival(2.5, 100) == doctest::Approx(2540));  // in the second
+  CHECK(arrival(1.9, 600) == doctest::Approx(2080));  // 100 bytes before the change, 500 after it; the second one's delay
+  CHECK(arrival(4.5, 100) == -1);                     // lost
+  CHECK(arrival(3.9, 1100) == -1);                    // the last bit leaves in the third state
+  CHECK(arrival(6, 100) == doctest::Approx(6110));    // from the start again
+  CHECK(arrival(5.5, 600) == doctest::Approx(6110));
+  CHECK(arrival(-50, 100) == doctest::Approx(-49890));    // before the start the first state holds
+  CHECK(arrival(600.5, 100) == doctest::Approx(600610));  // a hundred cycles later
+  CHECK(arrival(0, 25000) == doctest::Approx(7010));      // 24000 bytes a cycle of 6 s, and 1000 of the next
+  link_lane busy(settings, 1, 0);
+  CHECK(milliseconds_between(origin, busy.send(at(1), 1000).arrival) == doctest::Approx(2030));  // its last bit meets the second state
+  CHECK(milliseconds_between(origin, busy.send(at(1), 1000).arrival) == doctest::Approx(2130));  // waits for it
+}
+
+TEST_CASE("the two lanes of a link and the edge see the same step of a trace") {
+  link_settings link;
+  link.trace = {{350e3, 4e6, 0.1, 0.2, 0.05, 9}, {4e6, 8e6, 0, 0, 0.01, 9}};
+  link.clock = {0.25, 7'000'000};
+  const lane_settings up = uplink(link), down = downlink(link);
+  for (int i = -3; i < 40; ++i) {
+    const time_point now = time_point{} + std::chrono::milliseconds(7000 + 100 * i + 1);
+    const std::size_t step = i < 0 ? 0 : static_cast<std::size_t>(100 * i + 1) / 250 % 2;
+    const specverify::channel_state seen = state_at(link, now);
+    CHECK(seen.uplink_rate == link.trace[step].uplink_rate);
+    CHECK(seen.index == step);  // which of QS's two states the rate is nearer to
+    CHECK(up.trace[up.clock.step(now) % 2].bits_per_second == seen.uplink_rate);
+    CHECK(down.trace[down.clock.step(now) % 2].bits_per_second == seen.downlink_rate);
+    CHECK(up.trace[up.clock.step(now) % 2].loss == seen.uplink_loss);
+    CHECK(down.trace[down.clock.step(now) % 2].loss == seen.downlink_loss);
+    CHECK(down.trace[down.clock.step(now) % 2].delay_ms == doctest::Approx(seen.round_trip * 500));
+  }
+  const specverify::channel_state steady = state_at({}, time_point{});
+  CHECK(steady == specverify::channel_state{350e3, 4e6, 0, 0, 0.05, 0});
+}
+
+TEST_CASE("the emulated uplink carries a known payload over a trace in the time that its states give, within 5 %") {
+  link_settings link;
+  link.trace = {{350e3, 4e6, 0, 0, 0.05, 0}, {4e6, 4e6, 0, 0, 0.05, 1}};
+  link.clock.state_seconds = 0.4;
+  pair_on_link pair(link);
+  const std::size_t frames = 60, bytes = 1000;
+  pair.begin_trace();
+  pair.send_up(frames, bytes);
+  REQUIRE(pair.cloud_has(frames));
+  const double bits = static_cast<double>(frames * framed_bytes(bytes) * 8);
+  const double expected_ms = 400 + (bits - 0.4 * 350e3) / 4e6 * 1e3 + 25;
+  MESSAGE("uplink over a trace: " << pair.cloud_took() << " ms, expected " << expected_ms);
+  CHECK(std::abs(pair.cloud_took() / expected_ms - 1) < 0.05);
 }
 
 TEST_CASE("a cloud that starts late and one that comes back are found again") {

@@ -34,7 +34,7 @@ TEST_CASE("error numbers are frozen") {
   static_assert(static_cast<int>(errc::too_few_rows) == 60 && static_cast<int>(errc::not_read) == 64);
   static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90 && static_cast<int>(errc::value_not_finite) == 91);
   static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113 && static_cast<int>(errc::link_lost) == 116);
-  static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125);
+  static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125 && static_cast<int>(errc::trace_number) == 128);
   static_assert(static_cast<int>(errc::hidden_mode_mismatch) == 140 && static_cast<int>(errc::training_set_empty) == 146);
 }
 

@@ -95,6 +95,30 @@ TEST_CASE("a replay and a live run have the same rounds, tokens, bytes and times
   }
 }
 
+TEST_CASE("a run over a channel model and one over the model's trace are the same") {
+  sv::markov_options link = sv::qs_paper_link();
+  link.low.round_trip = link.high.round_trip = 0.05;
+  const auto channel = sv::markov_channel::make(link).value();
+  std::vector<lab::link_state> states(256);
+  sv::record(channel, sv::philox{{{17, 0}}}, std::span<lab::link_state>(states));
+  std::string text(sv::max_channel_trace_bytes(states.size()), '\0');
+  text.resize(sv::write_channel_trace(states, text).value());
+
+  run_options options = options_of(systems[1], prompts[1], 5);
+  lab::live_model drafter(models().drafter), target(models().target);
+  options.channel = lab::drawn_from(channel, 17);
+  const run_result drawn = run(systems[1], options, drafter, target);
+  options.channel = lab::replayed(std::string_view(text));
+  check_same(run(systems[1], options, drafter, target), drawn);
+  CHECK(std::any_of(drawn.rounds.begin(), drawn.rounds.end(), [](const round_entry& r) { return r.state == 1; }));
+  for (std::uint32_t step = 0; step < 600; ++step) CHECK(options.channel(step) == states[step % 256]);
+
+  options.channel = lab::replayed(std::string_view(text.substr(0, text.find('\n') + 1) + "1e3,1e3,0,0,0,0\n"));
+  CHECK(options.channel(9) == lab::link_state{1e3, 1e3, 0, 0, 0, 0});
+  CHECK_THROWS_WITH(static_cast<void>(lab::replayed(std::string_view(text + "fast"))),
+                    "a channel trace, line 258: a line of a channel trace has too few fields or too many");
+}
+
 TEST_CASE("rounds add up to the sessions' own counters") {
   lab::live_model drafter(models().drafter), target(models().target);
   for (const scheme& s : systems) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The committed traces of the fuzz target, and copies of them with changed characters. SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+#include <doctest/doctest.h>
+
+#include "fuzz/channel_trace_body.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace {
+
+using namespace specverify;
+
+const std::filesystem::path folder = "tests/fuzz/corpus/channel_trace";
+constexpr philox source{{{29, 4}}};
+
+std::string text_of(std::span<const channel_state> states) {
+  std::string text(max_channel_trace_bytes(states.size()), '\0');
+  const result<std::size_t> size = write_channel_trace(states, text);
+  REQUIRE(size.ok());
+  text.resize(size.value());
+  return text;
+}
+
+void write_seeds() {
+  std::filesystem::create_directories(folder);
+  std::vector<channel_state> states(6);
+  const auto seed = [](const char* name, const std::string& text) { std::ofstream(folder / name, std::ios::binary) << text; };
+  record(markov_channel::make(qs_paper_link()).value(), source, std::span<channel_state>(states));
+  seed("markov", text_of(states));
+  fading_options fading;
+  fading.uplink_loss = 0.01;
+  fading.round_trip = 0.0275;
+  record(rayleigh_channel::make(fading).value(), source, std::span<channel_state>(states).first(3));
+  seed("rayleigh", text_of(std::span<channel_state>(states).first(3)));
+  seed("by_hand", std::string(channel_trace_columns) + "\r\n1e6,2.50e+5,0.000,9e-1,1,0\r\n1000,1000,0,0,0,4294967295");
+  seed("header_alone", std::string(channel_trace_columns));
+  seed("not_a_number", std::string(channel_trace_columns) + "\n1e6,nan,0,0,0,0\n");
+  seed("subnormal", std::string(channel_trace_columns) + "\n1e6,1e6,1e-310,0,0,0\n");
+}
+
+}  // namespace
+
+TEST_CASE("T29 fuzz replay: channel traces") {
+  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  constexpr char marks[] = "0123456789.,-+eE \r\n\tnaif";
+  std::size_t files = 0, traces = 0, changed_traces = 0, refused = 0;
+  std::uint32_t drawn = 0;
+  const auto draw = [&](std::size_t below) { return source({drawn++, 0, 0, purpose::channel}).word[0] % static_cast<std::uint32_t>(below); };
+  REQUIRE(std::filesystem::exists(folder));
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    traces += specverify_fuzz::channel_trace_input(content) ? 1u : 0u;
+    ++files;
+    for (int i = 0; i < 500; ++i) {
+      std::string changed = content;
+      const std::size_t body = channel_trace_columns.size();  // half of the changes leave the first line alone
+      for (std::uint32_t n = draw(3); n < 3; ++n) {
+        const std::size_t first = i % 2 == 0 && changed.size() > body ? body : 0;
+        changed[first + draw(changed.size() - first)] = marks[draw(sizeof marks - 1)];
+      }
+      if (draw(4) == 0) changed.resize(1 + draw(changed.size()));
+      (specverify_fuzz::channel_trace_input(changed) ? changed_traces : refused) += 1;
+    }
+  }
+  CHECK(traces >= 3);
+  CHECK(changed_traces > 50);
+  CHECK(refused > 100 * files);
+}
