@@ -6,7 +6,7 @@
 #include <specverify/decision_head/weights.hpp>
 
 #include "../../../examples/edge_cloud/in_process.hpp"
-#include "../../../examples/lab/virtual_run.hpp"
+#include "lab_demo_session.hpp"
 
 #include <cmath>
 #include <set>
@@ -96,41 +96,17 @@ const trained& files() {
   return made;
 }
 
-//! A session of the demo as `run_session` takes it. Its host tells it the channel, and the link no other way.
-class demo_session {
- public:
-  explicit demo_session(std::unique_ptr<edge_cloud::edge_session> session) : session_(std::move(session)) {}
-  [[nodiscard]] sv::status start(std::span<const lab::token_id> prompt, sv::session_time now) { return session_->start(prompt, now); }
-  [[nodiscard]] sv::status receive(std::span<const std::byte> message, sv::session_time now) { return session_->receive(message, now); }
-  template <class Policy>
-  [[nodiscard]] sv::status supply_row(Policy, sv::row_view<float> row, const sv::row_transform& transform, const sv::row_extras& extras, sv::session_time now) {
-    return session_->supply_row(row, transform, extras, now);
-  }
-  void record_link(float, float, float, float) {}
-  void record_channel(const sv::channel_report& channel, std::uint32_t uplink_state) { session_->record_channel(channel, uplink_state); }
-  [[nodiscard]] sv::session_output next() { return session_->next(); }
-  [[nodiscard]] const sv::session_statistics& statistics() const { return session_->statistics(); }
-
- private:
-  std::unique_ptr<edge_cloud::edge_session> session_;
-};
-
 const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
 
 edge_cloud::wire_plan wire_of(const system_plan& system) { return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network); }
 
 run_options options_of(const system_plan& system, const char* prompt, std::uint64_t session_id) {
-  const edge_cloud::wire_plan plan = wire_of(system);
   run_options made;
   made.prompt = models().vocabulary.encode(prompt);
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 40;
   made.session_id = session_id;
-  made.format = plan.format;
-  made.mode = plan.mode;
-  made.rule = plan.rule;
-  made.bonus = plan.bonus;
-  made.draw_from_row = plan.draw_from_row;
+  follow(wire_of(system), made);
   made.lazy = system.judged == edge_cloud::states::one_by_one;
   made.judge = [](const lab::judge_request& asked) { return files().score(asked); };
   made.compute.uncertainty = 1e-3;
@@ -140,9 +116,7 @@ run_options options_of(const system_plan& system, const char* prompt, std::uint6
 
 template <class Model>
 run_result run(const system_plan& system, const run_options& options, Model& drafter, Model& target) {
-  const edge_cloud::wire_plan plan = wire_of(system);
-  const bool measures = plan.gate && !std::holds_alternative<sv::random_skip>(*plan.gate);
-  return lab::run_session(options, drafter, target, demo_session(edge_cloud::make_edge_session(lab::edge_options_of(options, vocab_size()), plan)), measures);
+  return run_demo_session(options, wire_of(system), drafter, target);
 }
 
 void check_same(const run_result& a, const run_result& b) {
