@@ -2,9 +2,13 @@
 //! Texts of the HLM family, written round by round with the library's own functions: draw, measure, send or keep, compress, verify.
 //!
 //! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that were kept since.
+//! With `as_session` a text is that of a session whose id is the text's seed, with `hlm_secret` on both sides: token for token with whole laws,
+//! and with entries as far as the session's lattice goes (tests/unit/examples/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems that differ in what
+//! they send then write with the same numbers, and their differences come out of texts that differ in nothing else.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 
+#include <specverify/distribution/half_row_law.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
@@ -36,7 +40,11 @@ struct hlm_system {
   specverify::linear_fit fit{};              //!< of rejection on uncertainty, for the online size
   specverify::online_size_options online{};  //!< for the online size
   bool drawn_from_sent = false;              //!< the token is drawn from the law that is sent: compression loses nothing
+  bool as_session = false;                   //!< rounds are counted by uploads, from 1, and whole laws are half rows, which are drawn from
 };
+
+//! Of both sides; the id of the session is the seed of a text.
+inline constexpr std::uint64_t hlm_secret = 0x686C6D;
 
 //! One token.
 struct hlm_step {
@@ -96,26 +104,28 @@ template <class Observe>
 [[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system, double temperature, std::uint32_t tokens,
                                       std::uint64_t seed, bool ask_always, Observe observe) {
   using namespace specverify;
-  const detail::hlm_numbers source{derive_session_keys(0x686C6D, seed)};
+  const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed)};
   const row_transform transform{.temperature = temperature};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
-  const digest_request everything{.survivors = vocab_size, .integer_total = true};
+  const bool whole = system.size == hlm_size::full, half = whole && system.as_session;
+  const digest_request wanted = half ? digest_request{.exact_normaliser = true} : digest_request{.survivors = vocab_size, .integer_total = true};
   detail::hlm_memory memory;
   hlm_text text;
   worker.drafter.rollback(0);
   worker.target.rollback(0);
   std::vector<token_id> known(prompt.begin(), prompt.end());
   std::vector<token_id> next = known;
-  std::uint32_t carried = 0;
+  std::uint32_t carried = 0, uploads = 0;
   for (std::uint32_t t = 0; t < tokens; ++t) {
     worker.drafter.feed(next, 1);
     const auto position = static_cast<std::uint32_t>(known.size());
     const auto row = row_of(worker.drafter, 0);
+    const std::uint32_t round = system.as_session ? uploads + 1 : t;
     hlm_step step;
 
-    workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, everything));
+    workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, wanted));
     row_digest digested;
-    detail::demand(digest(exec::simd, row, transform, everything, space, digested), "digest");
+    detail::demand(digest(exec::simd, row, transform, wanted, space, digested), "digest");
 
     const auto keep = [&](std::uint32_t k) {
       workspace scratch = memory.over(memory.kept, top_k{k}.workspace_size({}, vocab_size));
@@ -124,14 +134,18 @@ template <class Observe>
       return kept;
     };
     const compressed_law_options exactly{};
-    workspace law_space = memory.over(memory.law, compressed_law_workspace_size(vocab_size));
-    const random_counter draw_at{position, t, 0, purpose::draft_draw, 0};
+    workspace law_space = memory.over(memory.law, half ? half_row_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
+    const random_counter draw_at{position, round, 0, purpose::draft_draw, 0};
     std::optional<draft> from_law;
     law sent_law;
     support kept;
-    if (system.drawn_from_sent) {
-      kept = keep(system.size == hlm_size::full ? vocab_size : system.support_size);
-      detail::demand(compressed_law(kept, exactly, law_space, sent_law), "law");
+    if (half || system.drawn_from_sent) {
+      if (half) {
+        detail::demand(half_row_law(exec::simd, row, transform, digested, space, law_space, sent_law), "law");
+      } else {
+        kept = keep(whole ? vocab_size : system.support_size);
+        detail::demand(compressed_law(kept, exactly, law_space, sent_law), "law");
+      }
       from_law = draw(sent_law, source, draw_at);
       step.drafted = from_law->token();
     } else {
@@ -145,7 +159,8 @@ template <class Observe>
         [&](const auto& gate) {
           using gate_type = std::decay_t<decltype(gate)>;
           workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          detail::demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, t, scratch, seen), "gate");
+          detail::demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, round, scratch, seen),
+                         "gate");
           return gate.send(seen);
         },
         system.gate);
@@ -163,8 +178,8 @@ template <class Observe>
       }
       if (step.sent) {
         mismatched_draft foreign;
-        if (!system.drawn_from_sent) {
-          std::uint32_t k = system.size == hlm_size::full ? vocab_size : system.support_size;
+        if (!from_law) {
+          std::uint32_t k = whole ? vocab_size : system.support_size;
           if (system.size == hlm_size::online) {
             workspace scratch = memory.over(memory.kept, tail_profile_workspace_size(vocab_size));
             tail_profile profile;
@@ -177,17 +192,15 @@ template <class Observe>
           }
           kept = keep(k);
           detail::demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
-          step.support_size = system.size == hlm_size::full ? vocab_size : kept.size();
-        } else {
-          step.support_size = system.size == hlm_size::full ? vocab_size : kept.size();
         }
-        step.draft_in_support = std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
+        step.support_size = whole ? vocab_size : kept.size();
+        step.draft_in_support = whole || std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
         const row_view<float> rows[] = {row_of(worker.target, 0)};
         const row_span_provider<float> provider(rows, std::span<const row_transform>(&transform, 1));
         workspace scratch = memory.over(memory.verify, verify_workspace_size(vocab_size, transform, 1));
         verify_request request;
         request.base_position = position;
-        request.round = t;
+        request.round = round;
         request.remaining_budget = 1;  // no bonus token
         const verdict said = from_law
                                  ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, source, request, scratch)
@@ -196,6 +209,7 @@ template <class Observe>
         step.accepted = said.accepted == 1;
         committed = step.accepted ? step.drafted : said.next_token;
         step.carried = carried;
+        uploads += 1;
       }
       observe(step, hlm_view{worker.drafter.logits(0), worker.target.logits(0), worker.drafter.attention(0)});
     }

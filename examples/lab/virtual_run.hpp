@@ -90,6 +90,7 @@ struct run_options {
   specverify::wire_rule rule = specverify::wire_rule::token;
   specverify::session_mode mode = specverify::session_mode::draft;
   bool bonus = true;                                                        //!< false: the rounds of HLM, which end with the draft
+  bool draw_from_row = false;                                               //!< the order of CU-HLM's paper: `edge_options::draw_from_row`
   double threshold = 0.5;                                                   //!< of the semantic rule
   bool lazy = false;                                                        //!< semantic rule: hidden states are asked for one by one
   std::function<double(const judge_request&)> judge{};                      //!< semantic rule: the score of a mismatch
@@ -429,30 +430,43 @@ class virtual_pair {
 
 }  // namespace detail
 
-//! Writes one text. The models' caches are cleared first; what they say is a function of the text alone. A skip policy that looks at
-//! attention needs a drafter that gives it (`replayed_model::want_attention`).
+//! What the edge's session of a run is made with.
+[[nodiscard]] inline specverify::edge_options edge_options_of(const run_options& options, std::uint32_t vocab_size) {
+  static constexpr token_id end[] = {tinylm::tokenizer::end_token};
+  specverify::edge_options made;
+  made.session_id = options.session_id;
+  made.secret = options.edge_secret;
+  made.format = options.format;
+  made.format.vocab_size = vocab_size;
+  made.rule = options.rule;
+  made.mode = options.mode;
+  made.threshold = options.threshold;
+  made.bonus = options.bonus;
+  made.draw_from_row = options.draw_from_row;
+  made.transform.temperature = options.temperature;
+  made.max_length = 256;
+  made.token_budget = options.tokens;
+  made.stop_tokens = end;
+  return made;
+}
+
+//! Writes one text with a session that was made of `edge_options_of`: one of the library, or what has its inputs, outputs and statistics.
+//! `measures`: its skip policy measures uncertainty. The models' caches are cleared first; what they say is a function of the text alone.
+template <language_model EdgeModel, language_model CloudModel, class Session>
+[[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session, bool measures) {
+  return detail::virtual_pair<EdgeModel, CloudModel, Session>(options, drafter, target, std::move(session), measures).run();
+}
+
+//! The same with a session of these rules. A skip policy that looks at attention needs a drafter that gives it
+//! (`replayed_model::want_attention`).
 template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier = specverify::top_k,
           specverify::window_policy Window = specverify::fixed_window, specverify::skip_policy Skip = specverify::always_send>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target, const Sparsifier& support = {},
                                        const Window& window = {}, const Skip& skip = {}) {
-  static constexpr token_id end[] = {tinylm::tokenizer::end_token};
   using session = specverify::basic_edge_session<Sparsifier, Window, Skip>;
-  specverify::edge_options wanted;
-  wanted.session_id = options.session_id;
-  wanted.secret = options.edge_secret;
-  wanted.format = options.format;
-  wanted.format.vocab_size = drafter.vocab_size();
-  wanted.rule = options.rule;
-  wanted.mode = options.mode;
-  wanted.threshold = options.threshold;
-  wanted.bonus = options.bonus;
-  wanted.transform.temperature = options.temperature;
-  wanted.max_length = 256;
-  wanted.token_budget = options.tokens;
-  wanted.stop_tokens = end;
-  auto made = session::make(wanted, support, window, skip);
+  auto made = session::make(edge_options_of(options, drafter.vocab_size()), support, window, skip);
   if (!made.ok()) detail::require(made.error());
-  return detail::virtual_pair<EdgeModel, CloudModel, session>(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty).run();
+  return run_session(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty);
 }
 
 }  // namespace lab

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every system of the demo on the virtual clock: a replay, live models and the demo's own hosts give the same rounds, tokens and bytes.
+// Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+#if defined(SPECVERIFY_TINYLM_DIRECTORY) && defined(LAB_WITH_EDGE_CLOUD)
+
+#include <specverify/decision_head/weights.hpp>
+
+#include "../../../examples/edge_cloud/in_process.hpp"
+#include "lab_demo_session.hpp"
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using edge_cloud::system_plan;
+using lab::round_entry;
+using lab::run_options;
+using lab::run_result;
+namespace sv = specverify;
+
+const tinylm::model_pair& models() {
+  static const auto pair = tinylm::load_pair(tinylm::default_directory());
+  REQUIRE_MESSAGE(pair.ok(), pair.error);
+  return *pair;
+}
+std::uint32_t hidden_size() { return static_cast<std::uint32_t>(models().drafter->dim); }
+std::uint32_t vocab_size() { return static_cast<std::uint32_t>(models().drafter->vocab); }
+
+//! Numbers in [-scale, scale) that nobody trained.
+std::vector<float> numbers(std::size_t count, std::uint32_t seed, double scale) {
+  const sv::philox source{{{seed, 0}}};
+  std::vector<float> made(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    made[i] = static_cast<float>(scale * (2 * sv::decision_uniform(source({static_cast<std::uint32_t>(i), 0, 0, sv::purpose::training, 0})) - 1));
+  }
+  return made;
+}
+
+//! A head that accepts some mismatches, and a network whose plans depend on all it sees; both also as the files that the demo reads.
+struct trained {
+  std::vector<float> first, first_bias{0, 0}, second{4, -4};
+  sv::head_weights head;
+  sv::dqn_weights network;
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("lab_every_system_test." + std::to_string(::getpid()));
+
+  trained() {
+    head.shape = {.drafter_size = hidden_size(), .target_size = static_cast<std::uint32_t>(models().target->dim), .width = 2};
+    first = numbers(2 * head.shape.input_size(), 1, 0.3);
+    head.first = first, head.first_bias = first_bias, head.second = second;
+    const std::vector<float> values = numbers(sv::dqn_parameters, 2, 0.3);
+    std::copy(values.begin(), values.end(), network.values.begin());
+    for (std::uint32_t i = sv::dqn_layers[4].offset; i < sv::dqn_layers[5].end(); ++i) network.values[i] *= 5;  // the state of the uplink weighs more
+    sv::observation low, high;
+    high.uplink_state = 1;
+    REQUIRE(plan_of(low) != plan_of(high));
+    std::filesystem::create_directories(folder);
+    std::vector<std::byte> bytes(sv::head_file_size(head));
+    REQUIRE(sv::write_head(head, bytes).ok());
+    write(head_file(), bytes);
+    bytes.resize(sv::dqn_file_bytes);
+    REQUIRE(sv::save(network, bytes).ok());
+    write(network_file(), bytes);
+  }
+  ~trained() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  trained(const trained&) = delete;
+  trained& operator=(const trained&) = delete;
+
+  [[nodiscard]] std::uint32_t plan_of(const sv::observation& seen) const { return sv::dqn_best(sv::dqn_evaluate(network, sv::features_of(seen))); }
+  [[nodiscard]] std::filesystem::path head_file() const { return folder / "head.safetensors"; }
+  [[nodiscard]] std::filesystem::path network_file() const { return folder / "window.dqn"; }
+  [[nodiscard]] double score(const lab::judge_request& asked) const {
+    sv::channel_vector channel{};
+    double made = 0;
+    REQUIRE(sv::channel_features(asked.channel, channel).ok());
+    REQUIRE(sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target, sv::standardise(channel, head.channel), made).ok());
+    return made;
+  }
+
+ private:
+  static void write(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+};
+const trained& files() {
+  static const trained made;
+  return made;
+}
+
+const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
+
+edge_cloud::wire_plan wire_of(const system_plan& system) { return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network); }
+
+run_options options_of(const system_plan& system, const char* prompt, std::uint64_t session_id) {
+  run_options made;
+  made.prompt = models().vocabulary.encode(prompt);
+  made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
+  made.tokens = 40;
+  made.session_id = session_id;
+  follow(wire_of(system), made);
+  made.lazy = system.judged == edge_cloud::states::one_by_one;
+  made.judge = [](const lab::judge_request& asked) { return files().score(asked); };
+  made.compute.uncertainty = 1e-3;
+  made.compute.judge = 2e-3;
+  return made;
+}
+
+template <class Model>
+run_result run(const system_plan& system, const run_options& options, Model& drafter, Model& target) {
+  return run_demo_session(options, wire_of(system), drafter, target);
+}
+
+void check_same(const run_result& a, const run_result& b) {
+  CHECK(a.tokens == b.tokens);
+  CHECK(a.seconds == b.seconds);
+  CHECK(a.greeting_bytes == b.greeting_bytes);
+  CHECK(a.edge == b.edge);
+  CHECK(a.cloud == b.cloud);
+  REQUIRE(a.rounds.size() == b.rounds.size());
+  for (std::size_t r = 0; r < a.rounds.size(); ++r) {
+    const round_entry &x = a.rounds[r], &y = b.rounds[r];
+    CHECK(x.drafted == y.drafted);
+    CHECK(x.accepted == y.accepted);
+    CHECK(x.emitted == y.emitted);
+    CHECK(x.skipped == y.skipped);
+    CHECK(x.mismatches == y.mismatches);
+    CHECK(x.accepted_mismatches == y.accepted_mismatches);
+    CHECK(x.state == y.state);
+    CHECK(x.bytes_up == y.bytes_up);
+    CHECK(x.bytes_down == y.bytes_down);
+    CHECK(x.seconds() == y.seconds());
+  }
+}
+
+//! What only this system does was done: a check that a run without it would pass says nothing about it.
+void check_own_part(const system_plan& system, const run_result& made) {
+  CHECK(made.tokens.size() > 10);
+  std::set<std::uint32_t> windows;
+  std::set<bool> kept;
+  std::uint64_t mismatches = 0, stood = 0;
+  for (const round_entry& r : made.rounds) {
+    windows.insert(r.drafted);
+    kept.insert(r.skipped);
+    mismatches += r.mismatches, stood += r.accepted_mismatches;
+  }
+  if (system.skip != edge_cloud::skipping::never) CHECK(kept.size() == 2);
+  if (system.window != edge_cloud::windowing::fixed) CHECK(windows.size() > 1);
+  if (system.judged == edge_cloud::states::unused) return;
+  CHECK(stood > 0);
+  CHECK(stood < mismatches);
+  if (system.judged == edge_cloud::states::with_draft) {
+    CHECK(made.edge.supply_bytes == 0);
+  } else {
+    CHECK(made.edge.supply_bytes > 0);
+  }
+}
+
+//! A text by the demo's hosts, messages from hand to hand, and what was sent.
+struct hosted {
+  edge_cloud::run_report edge, cloud;
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+};
+hosted run_hosts(const edge_cloud::run_settings& settings) {
+  static const auto small = edge_cloud::load_side(settings.models, "drafter.safetensors"), large = edge_cloud::load_side(settings.models, "target.safetensors");
+  hosted made;
+  std::deque<std::vector<std::byte>> up, down;
+  const auto into = [](std::deque<std::vector<std::byte>>& queue, std::uint64_t& bytes) {
+    return [&queue, &bytes](std::span<const std::byte> message) {
+      queue.emplace_back(message.begin(), message.end());
+      bytes += message.size();
+    };
+  };
+  const auto take = [](std::deque<std::vector<std::byte>>& queue) {
+    const std::vector<std::byte> message = std::move(queue.front());
+    queue.pop_front();
+    return message;
+  };
+  edge_cloud::edge_host edge(settings, small, into(up, made.bytes_up), {});
+  edge_cloud::cloud_host cloud(settings, large, into(down, made.bytes_down));
+  edge.begin();
+  while (!edge.finished()) {
+    if (!up.empty()) {
+      cloud.receive(take(up));
+    } else if (!down.empty()) {
+      edge.receive(take(down));
+    } else {
+      REQUIRE(cloud.has_work());
+      cloud.work();
+    }
+  }
+  made.edge = edge.report();
+  made.cloud = cloud.report();
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("every system: a replay and a live run have the same rounds, tokens, bytes and times") {
+  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter), target_trace = std::make_shared<lab::model_trace>(models().target);
+  lab::live_model drafter(models().drafter), target(models().target);
+  lab::replayed_model recording_drafter(drafter_trace, lab::replay_mode::record, true), recording_target(target_trace);
+  for (const system_plan& system : edge_cloud::all_systems) {
+    for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
+      CAPTURE(system.key);
+      CAPTURE(i);
+      run_options options = options_of(system, prompts[i], 100 + i);
+      // A link that changes from round to round, for the windows and the heads that look at it.
+      options.channel = [](std::uint32_t step) { return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u}; };
+      const run_result live = run(system, options, drafter, target);
+      if (i == 1) check_own_part(system, live);
+      check_same(live, run(system, options, recording_drafter, recording_target));
+      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict, true), strict_target(target_trace, lab::replay_mode::strict);
+      check_same(live, run(system, options, strict_drafter, strict_target));
+    }
+  }
+}
+
+TEST_CASE("every system: the demo's hosts write the same tokens with the same rounds and bytes") {
+  const auto trace_of = [](const auto& weights) { return std::make_shared<lab::model_trace>(weights); };
+  lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true), target(trace_of(models().target));
+  for (const system_plan& system : edge_cloud::all_systems) {
+    for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
+      CAPTURE(system.key);
+      CAPTURE(i);
+      edge_cloud::run_settings settings;
+      settings.system = system.key;
+      settings.prompt = prompts[i];
+      settings.tokens = 40;
+      settings.session_id = 31 + i;
+      settings.retry_ms = 0;
+      settings.head = system.judged == edge_cloud::states::unused ? "" : files().head_file();
+      settings.policy = files().network_file();
+      settings.link.uplink_bits_per_second = i == 0 ? 350e3 : 4e6;
+      settings.lazy = system.judged == edge_cloud::states::one_by_one;
+      const hosted demo = run_hosts(settings);
+
+      run_options options = options_of(system, prompts[i], 31 + i);
+      options.edge_secret = settings.edge_secret;
+      options.cloud_secret = settings.cloud_secret;
+      options.channel = lab::steady({settings.link.uplink_bits_per_second, settings.link.downlink_bits_per_second, settings.link.loss, settings.link.loss,
+                                     settings.link.round_trip_ms * 1e-3, static_cast<std::uint32_t>(i)});
+      const run_result made = run(system, options, drafter, target);
+      CHECK(made.tokens == demo.edge.tokens);
+      CHECK(made.edge.rounds == demo.edge.rounds);
+      CHECK(made.edge.drafted == demo.edge.drafted);
+      CHECK(made.edge.accepted == demo.edge.accepted);
+      CHECK(made.edge.skipped == demo.edge.skipped);
+      CHECK(made.edge.supply_bytes == demo.edge.supply_bytes);
+      CHECK(made.cloud.mismatches == demo.cloud.mismatches);
+      CHECK(made.cloud.accepted_mismatches == demo.cloud.accepted_mismatches);
+      CHECK(made.edge.draft_bytes + made.edge.supply_bytes == made.bytes_up());
+      CHECK(made.edge.bytes_up == demo.bytes_up);
+      CHECK(made.cloud.bytes_down == demo.bytes_down);
+    }
+  }
+}
+
+#endif
