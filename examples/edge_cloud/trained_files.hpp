@@ -28,10 +28,13 @@ inline void require_file(const system_plan& plan, const std::filesystem::path& f
 
 }  // namespace detail
 
-//! The head of a run. Throws what is wrong with the file.
+//! The head of a run. Throws what is wrong with the file; a head of states that no session carries is wrong.
 [[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
+  if (made.value().view().shape.mode != specverify::hidden_mode::predicting) {
+    throw std::runtime_error(file.string() + ": the decision head was trained on consuming states; a session carries predicting ones");
+  }
   return std::move(made).value();
 }
 
