@@ -239,7 +239,7 @@ bool ends_well_ahead(simulation_options o, fault_rates with, ahead_sums& sums, c
   CHECK(injected_is_counted);
   sums.ahead += faulted.edge().statistics().written_ahead;
   sums.skipped += faulted.edge().statistics().skipped;
-  sums.differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: local_law_test.cpp
+  sums.differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: link_loss_test.cpp
   if (o.rule == sv::wire_rule::greedy) CHECK(faulted.text() == clean.text());
   sums.total.add(faulted.counts());
   return true;
