@@ -25,7 +25,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   options.rule = plan.rule;
   options.bonus = plan.bonus;
   options.draw_from_row = plan.draw_from_row;
-  if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run);
+  if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run, model.hidden_size);
   options.fingerprint = model.fingerprint;
   options.transform.temperature = run.temperature;
   options.max_length = model.context;

@@ -8,19 +8,18 @@
 #include <specverify/session/cloud.hpp>
 
 #include "engine.hpp"
+#include "trained_files.hpp"
 
-#include <stdexcept>
-#include <string>
+#include <vector>
 
 namespace edge_cloud {
 
 //! Scores mismatches from the states that travelled and those of the target's last pass.
 class mismatch_judge {
  public:
+  //! Whether the drafter's states fit is the edge's to say: it has the drafter.
   mismatch_judge(specverify::decision_head head, std::uint32_t target_size) : head_(std::move(head)) {
-    const specverify::head_shape& shape = head_.view().shape;
-    const specverify::status why = specverify::check_states(shape, specverify::hidden_mode::predicting, shape.drafter_size, target_size);
-    if (!why.ok()) throw std::runtime_error(std::string("the decision head does not fit the target: ") + specverify::message(why.code));
+    require_state_size("target", head_.view().shape.target_size, target_size);
   }
 
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }

@@ -28,16 +28,29 @@ inline void require_file(const system_plan& plan, const std::filesystem::path& f
 
 }  // namespace detail
 
-//! The head of a run. Throws what is wrong with the file.
+//! The head of a run. Throws what is wrong with the file; a head of states that no session carries is wrong.
 [[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
+  if (made.value().view().shape.mode != specverify::hidden_mode::predicting) {
+    throw std::runtime_error(file.string() + ": the decision head was trained on consuming states; a session carries predicting ones");
+  }
   return std::move(made).value();
 }
 
-//! The threshold that the edge tells the cloud.
-[[nodiscard]] inline double threshold_of(const run_settings& run) {
-  return run.threshold >= 0 ? run.threshold : run.head.empty() ? 0.0 : load_head(run.head).view().threshold;
+//! A head of another model than the one that will feed it is refused. `model`: drafter or target; `expected`: of the head.
+inline void require_state_size(const std::string& model, std::uint32_t expected, std::uint32_t given) {
+  if (expected == given) return;
+  throw std::runtime_error("the decision head does not fit the " + model + ": it was trained on states of " + std::to_string(expected) +
+                           " numbers, this model gives " + std::to_string(given));
+}
+
+//! The threshold that the edge tells the cloud. `drafter_size`: of the states that the edge will send; throws where the head wants others.
+[[nodiscard]] inline double threshold_of(const run_settings& run, std::uint32_t drafter_size) {
+  if (run.head.empty()) return run.threshold >= 0 ? run.threshold : 0.0;
+  const specverify::decision_head head = load_head(run.head);
+  require_state_size("drafter", head.view().shape.drafter_size, drafter_size);
+  return run.threshold >= 0 ? run.threshold : head.view().threshold;
 }
 
 //! The network of a run. Throws what is wrong with the file.

@@ -14,9 +14,16 @@ if "$program" demo --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1
 grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
 if "$program" demo --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
 grep -q 'there are target, hlm' "$folder/refused" || fail "the systems are not listed"
-python3 "$here/make_head.py" "$folder/other.safetensors" 96 64
-if "$program" demo --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then fail "a head of another target ran"; fi
-grep -q 'does not fit the target' "$folder/refused" || fail "the head that does not fit is not named"
+refused_head() {  # what the line must say, then drafter size, target size, mode
+  python3 "$here/make_head.py" "$folder/other.safetensors" "${@:2}"
+  if "$program" demo --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
+    fail "a head of other states ran: ${*:2}"
+  fi
+  grep -q "$1" "$folder/refused" || fail "the head of other states is not named: ${*:2}"
+}
+refused_head 'does not fit the target: it was trained on states of 64 numbers' 96 64
+refused_head 'does not fit the drafter: it was trained on states of 64 numbers' 64 128
+refused_head 'trained on consuming states' 96 128 consuming
 
 if "$program" demo --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
 grep -q 'needs a network that plans its rounds' "$folder/refused" || fail "the missing network is not named"

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes a decision head that nobody trained: make_head.py FILE DRAFTER_SIZE TARGET_SIZE. Standard library only."""
+"""Writes a decision head that nobody trained: make_head.py FILE DRAFTER_SIZE TARGET_SIZE [MODE]. MODE: predicting (default), consuming.
+Standard library only."""
 import json
 import random
 import struct
 import sys
 
 file, drafter, target, width = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), 2
+mode = sys.argv[4] if len(sys.argv) > 4 else "predicting"
 inputs = drafter + target + 5
 shapes = {"first": [width, inputs], "first_bias": [width], "second": [width], "second_bias": [1]}
 five = lambda number: " ".join([number] * 5)
-header = {"__metadata__": {"format": "specverify.decision_head.1", "mode": "predicting", "drafter_size": str(drafter), "target_size": str(target),
+header = {"__metadata__": {"format": "specverify.decision_head.1", "mode": mode, "drafter_size": str(drafter), "target_size": str(target),
                            "width": str(width), "channel_mean": five("0"), "channel_scale": five("1"), "threshold": "0.5"}}
 offset = 0
 for name, shape in shapes.items():

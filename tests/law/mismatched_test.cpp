@@ -243,19 +243,21 @@ TEST_CASE("CU-HLM in the paper's order with nothing skipped: the law of one roun
   });
 }
 
-TEST_CASE("T10 CU-HLM drawn from the compressed law returns y") {
+TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values and on the lattice") {
   for_each_policy([](auto policy, const std::string& policy_name) {
     for (std::uint64_t seed = 21; seed <= 24; ++seed) {
       small_drafter drafter(seed);
       generator draw(seed);
       const auto target = random_logits<double>(draw, 5, 2);
       const auto narrow = random_logits<float>(draw, 5, 2);
-      for (const std::uint32_t resolution : {3u, 15u, 255u}) {
+      for (const std::uint32_t resolution : {0u, 3u, 15u, 255u}) {  // 0: exact values, which have no lattice
+        const sv::value_format format = resolution == 0 ? sv::value_format::exact : sv::value_format::lattice;
         for (std::uint32_t k = 1; k <= 5; ++k) {
           INFO(policy_name, ", seed ", seed, ", k ", k, ", resolution ", resolution);
           sv::law compressed;
           const sv::support kept = drafter.largest(k);
-          REQUIRE(sv::compressed_law(kept, {sv::value_format::lattice, resolution}, drafter.space, compressed).ok());
+          REQUIRE(sv::compressed_law(kept, {format, resolution}, drafter.space, compressed).ok());
+          CHECK((compressed.resolution > 0xFFFFFF00u) == (resolution == 0));  // exact values fill 32 bits
           owned_law from{
               {compressed.ids, compressed.ids + compressed.size}, {compressed.counts, compressed.counts + compressed.size}, compressed.tail_count, 5};
           probabilities inside;  // a number inside every token's interval: the tail's can be narrow

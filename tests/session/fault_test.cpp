@@ -155,23 +155,25 @@ TEST_CASE("NET-4 NET-5 fault schedules without a bonus token (HLM)") {
   CHECK(counts.residual_tokens > 0);
 }
 
-TEST_CASE("NET-4 NET-5 fault schedules with tokens that the edge commits alone (U-HLM, Rand-HLM)") {
+TEST_CASE("NET-4 NET-5 fault schedules with tokens that the edge commits alone (U-HLM, Rand-HLM, UI)") {
   ledger total;
-  sv::session_statistics uncertain, coin;
+  sv::session_statistics uncertain, coin, important;
   for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
     simulation_options o = hybrid_options(seed);
     o.max_skipped = 1 + static_cast<std::uint32_t>(seed % 5);
     if (seed % 4 == 3) o.bonus = true, o.draft_length = 3;
-    if (seed % 2 == 0) {
-      if (!same_under_faults(o, sv::uncertainty_gate{0.9}, rates, total, uncertain)) return;
-    } else {
-      if (!same_under_faults(o, sv::random_skip{0.4}, rates, total, coin)) return;
-    }
+    const std::uint64_t gate = seed / 3 % 3;  // each with every law kind
+    if (gate == 0 && !same_under_faults(o, sv::uncertainty_gate{0.9}, rates, total, uncertain)) return;
+    if (gate == 1 && !same_under_faults(o, sv::random_skip{0.4}, rates, total, coin)) return;
+    if (gate == 2 && !same_under_faults(o, sv::uncertainty_and_importance_gate{0.6}, rates, total, important)) return;
   }
   CHECK(total.injected() > 0);
   CHECK(uncertain.skipped > 0);
   CHECK(uncertain.rounds > 0);
   CHECK(coin.skipped > 0);
+  CHECK(important.skipped_uncertain > 0);
+  CHECK(important.skipped > important.skipped_uncertain);
+  CHECK(important.rounds > 0);
 }
 
 TEST_CASE("NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and with a compressed vocabulary (CU-HLM)") {
@@ -239,7 +241,7 @@ bool ends_well_ahead(simulation_options o, fault_rates with, ahead_sums& sums, c
   CHECK(injected_is_counted);
   sums.ahead += faulted.edge().statistics().written_ahead;
   sums.skipped += faulted.edge().statistics().skipped;
-  sums.differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: local_law_test.cpp
+  sums.differs += faulted.text() != clean.text() ? 1u : 0u;  // other drafts, the same law: link_loss_test.cpp
   if (o.rule == sv::wire_rule::greedy) CHECK(faulted.text() == clean.text());
   sums.total.add(faulted.counts());
   return true;
@@ -267,7 +269,9 @@ TEST_CASE("NET-4 NET-5 fault schedules in which an edge that keeps tokens, learn
     simulation_options o = hybrid_options(seed);
     if (seed % 3 == 0) {
       o.max_skipped = 3;
-      if (!ends_well_ahead(o, rates, gated, sv::uncertainty_gate{0.9})) return;
+      const bool ended = seed % 2 == 0 ? ends_well_ahead(o, rates, gated, sv::uncertainty_and_importance_gate{0.6})
+                                       : ends_well_ahead(o, rates, gated, sv::uncertainty_gate{0.9});
+      if (!ended) return;
     } else if (seed % 3 == 1) {
       o = options_of(0);
       o.seed = o.session_id = seed;

@@ -43,6 +43,20 @@ std::array<float, Size> hidden_of(std::uint64_t prefix) {
   return made;
 }
 
+//! An attention row over a few positions: even after half of the prefixes, with few large weights after the others.
+inline std::array<float, 12> attention_of(std::uint64_t prefix) {
+  std::array<float, 12> made{};
+  const int sharpness = mix(prefix ^ 0xA77E) % 2 == 0 ? 0 : 4;
+  float sum = 0;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    made[i] = static_cast<float>(mix(prefix + 0xA77 + i) >> 40) * 0x1.0p-24F + 0.01F;
+    for (int j = 0; j < sharpness; ++j) made[i] *= made[i];
+    sum += made[i];
+  }
+  for (float& weight : made) weight /= sum;
+  return made;
+}
+
 //! A judge's score: a function of what travelled, of what the target knows, and of nothing else.
 inline double score_of(std::span<const std::byte> vector, std::uint64_t target) {
   std::uint64_t hash = mix(target);

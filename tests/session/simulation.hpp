@@ -230,6 +230,10 @@ class basic_simulation {
     held_down_ = {};
     if (blank) edge_journal_.clear();
     redraws_ = redraws_ || (blank && options_.max_skipped > 0);
+    if (redraws_ && options_.on_link_loss == sv::link_loss::continue_local) {  // other ones, where they were drawn as tokens written ahead
+      const std::uint32_t heard = std::max(cloud_->length(), options_.prompt_length) - options_.prompt_length;
+      told_.resize(std::min<std::size_t>(told_.size(), heard));  // this host takes back what the cloud has not heard of
+    }
     restart_edge();
     return true;
   }
@@ -289,7 +293,8 @@ class basic_simulation {
           expect(edge_->next().action == sv::session_action::none, "evaluate is the last output");
           {
             const std::array<float, hidden_size> hidden = hidden_of<hidden_size>(edge_engine_.knows());
-            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, {}}, now_);
+            const std::array<float, 12> attention = attention_of(edge_engine_.knows());
+            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, attention}, now_);
           }
           break;
         case sv::session_action::rollback:

@@ -31,6 +31,15 @@ struct never_send {
   [[nodiscard]] bool send(const skip_observation&) const noexcept { return false; }
 };
 
+//! Keeps tokens while the test wants it.
+struct switched {
+  const bool* keep = nullptr;
+
+  static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
+  static constexpr guarantee strength = guarantee::lossy;
+  [[nodiscard]] bool send(const skip_observation&) const noexcept { return !*keep; }
+};
+
 }  // namespace
 
 TEST_CASE("session: without a bonus token a round of one draft commits one token") {
@@ -146,6 +155,25 @@ TEST_CASE("NET-5 session: with kept tokens a restart of the edge at every point 
       CHECK(p.text() == whole.text());
     }
   }
+}
+
+TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journal and drafts the end, is answered") {
+  bool keep = true;
+  basic_pair<switched> p(hybrid(30), {&keep});
+  bytes question = p.start();
+  for (int i = 0; i < 5 && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+  CHECK(p.edge->statistics().skipped == 20);
+  REQUIRE(kind_of(question) == message_kind::stop);
+  CHECK(p.cloud->receive(question, p.now).ok());
+  CHECK(p.cloud->state() == cloud_state::finished);  // it has heard of no token
+  keep = false;
+  p.new_edge();
+  p.now = 1000;
+  CHECK(p.edge->recover(3, p.now).ok());
+  p.finish(pair::only(p.run_edge()));
+  CHECK(p.edge->statistics().emitted == 20);
+  CHECK(p.cloud->length() == 23);
+  CHECK(p.cloud->state() == cloud_state::finished);
 }
 
 TEST_CASE("NET-5 session: a cloud that lost everything learns the text again, the kept tokens with the draft") {

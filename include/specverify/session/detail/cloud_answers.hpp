@@ -145,6 +145,7 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
+  if (state_ == cloud_state::finished && now_.stop == stop_reason::none) settle();  // an edge that said stop, and has forgotten it
   if (peer.epoch != 0) {
     if (const status why = judge_length(peer); !why.ok()) return why;
     aim_at(peer);
