@@ -6,6 +6,7 @@
 #include <specverify/decision_head/weights.hpp>
 
 #include "../../../examples/edge_cloud/in_process.hpp"
+#include "../../../examples/edge_cloud/protocol_choice.hpp"
 #include "lab_demo_session.hpp"
 
 #include <cmath>
@@ -99,6 +100,19 @@ const trained& files() {
 const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
 
 edge_cloud::wire_plan wire_of(const system_plan& system) { return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network); }
+
+//! Every system; one that leaves the way of hidden states open as the demo settles it on a link with a round trip of 50 ms, and by name as lazy.
+std::vector<edge_cloud::run_settings> all_settings() {
+  std::vector<edge_cloud::run_settings> made;
+  for (const system_plan& system : edge_cloud::all_systems) {
+    edge_cloud::run_settings& settings = made.emplace_back();
+    settings.system = system.key;
+    if (system.judged != edge_cloud::states::chosen) continue;
+    made.push_back(settings);
+    made.back().protocol = "lazy";
+  }
+  return made;
+}
 
 run_options options_of(const system_plan& system, const char* prompt, std::uint64_t session_id) {
   run_options made;
@@ -208,7 +222,8 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
   const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter), target_trace = std::make_shared<lab::model_trace>(models().target);
   lab::live_model drafter(models().drafter), target(models().target);
   lab::replayed_model recording_drafter(drafter_trace, lab::replay_mode::record, true), recording_target(target_trace);
-  for (const system_plan& system : edge_cloud::all_systems) {
+  for (const edge_cloud::run_settings& settings : all_settings()) {
+    const system_plan system = edge_cloud::settled_plan(settings);
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
       CAPTURE(system.key);
       CAPTURE(i);
@@ -227,12 +242,11 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
 TEST_CASE("every system: the demo's hosts write the same tokens with the same rounds and bytes") {
   const auto trace_of = [](const auto& weights) { return std::make_shared<lab::model_trace>(weights); };
   lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true), target(trace_of(models().target));
-  for (const system_plan& system : edge_cloud::all_systems) {
+  for (edge_cloud::run_settings settings : all_settings()) {
+    const system_plan system = edge_cloud::settled_plan(settings);
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
       CAPTURE(system.key);
       CAPTURE(i);
-      edge_cloud::run_settings settings;
-      settings.system = system.key;
       settings.prompt = prompts[i];
       settings.tokens = 40;
       settings.session_id = 31 + i;
