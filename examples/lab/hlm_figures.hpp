@@ -162,7 +162,7 @@ struct hlm_study {
     study.test = record_hlm(context, "test", context.scaled<std::size_t>(110, 20), context.scaled<std::size_t>(60, 10), 0, "hlm_test");
     study.tune = record_hlm(context, "tune", context.scaled<std::size_t>(50, 10), context.scaled<std::size_t>(30, 6), 120, "hlm_tune");
     const auto fit = specverify::fit_linear(study.tune.uncertainty, study.tune.rejection);
-    detail::demand(fit.error(), "fit");
+    demand(fit.error(), "fit");
     study.fit = fit.value();
     whose = &context;
   }
@@ -227,10 +227,10 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
 
   const auto fit = specverify::fit_linear(r.uncertainty, r.rejection);
   const auto bin_fit = specverify::fit_linear(rows[0].bins.x, rows[0].bins.y);
-  detail::demand(fit.error(), "fit");
-  detail::demand(bin_fit.error(), "fit of bins");
+  demand(fit.error(), "fit");
+  demand(bin_fit.error(), "fit of bins");
   const auto entropy_fit = specverify::fit_linear(r.entropy, r.rejection);
-  detail::demand(entropy_fit.error(), "fit of entropy");
+  demand(entropy_fit.error(), "fit of entropy");
   table& lines = f.add_table("The line beta = a u + b", {"fit", "a", "b", "mean squared error", "R2", "Delta", "u_th risk-prone", "u_th risk-averse"});
   const auto line = [&](const char* label, const specverify::linear_fit& of, double rejectable) {
     const auto at = specverify::thresholds(of, rejectable);
@@ -278,8 +278,8 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   f.compare("Delta, share of tokens that the target holds less likely", "0.5956", number(r.rejectable, 3),
             standing(r.rejectable, 0.5956, 0.02) + "; no setting of the method enters it, only the pair and the texts");
   const auto found = specverify::thresholds(fit.value(), r.rejectable), of_bins = specverify::thresholds(bin_fit.value(), r.rejectable);
-  detail::demand(found.error(), "thresholds");
-  detail::demand(of_bins.error(), "thresholds of bins");
+  demand(found.error(), "thresholds");
+  demand(of_bins.error(), "thresholds of bins");
   f.compare("thresholds, risk-averse and risk-prone", "0.0810, 0.8118",
             number(of_bins.value().risk_averse, 3) + ", " + number(of_bins.value().risk_prone, 3) + " (bin means)",
             of_bins.value().risk_prone > 1
@@ -566,10 +566,10 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
       specverify::workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
       specverify::row_digest digested;
       specverify::tail_profile profile;
-      detail::demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)), {.temperature = hlm_temperature},
-                                        {.survivors = vocab_size, .integer_total = true}, space, digested),
-                     "digest");
-      detail::demand(specverify::make_tail_profile(digested, space, scratch, profile), "profile");
+      demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)), {.temperature = hlm_temperature},
+                                {.survivors = vocab_size, .integer_total = true}, space, digested),
+             "digest");
+      demand(specverify::make_tail_profile(digested, space, scratch, profile), "profile");
       specverify::record(offline, profile, variation);
     }
   }

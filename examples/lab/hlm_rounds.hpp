@@ -66,10 +66,6 @@ struct hlm_text {
 
 namespace detail {
 
-inline void demand(specverify::status why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
-}
-
 //! Draft numbers under the edge's key, verdict numbers under the cloud's.
 struct hlm_numbers {
   specverify::session_keys keys;
@@ -125,12 +121,12 @@ template <class Observe>
 
     workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, wanted));
     row_digest digested;
-    detail::demand(digest(exec::simd, row, transform, wanted, space, digested), "digest");
+    demand(digest(exec::simd, row, transform, wanted, space, digested), "digest");
 
     const auto keep = [&](std::uint32_t k) {
       workspace scratch = memory.over(memory.kept, top_k{k}.workspace_size({}, vocab_size));
       support kept;
-      detail::demand(top_k{k}.select(digested, space, scratch, {}, kept), "support");
+      demand(top_k{k}.select(digested, space, scratch, {}, kept), "support");
       return kept;
     };
     const compressed_law_options exactly{};
@@ -141,16 +137,16 @@ template <class Observe>
     support kept;
     if (half || system.drawn_from_sent) {
       if (half) {
-        detail::demand(half_row_law(exec::simd, row, transform, digested, space, law_space, sent_law), "law");
+        demand(half_row_law(exec::simd, row, transform, digested, space, law_space, sent_law), "law");
       } else {
         kept = keep(whole ? vocab_size : system.support_size);
-        detail::demand(compressed_law(kept, exactly, law_space, sent_law), "law");
+        demand(compressed_law(kept, exactly, law_space, sent_law), "law");
       }
       from_law = draw(sent_law, source, draw_at);
       step.drafted = from_law->token();
     } else {
       sampled_token drawn;
-      detail::demand(sample(exec::simd, row, transform, digested, space, source, draw_at, {}, drawn), "draw");
+      demand(sample(exec::simd, row, transform, digested, space, source, draw_at, {}, drawn), "draw");
       step.drafted = drawn.token;
     }
 
@@ -159,8 +155,7 @@ template <class Observe>
         [&](const auto& gate) {
           using gate_type = std::decay_t<decltype(gate)>;
           workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          detail::demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, round, scratch, seen),
-                         "gate");
+          demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, round, scratch, seen), "gate");
           return gate.send(seen);
         },
         system.gate);
@@ -183,15 +178,15 @@ template <class Observe>
           if (system.size == hlm_size::online) {
             workspace scratch = memory.over(memory.kept, tail_profile_workspace_size(vocab_size));
             tail_profile profile;
-            detail::demand(make_tail_profile(digested, space, scratch, profile), "profile");
+            demand(make_tail_profile(digested, space, scratch, profile), "profile");
             double probability = 0;
-            detail::demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted, std::span<const double>(&temperature, 1),
-                                                  std::span<double>(&probability, 1)),
-                           "probability");
+            demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted, std::span<const double>(&temperature, 1),
+                                          std::span<double>(&probability, 1)),
+                   "probability");
             k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()), system.online);
           }
           kept = keep(k);
-          detail::demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
+          demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
         }
         step.support_size = whole ? vocab_size : kept.size();
         step.draft_in_support = whole || std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
@@ -205,7 +200,7 @@ template <class Observe>
         const verdict said = from_law
                                  ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, source, request, scratch)
                                  : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&foreign, 1), provider, source, request, scratch);
-        detail::demand(said.state, "verify");
+        demand(said.state, "verify");
         step.accepted = said.accepted == 1;
         committed = step.accepted ? step.drafted : said.next_token;
         step.carried = carried;

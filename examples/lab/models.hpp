@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
 
+#include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>
 
 #include "trace.hpp"
@@ -12,6 +13,11 @@
 #include <stdexcept>
 
 namespace lab {
+
+//! Throws what the library says is wrong, and with what.
+inline void demand(specverify::status why, const char* what) {
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+}
 
 //! One text of one model. `feed` appends tokens; afterwards logits, hidden state and attention row of the last `rows` of them can be read,
 //! i = 0 being the first of these. Hidden state and attention row say what the model saw at that token; its logits are the next token's law.

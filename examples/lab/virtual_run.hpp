@@ -154,9 +154,7 @@ struct run_result {
 
 namespace detail {
 
-inline void require(specverify::status why) {
-  if (!why.ok()) throw std::runtime_error(std::string("a session says: ") + specverify::message(why.code));
-}
+inline void require(specverify::status why) { demand(why, "a session says"); }
 
 template <language_model EdgeModel, language_model CloudModel, class Session>
 class virtual_pair {

@@ -101,15 +101,15 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
       std::vector<std::uint8_t> labels(last - first);
       specverify::relabel_options options;
       const double quality = specverify::link_quality(rate * 1e6, 1e-3, options);
-      detail::expect_ok(specverify::smooth(positions, important, options, scores), "smooth");
-      detail::expect_ok(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
+      demand(specverify::smooth(positions, important, options, scores), "smooth");
+      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
       all.insert(all.end(), labels.begin(), labels.end());
       const std::uint32_t budget = specverify::hard_label_budget(specverify::important_count(important), quality, options);
-      detail::expect_ok(specverify::label_by_budget(scores, important, budget, labels), "label_by_budget");
+      demand(specverify::label_by_budget(scores, important, budget, labels), "label_by_budget");
       kept_hard += specverify::important_count(labels);
       options.form = specverify::smoothing::maximum;
-      detail::expect_ok(specverify::smooth(positions, important, options, scores), "smooth");
-      detail::expect_ok(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
+      demand(specverify::smooth(positions, important, options, scores), "smooth");
+      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
       kept_maximum += specverify::important_count(labels);
     }
     for (std::size_t j = 0; j < all.size(); ++j) {

@@ -51,15 +51,6 @@ struct labelled_samples {
   }
 };
 
-namespace detail {
-
-template <class Status>
-void expect_ok(const Status& why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
-}
-
-}  // namespace detail
-
 //! The same draws of channels for every plan of a seed, so that heads differ by their plan alone.
 [[nodiscard]] inline labelled_samples label_mismatches(const mismatch_set& set, const head_plan& plan) {
   const specverify::philox source{{{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
@@ -71,13 +62,13 @@ void expect_ok(const Status& why, const char* what) {
     const auto important = std::span(set.important).subspan(first, last - first);
     std::vector<double> scores(last - first);
     std::vector<std::uint8_t> labels(last - first);
-    detail::expect_ok(specverify::smooth(positions, important, options, scores), "smooth");
+    demand(specverify::smooth(positions, important, options, scores), "smooth");
     for (std::uint32_t draw = 0; draw < plan.draws; ++draw) {
       const specverify::channel_state link = draw_channel({}, source, set.episode[first], draw);
       const double quality = plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
-      detail::expect_ok(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
+      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
       specverify::channel_vector c{};
-      detail::expect_ok(specverify::channel_features(link, c), "channel_features");
+      demand(specverify::channel_features(link, c), "channel_features");
       for (std::size_t j = first; j < last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
       made.channel.insert(made.channel.end(), last - first, c);
       made.labels.insert(made.labels.end(), labels.begin(), labels.end());
@@ -104,18 +95,18 @@ struct trained_head {
   options.seed = plan.seed;
   auto trainer = specverify::head_trainer::make(options, {specverify::hidden_mode::predicting, set.drafter_size, set.target_size, set.drafter_states,
                                                           set.target_states, set.episode, samples.state, samples.channel, samples.labels});
-  if (!trainer.ok()) detail::expect_ok(trainer.error(), "head_trainer");
+  if (!trainer.ok()) demand(trainer.error(), "head_trainer");
   std::vector<specverify::epoch_report> epochs;
   while (!trainer.value().finished()) epochs.push_back(trainer.value().run_epoch());
   auto head = trainer.value().head();
-  if (!head.ok()) detail::expect_ok(head.error(), "trained head");
+  if (!head.ok()) demand(head.error(), "trained head");
   return {plan, std::move(head).value(), std::move(epochs), samples.rate(), samples.state.size()};
 }
 
 //! The head as a file, its threshold in it.
 inline void save_head(const lab_context& context, const trained_head& trained, const std::string& name) {
   std::vector<std::byte> bytes(specverify::head_file_size(trained.head.view()));
-  detail::expect_ok(specverify::write_head(trained.head.view(), bytes), "write_head");
+  demand(specverify::write_head(trained.head.view(), bytes), "write_head");
   context.write(name, bytes);
 }
 

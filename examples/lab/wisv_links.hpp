@@ -267,17 +267,15 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       options.format.side.hidden = v.split ? specverify::hidden_format::int8 : specverify::hidden_format::float16;
       options.format.side.hidden_with_draft = v.with_draft;
       if (v.split) {
-        options.project = [&head](std::span<const float> state, std::span<float> part) {
-          detail::expect_ok(specverify::device_part(head, state, part), "device_part");
-        };
+        options.project = [&head](std::span<const float> state, std::span<float> part) { demand(specverify::device_part(head, state, part), "device_part"); };
       }
       options.format.side.channel_report = true;
       options.channel = study.changing_link(i);
       options.judge = [&head, given = v.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state](const judge_request& asked) {
         specverify::channel_vector c{};
         double rho = 0;
-        detail::expect_ok(specverify::channel_features(asked.channel, c), "channel_features");
-        detail::expect_ok(specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel), rho), "head_score");
+        demand(specverify::channel_features(asked.channel, c), "channel_features");
+        demand(specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel), rho), "head_score");
         return rho;
       };
       runs[k][i] = run_virtually(options, models.drafter, models.target, specverify::top_k{}, specverify::fixed_window{{main_length, 1, 1}});

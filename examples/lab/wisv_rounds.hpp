@@ -68,14 +68,14 @@ struct drafted_window {
 inline void travel(std::span<const float> state, std::vector<float>& received, specverify::hidden_format format = specverify::hidden_format::float16) {
   std::vector<std::byte> bytes(specverify::hidden_bytes(format, state.size()));
   received.resize(received.size() + state.size());
-  expect_ok(specverify::encode_hidden(state, format, bytes), "encode_hidden");
-  expect_ok(specverify::decode_hidden(bytes, format, std::span(received).last(state.size())), "decode_hidden");
+  demand(specverify::encode_hidden(state, format, bytes), "encode_hidden");
+  demand(specverify::decode_hidden(bytes, format, std::span(received).last(state.size())), "decode_hidden");
 }
 
 //! W_1D h^D, as the device computes it.
 [[nodiscard]] inline std::vector<float> part_of(const specverify::head_weights& head, std::span<const float> state) {
   std::vector<float> part(head.shape.width);
-  expect_ok(specverify::device_part(head, state, part), "device_part");
+  demand(specverify::device_part(head, state, part), "device_part");
   return part;
 }
 
@@ -84,10 +84,10 @@ inline void travel(std::span<const float> state, std::vector<float>& received, s
   specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate), static_cast<float>(link.uplink_loss),
                                     static_cast<float>(link.downlink_loss), static_cast<float>(link.round_trip)};
   std::array<std::byte, specverify::channel_report_bytes> bytes{};
-  expect_ok(specverify::encode_channel_report(report, bytes), "encode_channel_report");
-  expect_ok(specverify::decode_channel_report(bytes, report), "decode_channel_report");
+  demand(specverify::encode_channel_report(report, bytes), "encode_channel_report");
+  demand(specverify::decode_channel_report(bytes, report), "decode_channel_report");
   specverify::channel_vector c{};
-  expect_ok(specverify::channel_features(report, c), "channel_features");
+  demand(specverify::channel_features(report, c), "channel_features");
   return c;
 }
 
@@ -118,12 +118,12 @@ template <class Rows>
   std::vector<token_id> best(drafts.size() + 1);
   std::vector<std::uint64_t> marks(specverify::position_words(static_cast<std::uint32_t>(drafts.size())));
   specverify::workspace none;
-  expect_ok(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks), "compare_greedily");
+  demand(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks), "compare_greedily");
   round.mismatches = specverify::position_count(marks);
   std::vector<double> scores;
   const auto ask = [&](std::uint32_t position) {
     double rho = 0;
-    expect_ok(judge.score(position, rho), "head_judge");
+    demand(judge.score(position, rho), "head_judge");
     scores.push_back(rho);
     round.uploaded += 1;
   };
@@ -186,7 +186,7 @@ template <language_model Drafter, language_model Target>
         said = detail::decide_in_two_steps(window, rows, request, judge, settings, round);
       }
     }
-    detail::expect_ok(said.state, "verdict");
+    demand(said.state, "verdict");
     round.drafted = length;
     round.accepted = said.accepted;
     round.emitted = said.commit_length;

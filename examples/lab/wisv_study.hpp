@@ -168,7 +168,7 @@ class wisv_study {
         }
         if (kept) out.chosen = candidate_thresholds[t], out.found = true;
       }
-      detail::expect_ok(trained[h].head.set_threshold(out.chosen), "set_threshold");
+      demand(trained[h].head.set_threshold(out.chosen), "set_threshold");
       static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi", "wisv_head_without_relabelling", "wisv_head_narrow"};
       save_head(context_, trained[h], std::string(names[h]) + ".safetensors");
     }
@@ -231,7 +231,7 @@ class wisv_study {
     options.start = specverify::markov_start::stationary;
     options.stream = static_cast<std::uint32_t>(problem);
     const auto channel = specverify::markov_channel::make(options);
-    if (!channel.ok()) detail::expect_ok(channel.error(), "markov_channel");
+    if (!channel.ok()) demand(channel.error(), "markov_channel");
     return drawn_from(channel.value(), context_.seed("wisv_link"));
   }
 
@@ -269,9 +269,9 @@ class wisv_study {
       for (const std::size_t link : {0u, 1u}) {
         const specverify::channel_vector c = detail::reported(grid_links()[link == 0 ? poor : good]);
         double rho = 0;
-        detail::expect_ok(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i),
-                                                 specverify::standardise(c, head.channel), rho),
-                          "head_score");
+        demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i), specverify::standardise(c, head.channel),
+                                      rho),
+               "head_score");
         made.accepted[link] += rho < threshold ? 1 : 0;
         compare_split(models, i, state, c, narrow_threshold, made);
       }
@@ -289,7 +289,7 @@ class wisv_study {
     detail::travel(part, received, specverify::hidden_format::int8);
     const auto logit = [&](specverify::drafter_input given, std::span<const float> from) {
       double g = 0;
-      detail::expect_ok(specverify::head_logit(head, given, from, models.target.hidden(i), c, g), "head_logit");
+      demand(specverify::head_logit(head, given, from, models.target.hidden(i), c, g), "head_logit");
       return g;
     };
     const double whole = logit(specverify::drafter_input::hidden_state, models.drafter.hidden(i)),
