@@ -24,7 +24,7 @@ std::uint16_t free_port() {
   return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
 }
 
-//! The longest round trip and the longest way of so many bits up, over the times at which a state begins.
+//! The longest round trip and the longest way of so many bits up, over the times at which a state begins: nearly the longest of all.
 double longest_on_trace_ms(const link_settings& link, double bits) {
   const link_lane lane(uplink(link), link.seed, 0);
   double trip = 0, way = 0;
@@ -157,7 +157,8 @@ bool run_demo(const demo_settings& demo) {
       run.lazy = plan.judged == states::one_by_one;
       run.retry_ms = patience_ms(demo.link, plan, drafter);
       live_text(stdout).note(run.prompt);
-      const run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
+      run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
+      if (plan.judged == states::unused) one.judged_rounds.clear();  // a cloud with a head notes every round
       // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no draws.
       const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.judged == states::unused);
       // Rounds that are cut or judged by what the edge sees of a changing link are others each time.

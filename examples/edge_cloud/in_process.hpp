@@ -11,21 +11,30 @@
 
 namespace edge_cloud {
 
-[[nodiscard]] inline run_report run_in_process(run_settings run) {
+//! What both hosts report of a text, and the bytes of the messages.
+struct in_process_run {
+  run_report edge, cloud;
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+};
+
+[[nodiscard]] inline in_process_run run_hosts(run_settings run, const side_model& small, const side_model& large) {
   run.state.clear();  // nothing is journaled
   run.retry_ms = 0;   // nothing is lost
-  const side_model small = load_side(run.models, "drafter.safetensors"), large = load_side(run.models, "target.safetensors");
+  in_process_run made;
   std::deque<std::vector<std::byte>> up, down;
-  const auto into = [](std::deque<std::vector<std::byte>>& queue) {
-    return [&queue](std::span<const std::byte> message) { queue.emplace_back(message.begin(), message.end()); };
+  const auto into = [](std::deque<std::vector<std::byte>>& queue, std::uint64_t& bytes) {
+    return [&queue, &bytes](std::span<const std::byte> message) {
+      queue.emplace_back(message.begin(), message.end());
+      bytes += message.size();
+    };
   };
   const auto take = [](std::deque<std::vector<std::byte>>& queue) {
     const std::vector<std::byte> message = std::move(queue.front());
     queue.pop_front();
     return message;
   };
-  edge_host edge(run, small, into(up), {});
-  cloud_host cloud(run, large, into(down));
+  edge_host edge(run, small, into(up, made.bytes_up), {});
+  cloud_host cloud(run, large, into(down, made.bytes_down));
   edge.begin();
   while (!edge.finished()) {
     if (!up.empty()) {
@@ -38,9 +47,16 @@ namespace edge_cloud {
       throw std::logic_error("both sides wait for each other");
     }
   }
-  run_report report = edge.report();
-  report.cloud_passes = cloud.report().cloud_passes;
-  return report;
+  made.edge = edge.report();
+  made.cloud = cloud.report();
+  return made;
+}
+
+[[nodiscard]] inline run_report run_in_process(const run_settings& run) {
+  const side_model small = load_side(run.models, "drafter.safetensors"), large = load_side(run.models, "target.safetensors");
+  in_process_run made = run_hosts(run, small, large);
+  made.edge.cloud_passes = made.cloud.cloud_passes;
+  return std::move(made.edge);
 }
 
 }  // namespace edge_cloud

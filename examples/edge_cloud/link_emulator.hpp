@@ -63,6 +63,7 @@ class link_emulator {
       const std::lock_guard lock(guard_);
       lane_.begin_trace(origin);
     }
+
     [[nodiscard]] lane_counters counters() const {
       const std::lock_guard lock(guard_);
       return lane_.counters();

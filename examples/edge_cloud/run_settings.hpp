@@ -7,6 +7,7 @@
 #include "tinylm/directory.hpp"
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -33,23 +34,27 @@ struct run_settings {
   std::filesystem::path state;                                 //!< journal and report of this process
 };
 
+//! All digits of a number, so that processes agree about it.
+[[nodiscard]] inline std::string exactly(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.17g", value);
+  return digits;
+}
+
 //! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to be, the edge
 //! tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
-  std::vector<std::string> line{"--temperature", std::to_string(run.temperature),
-                                "--secret",      std::to_string(edge ? run.edge_secret : run.cloud_secret),
-                                "--models",      run.models.string(),
-                                "--state-dir",   run.state.string()};
+  std::vector<std::string> line{"--temperature", exactly(run.temperature), "--secret",    std::to_string(edge ? run.edge_secret : run.cloud_secret),
+                                "--models",      run.models.string(),      "--state-dir", run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
   if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});
   if (edge) {
-    line.insert(line.end(),
-                {"--up-kbit", std::to_string(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", std::to_string(run.link.downlink_bits_per_second * 1e-3),
-                 "--rtt-ms", std::to_string(run.link.round_trip_ms), "--loss", std::to_string(run.link.loss), "--threshold", std::to_string(run.threshold)});
+    line.insert(line.end(), {"--up-kbit", exactly(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", exactly(run.link.downlink_bits_per_second * 1e-3),
+                             "--rtt-ms", exactly(run.link.round_trip_ms), "--loss", exactly(run.link.loss), "--threshold", exactly(run.threshold)});
     if (!run.link.trace.empty()) {
-      line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds", std::to_string(run.link.clock.state_seconds),
-                               "--trace-origin", std::to_string(run.link.clock.origin_microseconds)});
+      line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds", exactly(run.link.clock.state_seconds), "--trace-origin",
+                               std::to_string(run.link.clock.origin_microseconds)});
     }
     line.insert(line.end(),
                 {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id", std::to_string(run.session_id),

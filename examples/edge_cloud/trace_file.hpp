@@ -14,9 +14,11 @@
 
 namespace edge_cloud {
 
+inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link takes
+
 //! What the emulated link can be: the ranges of its options, and any rate above them.
 [[nodiscard]] inline bool can_emulate(const specverify::channel_state& state) noexcept {
-  return std::min(state.uplink_rate, state.downlink_rate) >= 1e3 && std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
+  return std::min(state.uplink_rate, state.downlink_rate) >= slowest_rate && std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
 }
 
 //! The states of the file. Throws what is wrong with it, with its name and the line.
@@ -43,7 +45,7 @@ struct trace_model {
 };
 inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "rayleigh", "rician"};
 
-//! The text of a trace whose uplink the model draws; downlink, loss and round trip are those of `link`. Throws what the model says is wrong.
+//! The text of a trace whose uplink the model draws, at `slowest_rate` or more; downlink, loss and round trip are those of `link`. Throws what the model says is wrong.
 [[nodiscard]] inline std::string drawn_trace(const trace_model& model, const link_settings& link) {
   std::vector<specverify::channel_state> states(model.steps);
   const auto draw = [&](const auto& made) {
@@ -62,6 +64,7 @@ inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "
     draw(specverify::markov_channel::make(model.name == "qs-code" ? specverify::qs_code_link() : specverify::qs_paper_link()));
   }
   for (specverify::channel_state& state : states) {
+    state.uplink_rate = std::max(state.uplink_rate, slowest_rate);
     state.downlink_rate = link.downlink_bits_per_second;
     state.uplink_loss = state.downlink_loss = link.loss;
     state.round_trip = link.round_trip_ms * 1e-3;

@@ -28,6 +28,9 @@ refused() {
 for model in qs-code rayleigh rician; do
   [ "$("$program" trace --model $model --steps 5 | wc -l)" -eq 6 ] || fail "$model is not drawn"
 done
+"$program" trace --model rayleigh --steps 60 --snr-db -10 >"$folder/deep.csv"
+grep -q '^1000,' "$folder/deep.csv" || fail "no fade is as deep as the emulated link goes"
+run --systems greedy --tokens 4 --channel-trace "$folder/deep.csv" --state-seconds 0.05
 
 # The link never changes the text.
 run --systems ksqs --tokens 48 --rtt-ms 20

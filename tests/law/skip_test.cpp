@@ -103,7 +103,7 @@ sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<S
   for (std::uint32_t i = 1; i < cells; ++i) edges.push_back(static_cast<double>(i) / cells);
   sv::enumerate_law_options options;
   options.hints = edges;
-  options.checks = 200;
+  options.checks = long_run() ? 2000 : 200;  // the larger worlds have intervals that 200 points miss
   const auto law = sv::enumerate_law(
       [&](const sv::scripted_source& source) {
         std::uint32_t read = 0;

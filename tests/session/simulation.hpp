@@ -230,7 +230,8 @@ class basic_simulation {
     held_down_ = {};
     if (blank) edge_journal_.clear();
     redraws_ = redraws_ || (blank && options_.max_skipped > 0);
-    if (redraws_ && options_.on_link_loss == sv::link_loss::continue_local) {  // other ones, where they were drawn as tokens written ahead
+    if (blank && options_.max_skipped > 0 &&
+        options_.on_link_loss == sv::link_loss::continue_local) {  // other ones, where they were drawn as tokens written ahead
       const std::uint32_t heard = std::max(cloud_->length(), options_.prompt_length) - options_.prompt_length;
       told_.resize(std::min<std::size_t>(told_.size(), heard));  // this host takes back what the cloud has not heard of
     }

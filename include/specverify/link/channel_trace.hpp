@@ -12,8 +12,10 @@
 
 #include <specverify/link/detail/channel_state.hpp>
 
+#include <bit>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string_view>

@@ -73,7 +73,7 @@ struct round_record {
   std::uint32_t emitted = 0;
   std::uint32_t skipped = 0;      //!< tokens committed by the edge alone since the round before; not among `emitted`
   std::uint32_t clamped = 0;      //!< drafts counted as `session_statistics::budget_clamp`
-  std::uint32_t support_sum = 0;  //!< over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
+  std::uint64_t support_sum = 0;  //!< over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;

@@ -178,44 +178,6 @@ void check_own_part(const system_plan& system, const run_result& made) {
   }
 }
 
-//! A text by the demo's hosts, messages from hand to hand, and what was sent.
-struct hosted {
-  edge_cloud::run_report edge, cloud;
-  std::uint64_t bytes_up = 0, bytes_down = 0;
-};
-hosted run_hosts(const edge_cloud::run_settings& settings) {
-  static const auto small = edge_cloud::load_side(settings.models, "drafter.safetensors"), large = edge_cloud::load_side(settings.models, "target.safetensors");
-  hosted made;
-  std::deque<std::vector<std::byte>> up, down;
-  const auto into = [](std::deque<std::vector<std::byte>>& queue, std::uint64_t& bytes) {
-    return [&queue, &bytes](std::span<const std::byte> message) {
-      queue.emplace_back(message.begin(), message.end());
-      bytes += message.size();
-    };
-  };
-  const auto take = [](std::deque<std::vector<std::byte>>& queue) {
-    const std::vector<std::byte> message = std::move(queue.front());
-    queue.pop_front();
-    return message;
-  };
-  edge_cloud::edge_host edge(settings, small, into(up, made.bytes_up), {});
-  edge_cloud::cloud_host cloud(settings, large, into(down, made.bytes_down));
-  edge.begin();
-  while (!edge.finished()) {
-    if (!up.empty()) {
-      cloud.receive(take(up));
-    } else if (!down.empty()) {
-      edge.receive(take(down));
-    } else {
-      REQUIRE(cloud.has_work());
-      cloud.work();
-    }
-  }
-  made.edge = edge.report();
-  made.cloud = cloud.report();
-  return made;
-}
-
 }  // namespace
 
 TEST_CASE("every system: a replay and a live run have the same rounds, tokens, bytes and times") {
@@ -240,6 +202,8 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
 }
 
 TEST_CASE("every system: the demo's hosts write the same tokens with the same rounds and bytes") {
+  const std::filesystem::path folder = edge_cloud::run_settings{}.models;
+  const auto small = edge_cloud::load_side(folder, "drafter.safetensors"), large = edge_cloud::load_side(folder, "target.safetensors");
   const auto trace_of = [](const auto& weights) { return std::make_shared<lab::model_trace>(weights); };
   lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true), target(trace_of(models().target));
   for (edge_cloud::run_settings settings : all_settings()) {
@@ -255,7 +219,7 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
       settings.policy = files().network_file();
       settings.link.uplink_bits_per_second = i == 0 ? 350e3 : 4e6;
       settings.lazy = system.judged == edge_cloud::states::one_by_one;
-      const hosted demo = run_hosts(settings);
+      const edge_cloud::in_process_run demo = edge_cloud::run_hosts(settings, small, large);
 
       run_options options = options_of(system, prompts[i], 31 + i);
       options.edge_secret = settings.edge_secret;

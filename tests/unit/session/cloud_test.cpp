@@ -195,6 +195,36 @@ TEST_CASE("cloud: a stream gives the tokens of drafts without drafts, one messag
   CHECK(q.text() == p.text());
 }
 
+TEST_CASE("cloud: rows that come after the edge said stop add nothing to a stream") {
+  pair_options o;
+  o.mode = session_mode::stream;
+  pair whole(o);
+  (void)whole.cloud->receive(whole.exchange(whole.start()), 1);
+  for (const bytes& message : whole.run_cloud()) (void)whole.edge->receive(message, 1), (void)whole.run_edge();
+  REQUIRE(whole.text().size() == 23);
+  pair p(o);
+  p.options.stop_tokens = {whole.text()[3]};  // the edge's alone: the cloud would write on
+  p.new_edge();
+  const bytes text = p.exchange(p.start());
+  p.hold_rows = true;
+  CHECK(p.cloud->receive(text, 1).ok());
+  std::vector<bytes> sent = p.run_cloud();
+  const auto supply = [&] { return p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1); };
+  CHECK(supply().ok());
+  for (const bytes& message : p.run_cloud()) sent.push_back(message);
+  bytes stop;
+  for (const bytes& message : sent) stop = p.hear(message);
+  REQUIRE(p.edge->state() == edge_state::finished);
+  REQUIRE(kind_of(stop) == message_kind::stop);
+  CHECK(p.cloud->receive(stop, 1).ok());
+  CHECK(p.cloud->length() == 4);
+  CHECK(supply().ok());  // the engine was at it when stop came
+  CHECK(p.run_cloud().empty());
+  CHECK(p.cloud->length() == 4);
+  CHECK(p.cloud->state() == cloud_state::finished);
+  CHECK(supply().code == errc::unexpected_message);
+}
+
 TEST_CASE("cloud: journals that do not fit are refused") {
   pair p;
   (void)to_first_draft(p);

@@ -157,12 +157,14 @@ TEST_CASE("NET-5 session: with kept tokens a restart of the edge at every point 
   }
 }
 
-TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journal and drafts the end, is answered") {
+TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journal and drafts the end, is answered, and then stays at its end") {
   bool keep = true;
-  basic_pair<switched> p(hybrid(30), {&keep});
+  pair_options options = hybrid(30);
+  options.budget = 10;
+  basic_pair<switched> p(options, {&keep});
   bytes question = p.start();
   for (int i = 0; i < 5 && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
-  CHECK(p.edge->statistics().skipped == 20);
+  CHECK(p.edge->statistics().skipped == 10);
   REQUIRE(kind_of(question) == message_kind::stop);
   CHECK(p.cloud->receive(question, p.now).ok());
   CHECK(p.cloud->state() == cloud_state::finished);  // it has heard of no token
@@ -170,10 +172,40 @@ TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journ
   p.new_edge();
   p.now = 1000;
   CHECK(p.edge->recover(3, p.now).ok());
-  p.finish(pair::only(p.run_edge()));
-  CHECK(p.edge->statistics().emitted == 20);
-  CHECK(p.cloud->length() == 23);
+  const bytes resume = pair::only(p.run_edge());
+  p.finish(resume);
+  CHECK(p.edge->statistics().emitted == 10);
+  CHECK(p.cloud->length() == 13);
   CHECK(p.cloud->state() == cloud_state::finished);
+}
+
+TEST_CASE("NET-5 session: an edge that ended the text alone and said stop is not taken back by a late copy of an old resume") {
+  bool keep = false;
+  pair_options options = hybrid(30);
+  options.budget = 14;
+  basic_pair<switched> p(options, {&keep});
+  bytes question = p.exchange(p.exchange(p.start()));
+  REQUIRE(kind_of(question) == message_kind::draft);
+  p.new_edge();
+  p.now = 1000;
+  CHECK(p.edge->recover(3, p.now).ok());
+  const bytes resume = pair::only(p.run_edge());
+  question = resume;
+  for (int i = 0; i < 60 && p.edge->state() != edge_state::finished; ++i) {
+    if (p.edge->statistics().emitted == 8) keep = true;  // the rest is the edge's own: the cloud never hears of it
+    question = p.exchange(question);
+  }
+  REQUIRE(p.edge->state() == edge_state::finished);
+  REQUIRE(kind_of(question) == message_kind::stop);
+  CHECK(p.cloud->receive(question, p.now).ok());
+  REQUIRE(p.cloud->state() == cloud_state::finished);
+  CHECK(p.cloud->length() < p.edge->length());
+  const std::uint64_t drafts = p.edge->statistics().messages_up - 2;
+  REQUIRE(drafts >= 8);  // so far behind, a number counts as one that was not heard yet
+  REQUIRE(drafts <= 14);
+  (void)p.cloud->receive(resume, p.now);
+  const cloud_state after_a_late_copy = p.cloud->state();
+  CHECK(after_a_late_copy == cloud_state::finished);
 }
 
 TEST_CASE("NET-5 session: a cloud that lost everything learns the text again, the kept tokens with the draft") {

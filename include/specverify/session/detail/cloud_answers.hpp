@@ -125,6 +125,7 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
     return on_unknown(message, header);
   }
   if (peer.session_id != now_.session_id) return drop(errc::unexpected_message);
+  const std::uint32_t epoch = now_.epoch;
   errc why_not = errc::ok;
   if (peer.epoch == 0) {  // an edge without a journal; the hash is its clock
     if (peer.prefix_hash < now_.nonce) return drop(errc::stale_epoch);
@@ -145,11 +146,12 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (state_ == cloud_state::finished && now_.stop == stop_reason::none) settle();  // an edge that said stop, and has forgotten it
   if (peer.epoch != 0) {
     if (const status why = judge_length(peer); !why.ok()) return why;
-    aim_at(peer);
   }
+  // A new life of an edge that said stop, and has forgotten it.
+  if (state_ == cloud_state::finished && now_.stop == stop_reason::none && now_.epoch != epoch) settle();
+  if (peer.epoch != 0) aim_at(peer);
   const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length && (peer.round == now_.round || now_.mode == session_mode::stream);
   if (!wants_text) return greet(message_kind::resume);
   if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash) return fail({errc::prefix_mismatch, part::session, peer.base_length});

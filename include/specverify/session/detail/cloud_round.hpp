@@ -142,6 +142,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time)
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   record_used_ = 0;
   rows_wanted_ = false;
+  if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
   if (now_.rule == wire_rule::semantic && now_.mode == session_mode::draft) {
     if (const status why = compare(policy, rows); !why.ok()) return fail(why);
     return judge_on();
