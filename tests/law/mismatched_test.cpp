@@ -245,7 +245,7 @@ TEST_CASE("CU-HLM in the paper's order with nothing skipped: the law of one roun
 
 TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values and on the lattice") {
   for_each_policy([](auto policy, const std::string& policy_name) {
-    for (std::uint64_t seed = 21; seed <= 24; ++seed) {
+    for (std::uint64_t seed = 21; seed <= (emulated() ? 21u : 24u); ++seed) {
       small_drafter drafter(seed);
       generator draw(seed);
       const auto target = random_logits<double>(draw, 5, 2);
