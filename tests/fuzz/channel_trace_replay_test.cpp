@@ -28,6 +28,11 @@ void write_seeds() {
   std::filesystem::create_directories(folder);
   std::vector<channel_state> states(6);
   const auto seed = [](const char* name, const std::string& text) { std::ofstream(folder / name, std::ios::binary) << text; };
+  const auto with_steps = [](std::string_view steps) {
+    std::string text(channel_trace_columns);
+    text.append(steps);  // g++ 12 misreads + with a literal
+    return text;
+  };
   record(markov_channel::make(qs_paper_link()).value(), source, std::span<channel_state>(states));
   seed("markov", text_of(states));
   fading_options fading;
@@ -35,10 +40,10 @@ void write_seeds() {
   fading.round_trip = 0.0275;
   record(rayleigh_channel::make(fading).value(), source, std::span<channel_state>(states).first(3));
   seed("rayleigh", text_of(std::span<channel_state>(states).first(3)));
-  seed("by_hand", std::string(channel_trace_columns) + "\r\n1e6,2.50e+5,0.000,9e-1,1,0\r\n1000,1000,0,0,0,4294967295");
-  seed("header_alone", std::string(channel_trace_columns));
-  seed("not_a_number", std::string(channel_trace_columns) + "\n1e6,nan,0,0,0,0\n");
-  seed("subnormal", std::string(channel_trace_columns) + "\n1e6,1e6,1e-310,0,0,0\n");
+  seed("by_hand", with_steps("\r\n1e6,2.50e+5,0.000,9e-1,1,0\r\n1000,1000,0,0,0,4294967295"));
+  seed("header_alone", with_steps({}));
+  seed("not_a_number", with_steps("\n1e6,nan,0,0,0,0\n"));
+  seed("subnormal", with_steps("\n1e6,1e6,1e-310,0,0,0\n"));
 }
 
 }  // namespace
