@@ -8,6 +8,7 @@
 #include "../../../examples/edge_cloud/in_process.hpp"
 #include "../../../examples/edge_cloud/protocol_choice.hpp"
 #include "lab_demo_session.hpp"
+#include "lab_same_run.hpp"
 
 #include <cmath>
 #include <set>
@@ -131,28 +132,6 @@ run_options options_of(const system_plan& system, const char* prompt, std::uint6
 template <class Model>
 run_result run(const system_plan& system, const run_options& options, Model& drafter, Model& target) {
   return run_demo_session(options, wire_of(system), drafter, target);
-}
-
-void check_same(const run_result& a, const run_result& b) {
-  CHECK(a.tokens == b.tokens);
-  CHECK(a.seconds == b.seconds);
-  CHECK(a.greeting_bytes == b.greeting_bytes);
-  CHECK(a.edge == b.edge);
-  CHECK(a.cloud == b.cloud);
-  REQUIRE(a.rounds.size() == b.rounds.size());
-  for (std::size_t r = 0; r < a.rounds.size(); ++r) {
-    const round_entry &x = a.rounds[r], &y = b.rounds[r];
-    CHECK(x.drafted == y.drafted);
-    CHECK(x.accepted == y.accepted);
-    CHECK(x.emitted == y.emitted);
-    CHECK(x.skipped == y.skipped);
-    CHECK(x.mismatches == y.mismatches);
-    CHECK(x.accepted_mismatches == y.accepted_mismatches);
-    CHECK(x.state == y.state);
-    CHECK(x.bytes_up == y.bytes_up);
-    CHECK(x.bytes_down == y.bytes_down);
-    CHECK(x.seconds() == y.seconds());
-  }
 }
 
 //! What only this system does was done: a check that a run without it would pass says nothing about it.

@@ -3,7 +3,7 @@
 // Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/lab/virtual_run.hpp"
+#include "lab_same_run.hpp"
 
 #include <string>
 #include <vector>
@@ -53,23 +53,6 @@ template <class Model>
 run_result run(const scheme& s, const run_options& options, Model& drafter, Model& target) {
   const sv::fixed_window window{{s.draft_length, std::max(1u, s.resolution), std::max(1u, s.support_size)}};
   return lab::run_virtually(options, drafter, target, sv::top_k{std::max(1u, s.support_size)}, window);
-}
-
-void check_same(const run_result& a, const run_result& b) {
-  CHECK(a.tokens == b.tokens);
-  CHECK(a.seconds == b.seconds);
-  CHECK(a.edge == b.edge);
-  CHECK(a.cloud == b.cloud);
-  REQUIRE(a.rounds.size() == b.rounds.size());
-  for (std::size_t r = 0; r < a.rounds.size(); ++r) {
-    const round_entry &x = a.rounds[r], &y = b.rounds[r];
-    CHECK(x.drafted == y.drafted);
-    CHECK(x.accepted == y.accepted);
-    CHECK(x.emitted == y.emitted);
-    CHECK(x.bytes_up == y.bytes_up);
-    CHECK(x.bytes_down == y.bytes_down);
-    CHECK(x.seconds() == y.seconds());
-  }
 }
 
 }  // namespace
