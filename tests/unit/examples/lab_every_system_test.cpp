@@ -7,6 +7,7 @@
 
 #include "../../../examples/edge_cloud/in_process.hpp"
 #include "../../../examples/edge_cloud/protocol_choice.hpp"
+#include "embedded_pair.hpp"
 #include "lab_demo_session.hpp"
 #include "lab_same_run.hpp"
 
@@ -27,11 +28,6 @@ using lab::run_options;
 using lab::run_result;
 namespace sv = specverify;
 
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 std::uint32_t hidden_size() { return static_cast<std::uint32_t>(models().drafter->dim); }
 std::uint32_t vocab_size() { return static_cast<std::uint32_t>(models().drafter->vocab); }
 

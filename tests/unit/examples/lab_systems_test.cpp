@@ -4,6 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../examples/lab/virtual_run.hpp"
+#include "embedded_pair.hpp"
 
 #include <vector>
 
@@ -14,12 +15,6 @@ namespace {
 using lab::run_options;
 using lab::run_result;
 namespace sv = specverify;
-
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 
 run_options text(const char* prompt) {
   run_options made;

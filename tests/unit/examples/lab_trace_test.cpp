@@ -4,6 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../examples/lab/models.hpp"
+#include "embedded_pair.hpp"
 
 #include <cstring>
 #include <filesystem>
@@ -18,12 +19,6 @@
 namespace {
 
 using lab::token_id;
-
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;

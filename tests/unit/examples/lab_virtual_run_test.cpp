@@ -3,6 +3,7 @@
 // Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
+#include "embedded_pair.hpp"
 #include "lab_same_run.hpp"
 
 #include <string>
@@ -17,12 +18,6 @@ using lab::run_options;
 using lab::run_result;
 using lab::token_id;
 namespace sv = specverify;
-
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 
 const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
 

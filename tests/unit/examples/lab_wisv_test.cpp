@@ -4,6 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../examples/lab/wisv_traces.hpp"
+#include "embedded_pair.hpp"
 
 #include <filesystem>
 #include <map>
@@ -50,12 +51,6 @@ const token_id prompt[] = {1};
 
 scripted_model scripted_target() { return scripted_model({{{1}, 2}, {{1, 2}, 3}, {{1, 2, 3}, 4}, {{1, 5}, 6}, {{1, 5, 6}, 4}, {{1, 5, 6, 4, 2}, 4}}); }
 scripted_model scripted_drafter() { return scripted_model({{{1}, 5}, {{1, 5}, 7}, {{1, 5, 6}, 4}, {{1, 5, 6, 4}, 2}}); }
-
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 
 std::filesystem::path folder(const std::string& name) {
   const auto made = std::filesystem::temp_directory_path() / ("lab_wisv_test." + std::to_string(::getpid())) / name;

@@ -4,6 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../examples/tinylm/tinylm.hpp"
+#include "embedded_pair.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -21,12 +22,6 @@ namespace {
 using tinylm::sequence;
 using tinylm::token_id;
 using rows = std::vector<float>;
-
-const tinylm::model_pair& models() {
-  static const auto pair = tinylm::load_pair(tinylm::default_directory());
-  REQUIRE_MESSAGE(pair.ok(), pair.error);
-  return *pair;
-}
 
 std::vector<token_id> sample_ids(std::size_t count) {
   auto ids =
