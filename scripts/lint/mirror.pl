@@ -14,7 +14,7 @@ for my $file (@files) {
   elsif (slurp($page) !~ /<!-- example: \S+ -->/) { complain($page, 'quotes no example') }
   my $wide = $path =~ m{^(row|sparsify|quantize|verify)/} && code_of($text) =~ /execution_policy\s+\w+/;
   complain($file, "reads rows and has no benchmarks/bench_$name.cpp") if $wide && !-e "benchmarks/bench_$name.cpp";
-  while ($text =~ m{\b((?:docs|tests|examples|benchmarks)/[\w/.-]+\.(?:md|cpp|hpp))}g) {
+  while ($text =~ m{\b((?:docs|tests|examples|apps|models|benchmarks)/[\w/.-]+\.(?:md|cpp|hpp))}g) {
     complain($file, "names $1, which does not exist") unless -e $1 || $1 eq $page || $1 eq "tests/unit/${path}_test.cpp";
   }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The repository speaks of the library alone: no paths of one machine, no host of a package registry, nothing left unfinished.
 use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
-my @files = grep { -T } (files(qr/./, qw(include tests examples benchmarks adapters docs cmake scripts .ci)),
+my @files = grep { -T } (files(qr/./, qw(include tests examples apps models benchmarks adapters docs cmake scripts .ci)),
   grep { -f } qw(CMakeLists.txt CMakePresets.json README.md CONTRIBUTING.md CHANGELOG.md run .clang-format .clang-tidy .gitignore));
 for my $file (@files) {
   next if $file eq 'scripts/lint/repository.pl';

@@ -2,7 +2,7 @@
 # Only kernel/, row/, device/ and cuda/ open a row: nobody else names row_access (core/views.hpp declares it).
 use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
 my @files = grep { !m{^include/specverify/(kernel|row|device|cuda)/} && $_ ne 'include/specverify/core/views.hpp' }
-  files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include examples adapters benchmarks));
+  files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include examples apps models adapters benchmarks));
 for my $file (@files) {
   my $number = 0;
   for my $line (split /\n/, slurp($file)) {

@@ -7,5 +7,5 @@ while IFS= read -r file; do
     '#!'*bash*) bash -n "$file" || code=1 ;;
     '#!'*perl*) perl -c "$file" 2>&1 | grep -v 'syntax OK' && code=1 ;;
   esac
-done < <(find run .ci scripts tests examples -type f -size -200k -not -path '*/__pycache__/*' -not -name '*.?pp' -not -name '*.md')
+done < <(find run .ci scripts tests examples apps models -type f -size -200k -not -path '*/__pycache__/*' -not -name '*.?pp' -not -name '*.md')
 exit "$code"

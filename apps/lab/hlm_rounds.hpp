@@ -3,7 +3,7 @@
 //!
 //! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that were kept since.
 //! With `as_session` a text is that of a session whose id is the text's seed, with `hlm_secret` on both sides: token for token with whole laws,
-//! and with entries as far as the session's lattice goes (tests/unit/examples/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems that differ in what
+//! and with entries as far as the session's lattice goes (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems that differ in what
 //! they send then write with the same numbers, and their differences come out of texts that differ in nothing else.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP

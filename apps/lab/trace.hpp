@@ -7,7 +7,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 
-#include "../tinylm/tinylm.hpp"
+#include "tinylm/tinylm.hpp"
 
 #include <bit>
 #include <cstring>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedded pair: files, tokenizer, forward pass against the NumPy reference, rows that do not depend on the batch.
-// Built with Eigen by examples/tinylm/CMakeLists.txt; elsewhere this file is empty.
+// Built with Eigen by models/tinylm/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/tinylm/tinylm.hpp"
+#include "../../../models/tinylm/tinylm.hpp"
 #include "embedded_pair.hpp"
 
 #include <cmath>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every system of the demo on the virtual clock: a replay, live models and the demo's own hosts give the same rounds, tokens and bytes.
-// Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #if defined(SPECVERIFY_TINYLM_DIRECTORY) && defined(LAB_WITH_EDGE_CLOUD)
 
 #include <specverify/decision_head/weights.hpp>
 
-#include "../../../examples/edge_cloud/in_process.hpp"
-#include "../../../examples/edge_cloud/protocol_choice.hpp"
+#include "../../../apps/edge_cloud/in_process.hpp"
+#include "../../../apps/edge_cloud/protocol_choice.hpp"
 #include "embedded_pair.hpp"
 #include "lab_demo_session.hpp"
 #include "lab_same_run.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by examples/lab/CMakeLists.txt; elsewhere this
+// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by apps/lab/CMakeLists.txt; elsewhere this
 // file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/lab/virtual_run.hpp"
+#include "../../../apps/lab/virtual_run.hpp"
 #include "embedded_pair.hpp"
 
 #include <vector>

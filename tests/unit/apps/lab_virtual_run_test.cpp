@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run on the virtual clock: the same rounds, tokens and bytes from a replay and from live models; and times that are the papers' formulas.
-// Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "embedded_pair.hpp"

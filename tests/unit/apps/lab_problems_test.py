@@ -7,7 +7,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
-DATA = os.path.join(ROOT, "examples/lab/data")
+DATA = os.path.join(ROOT, "apps/lab/data")
 sys.path.insert(0, DATA)
 import make_data  # noqa: E402
 import problems  # noqa: E402
@@ -51,7 +51,7 @@ def test_every_template_is_asked_in_every_set():
 
 def test_no_question_twice():
     asked = [q for rows in MADE.values() for _, q, _, _ in rows]
-    asked += questions(os.path.join(ROOT, "examples/tinylm/model/held_out.txt"))
+    asked += questions(os.path.join(ROOT, "models/tinylm/model/held_out.txt"))
     assert len(asked) == len(set(asked))
 
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of the lab: a replay gives the live model's bits, whatever was fed and rolled back; files come back whole or are refused by name.
-// Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/lab/models.hpp"
+#include "../../../apps/lab/models.hpp"
 #include "embedded_pair.hpp"
 
 #include <cstring>

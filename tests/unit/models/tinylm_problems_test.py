@@ -9,11 +9,11 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
-sys.path.insert(0, os.path.join(ROOT, "examples/tinylm/train"))
+sys.path.insert(0, os.path.join(ROOT, "models/tinylm/train"))
 import problems  # noqa: E402
 from tokenizer import Tokenizer, pieces  # noqa: E402
 
-MODEL = os.path.join(ROOT, "examples/tinylm/model")
+MODEL = os.path.join(ROOT, "models/tinylm/model")
 
 
 def numbers(text):

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What figures say about samples, against values worked by hand. Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// What figures say about samples, against values worked by hand. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/lab/figure.hpp"
-#include "../../../examples/lab/measure.hpp"
-#include "../../../examples/lab/say.hpp"
+#include "../../../apps/lab/figure.hpp"
+#include "../../../apps/lab/measure.hpp"
+#include "../../../apps/lab/say.hpp"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mismatches of the lab's semantic figures: labelled as AutoJudge's search says, the same for any number of jobs, and their file.
-// Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../examples/lab/wisv_traces.hpp"
+#include "../../../apps/lab/wisv_traces.hpp"
 #include "embedded_pair.hpp"
 
 #include <filesystem>
@@ -98,7 +98,7 @@ TEST_CASE("search: a harmless end ends the walk, and a full text is not continue
 TEST_CASE("search on the embedded pair: every label is what a text written from nothing says") {
   constexpr std::size_t count = 6, longest = 250;
   const mismatch_set made = collected(1, count);
-  const auto problems = tinylm::read_problems("examples/lab/data/train.txt");
+  const auto problems = tinylm::read_problems("apps/lab/data/train.txt");
   REQUIRE(problems.ok());
   REQUIRE(made.size() > count);
   CHECK(made.important_count() > 0);

@@ -20,7 +20,7 @@ struct lab_settings {
   bool trace_files = true;  //!< what models said is read from earlier runs and kept for later ones
   std::filesystem::path out = "build/lab";
   std::string models = tinylm::default_directory();
-  std::string data = "examples/lab/data";
+  std::string data = "apps/lab/data";
 };
 
 //! A task: which text is continued, and the answer that a right continuation ends with.

@@ -16,7 +16,7 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-TINYLM = os.path.join(HERE, "../../tinylm")
+TINYLM = os.path.join(HERE, "../../../models/tinylm")
 sys.path.insert(0, os.path.join(TINYLM, "train"))
 import problems  # noqa: E402
 

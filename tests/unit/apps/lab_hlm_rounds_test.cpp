@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of the HLM family as the lab's figures write them are those of the library's two sessions: the same tokens, skips, verdicts
-// and uploads under the same numbers; and under the figures' own numbers the same shares. Built by examples/lab/CMakeLists.txt; elsewhere this file is empty.
+// and uploads under the same numbers; and under the figures' own numbers the same shares. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #if defined(SPECVERIFY_TINYLM_DIRECTORY) && defined(LAB_WITH_EDGE_CLOUD)
 
 #include <specverify/codec/bit_cost.hpp>
 
-#include "../../../examples/lab/hlm_rounds.hpp"
+#include "../../../apps/lab/hlm_rounds.hpp"
 #include "lab_demo_session.hpp"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_SAME_RUN_HPP
 #define SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_SAME_RUN_HPP
 
-#include "../../../examples/lab/virtual_run.hpp"
+#include "../../../apps/lab/virtual_run.hpp"
 
 #include <doctest/doctest.h>
 

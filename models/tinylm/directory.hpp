@@ -12,7 +12,7 @@ namespace tinylm {
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
   return SPECVERIFY_TINYLM_DIRECTORY;
 #else
-  return "examples/tinylm/model";
+  return "models/tinylm/model";
 #endif
 }
 

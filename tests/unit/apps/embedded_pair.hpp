@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_EMBEDDED_PAIR_HPP
 #define SPECVERIFY_TESTS_UNIT_EXAMPLES_EMBEDDED_PAIR_HPP
 
-#include "../../../examples/tinylm/tinylm.hpp"
+#include "../../../models/tinylm/tinylm.hpp"
 
 #include <doctest/doctest.h>
 

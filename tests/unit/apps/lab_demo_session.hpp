@@ -3,8 +3,8 @@
 #ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_DEMO_SESSION_HPP
 #define SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_DEMO_SESSION_HPP
 
-#include "../../../examples/edge_cloud/edge_session.hpp"
-#include "../../../examples/lab/virtual_run.hpp"
+#include "../../../apps/edge_cloud/edge_session.hpp"
+#include "../../../apps/lab/virtual_run.hpp"
 
 #include <memory>
 #include <utility>
