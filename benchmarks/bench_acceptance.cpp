@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One accept test of a row: digest and test, the uniform chosen anew each time, so a few tests need the exact normaliser.
+//! One accept test of a row: digest and test, the uniform chosen anew each time, so a few tests need the exact
+//! normaliser.
 #include <specverify/row/acceptance.hpp>
 
 #include "support/inputs.hpp"
@@ -18,7 +19,8 @@ void digest_and_test(benchmark::State& state, Policy policy) {
     acceptance out;
     if (!made.make(policy, row, {}, {})) state.SkipWithError("digest");
     const double uniform = decision_uniform(philox{}({position++, 0, 0, purpose::acceptance, 0}));
-    if (!accept_token(policy, view(row), {}, made.value, made.space, made.value.argmax, 95, 100, uniform, out).ok()) state.SkipWithError("accept_token");
+    if (!accept_token(policy, view(row), {}, made.value, made.space, made.value.argmax, 95, 100, uniform, out).ok())
+      state.SkipWithError("accept_token");
     exact += out.exact ? 1u : 0u;
     benchmark::DoNotOptimize(out);
   });

@@ -13,14 +13,16 @@ void greedy(benchmark::State& state, Policy policy) {
   rows input(static_cast<std::uint32_t>(state.range(0)), state.range(1) != 0);
   run(state, input, [&](const std::vector<float>& row) {
     argmax_result out;
-    if (!argmax(policy, view(row), {}, out).ok() || row[static_cast<std::size_t>(out.token)] < row[0]) state.SkipWithError("argmax");
+    if (!argmax(policy, view(row), {}, out).ok() || row[static_cast<std::size_t>(out.token)] < row[0])
+      state.SkipWithError("argmax");
     benchmark::DoNotOptimize(out);
   });
 }
 
 void max_element(benchmark::State& state) {
   rows input(static_cast<std::uint32_t>(state.range(0)), state.range(1) != 0);
-  run(state, input, [](const std::vector<float>& row) { benchmark::DoNotOptimize(std::max_element(row.begin(), row.end())); });
+  run(state, input,
+      [](const std::vector<float>& row) { benchmark::DoNotOptimize(std::max_element(row.begin(), row.end())); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One drafted law as a whole message, header, checks and checksum included: encoding, decoding, and both against the time to read one
-//! row of 128 256 floats in the same run. `gate`: encode + decode of 64 positive counts takes at most 2 such reads.
+//! One drafted law as a whole message, header, checks and checksum included: encoding, decoding, and both against the
+//! time to read one row of 128 256 floats in the same run. `gate`: encode + decode of 64 positive counts takes at most
+//! 2 such reads.
 #include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
 
@@ -18,7 +19,9 @@ using namespace specverify;
 
 constexpr std::uint32_t vocab_size = 128256, resolution = 100;
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // Seconds to sum a row once, the least of many; lanes enough that memory and not the additions set the pace.
 double read_floor() {
@@ -50,14 +53,16 @@ struct drafted {
     std::sort(ids.begin(), ids.end());
     std::vector<std::uint32_t> places(resolution - 1);
     std::iota(places.begin(), places.end(), 1u);
-    for (std::uint32_t i = 0; i + 1 < size; ++i) std::swap(places[i], places[i + source({1, 0, i, purpose::training, 0}).word[0] % (resolution - 1 - i)]);
+    for (std::uint32_t i = 0; i + 1 < size; ++i)
+      std::swap(places[i], places[i + source({1, 0, i, purpose::training, 0}).word[0] % (resolution - 1 - i)]);
     places.resize(size - 1);
     std::sort(places.begin(), places.end());
     places.push_back(resolution);
     for (std::uint32_t i = 0; i < size; ++i) counts.push_back(places[i] - (i == 0 ? 0 : places[i - 1]));
   }
   [[nodiscard]] draft draw_one() const {
-    return draw(law{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, resolution, vocab_size}, philox{}, {});
+    return draw(law{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, resolution, vocab_size},
+                philox{}, {});
   }
 };
 
@@ -75,7 +80,8 @@ void one_law(benchmark::State& state, work what, bool gate) {
   std::vector<std::array<std::byte, 512>> messages(laws.size());
   std::vector<std::size_t> lengths(laws.size());
   for (std::size_t i = 0; i < laws.size(); ++i) {
-    if (!encode_draft({}, format, std::span<const draft>(&drafts[i], 1), messages[i], lengths[i]).ok()) state.SkipWithError("encode");
+    if (!encode_draft({}, format, std::span<const draft>(&drafts[i], 1), messages[i], lengths[i]).ok())
+      state.SkipWithError("encode");
   }
   const double floor = read_floor();
   double best = 1, bytes = 0;
@@ -86,10 +92,13 @@ void one_law(benchmark::State& state, work what, bool gate) {
     first = (first + 8) % laws.size();
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = first; i < first + 8; ++i) {
-      if (what != work::decode && !encode_draft({}, format, std::span<const draft>(&drafts[i], 1), messages[i], lengths[i]).ok()) state.SkipWithError("encode");
+      if (what != work::decode &&
+          !encode_draft({}, format, std::span<const draft>(&drafts[i], 1), messages[i], lengths[i]).ok())
+        state.SkipWithError("encode");
       if (what == work::encode) continue;
       workspace scratch(memory);
-      if (!decode_draft({}, format, std::span<const std::byte>(messages[i]).first(lengths[i]), scratch, block).ok()) state.SkipWithError("decode");
+      if (!decode_draft({}, format, std::span<const std::byte>(messages[i]).first(lengths[i]), scratch, block).ok())
+        state.SkipWithError("decode");
       check += static_cast<std::uint64_t>(block[0].token());
     }
     best = std::min(best, seconds_since(start) / 8);

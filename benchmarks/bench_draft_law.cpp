@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The device's work for one drafted token beside its model: row to law (top-K, sparse lattice), against the time to read the row once
-//! and against the plain way: softmax into an array, full sort, the lattice rule in double.
+//! The device's work for one drafted token beside its model: row to law (top-K, sparse lattice), against the time to
+//! read the row once and against the plain way: softmax into an array, full sort, the lattice rule in double.
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -25,7 +25,8 @@ void draft_law_of_row(benchmark::State& state, Policy policy) {
   draft_law made;
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory};
-    if (!make_draft_law(policy, view(row), {}, rule, {}, sparse_lattice{}, {100}, space, made).ok()) state.SkipWithError("refused");
+    if (!make_draft_law(policy, view(row), {}, rule, {}, sparse_lattice{}, {100}, space, made).ok())
+      state.SkipWithError("refused");
     benchmark::DoNotOptimize(made.drafted.counts);
   });
   if (made.drafted.resolution != 100) state.SkipWithError("the counts do not sum");
@@ -46,13 +47,22 @@ void softmax_sort_round(benchmark::State& state) {
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return law[a] > law[b]; });
     double kept = 0;
     for (std::size_t i = 0; i < support_size; ++i) kept += law[order[i]];
-    for (std::size_t i = 0; i < support_size; ++i) counts[i] = static_cast<std::uint32_t>(100 * law[order[i]] / kept + 0.5);
+    for (std::size_t i = 0; i < support_size; ++i)
+      counts[i] = static_cast<std::uint32_t>(100 * law[order[i]] / kept + 0.5);
     benchmark::DoNotOptimize(counts.data());
   }
 }
 
 }  // namespace
 
-BENCHMARK_CAPTURE(draft_law_of_row, seq, exec::seq)->ArgNames({"V", "K"})->Args({32000, 16})->Args({128256, 16})->Args({128256, 64});
-BENCHMARK_CAPTURE(draft_law_of_row, simd, exec::simd)->ArgNames({"V", "K"})->Args({32000, 16})->Args({128256, 16})->Args({128256, 64});
+BENCHMARK_CAPTURE(draft_law_of_row, seq, exec::seq)
+    ->ArgNames({"V", "K"})
+    ->Args({32000, 16})
+    ->Args({128256, 16})
+    ->Args({128256, 64});
+BENCHMARK_CAPTURE(draft_law_of_row, simd, exec::simd)
+    ->ArgNames({"V", "K"})
+    ->Args({32000, 16})
+    ->Args({128256, 16})
+    ->Args({128256, 64});
 BENCHMARK(softmax_sort_round)->ArgNames({"V", "K"})->Args({32000, 16})->Args({128256, 16});

@@ -15,6 +15,10 @@ void verify_best(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(verify_best<sv::exec::simd_policy>)->Name("greedy_rule/simd/f32")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify_best<sv::exec::simd_policy>)
+    ->Name("greedy_rule/simd/f32")
+    ->Arg(32000)
+    ->Arg(128256)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(verify_best<sv::exec::seq_policy>)->Name("greedy_rule/seq/f32")->Arg(32000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(baseline)->Name("std_max_element/f32")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);

@@ -18,7 +18,9 @@ void row_of_halves(benchmark::State& state, Policy policy) {
   half_row result;
   run(state, input, [&](const std::vector<float>& row) {
     if (!made.make(policy, row, {}, {}) ||
-        !half_row_counts(policy, view(row), {}, made.value, made.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), result).ok())
+        !half_row_counts(policy, view(row), {}, made.value, made.space, std::span<token_id>(ids),
+                         std::span<std::uint32_t>(counts), result)
+             .ok())
       state.SkipWithError("half_row");
     benchmark::DoNotOptimize(result);
   });

@@ -15,7 +15,8 @@ void write_weights(benchmark::State& state, Policy policy) {
   std::vector<std::uint32_t> weights(vocab_size);
   std::uint64_t total = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    if (!integer_weights(policy, view(row), {}, std::span<std::uint32_t>(weights), total).ok()) state.SkipWithError("integer_weights");
+    if (!integer_weights(policy, view(row), {}, std::span<std::uint32_t>(weights), total).ok())
+      state.SkipWithError("integer_weights");
     benchmark::DoNotOptimize(weights.data());
   });
 }

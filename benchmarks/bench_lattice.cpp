@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point of a whole row: digest, selection and counts together, against the rule over every entry and the time to read the row once.
+//! The lattice point of a whole row: digest, selection and counts together, against the rule over every entry and the
+//! time to read the row once.
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -17,7 +18,8 @@ using namespace bench_inputs;
 
 template <class Policy>
 void from_survivors(benchmark::State& state, Policy policy) {
-  const auto vocab_size = static_cast<std::uint32_t>(state.range(0)), resolution = static_cast<std::uint32_t>(state.range(1));
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0)),
+             resolution = static_cast<std::uint32_t>(state.range(1));
   rows input(vocab_size, false);
   const top_k largest{lattice_support_size(vocab_size, resolution), true};
   const digest_request wanted = largest.request({}, vocab_size);
@@ -38,23 +40,34 @@ void from_survivors(benchmark::State& state, Policy policy) {
 
 // The rule over all V integer weights, which are given here for nothing.
 void over_every_entry(benchmark::State& state) {
-  const auto vocab_size = static_cast<std::uint32_t>(state.range(0)), resolution = static_cast<std::uint32_t>(state.range(1));
+  const auto vocab_size = static_cast<std::uint32_t>(state.range(0)),
+             resolution = static_cast<std::uint32_t>(state.range(1));
   const std::vector<float> logits = make_row(vocab_size, 0, shape::peak);
   const float maximum = *std::max_element(logits.begin(), logits.end());
   std::vector<token_id> ids(vocab_size);
   std::iota(ids.begin(), ids.end(), 0);
   std::vector<std::uint32_t> weights, counts(vocab_size);
-  for (const float logit : logits) weights.push_back(static_cast<std::uint32_t>(0x1p31 * std::exp(static_cast<double>(logit - maximum))));
+  for (const float logit : logits)
+    weights.push_back(static_cast<std::uint32_t>(0x1p31 * std::exp(static_cast<double>(logit - maximum))));
   std::vector<std::byte> memory(sparse_lattice::workspace_size(vocab_size));
   for (auto _ : state) {
     workspace scratch{memory};
-    if (!sparse_lattice{}.quantize({ids, weights, 0, vocab_size}, resolution, counts, scratch).ok()) state.SkipWithError("quantize");
+    if (!sparse_lattice{}.quantize({ids, weights, 0, vocab_size}, resolution, counts, scratch).ok())
+      state.SkipWithError("quantize");
     benchmark::DoNotOptimize(counts.data());
   }
 }
 
 }  // namespace
 
-BENCHMARK_CAPTURE(from_survivors, seq, exec::seq)->ArgNames({"V", "l"})->Args({32000, 100})->Args({128256, 100})->Args({128256, 240});
-BENCHMARK_CAPTURE(from_survivors, simd, exec::simd)->ArgNames({"V", "l"})->Args({32000, 100})->Args({128256, 100})->Args({128256, 240});
+BENCHMARK_CAPTURE(from_survivors, seq, exec::seq)
+    ->ArgNames({"V", "l"})
+    ->Args({32000, 100})
+    ->Args({128256, 100})
+    ->Args({128256, 240});
+BENCHMARK_CAPTURE(from_survivors, simd, exec::simd)
+    ->ArgNames({"V", "l"})
+    ->Args({32000, 100})
+    ->Args({128256, 100})
+    ->Args({128256, 240});
 BENCHMARK(over_every_entry)->ArgNames({"V", "l"})->Args({32000, 100})->Args({128256, 100})->Args({128256, 240});

@@ -15,7 +15,8 @@ void log_of_argmax(benchmark::State& state, Policy policy) {
   digested made(vocab_size, {}, {});
   double result = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    if (!made.make(policy, row, {}, {}) || !log_probability(policy, view(row), {}, made.value, made.space, made.value.argmax, result).ok())
+    if (!made.make(policy, row, {}, {}) ||
+        !log_probability(policy, view(row), {}, made.value, made.space, made.value.argmax, result).ok())
       state.SkipWithError("log_probability");
     benchmark::DoNotOptimize(result);
   });

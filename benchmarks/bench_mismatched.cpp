@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! lossy_token_rule: one draft that claims a compressed law with a tail, always rejected or always accepted, in multiples of the time to read its row.
+//! lossy_token_rule: one draft that claims a compressed law with a tail, always rejected or always accepted, in
+//! multiples of the time to read its row.
 #include <specverify/verify/mismatched.hpp>
 
 #include "support/inputs.hpp"
@@ -33,8 +34,9 @@ void one_draft(benchmark::State& state, Policy policy) {
     verify_request request;
     request.round = round++;
     request.remaining_budget = 1;
-    const verdict said = lossy_token_rule{}.verify(policy, std::span<const mismatched_draft>(drafts), row_span_provider<float>(views, as_it_is),
-                                                   philox{{{1, 2}}}, request, scratch);
+    const verdict said =
+        lossy_token_rule{}.verify(policy, std::span<const mismatched_draft>(drafts),
+                                  row_span_provider<float>(views, as_it_is), philox{{{1, 2}}}, request, scratch);
     if (!said.state.ok() || (said.accepted == 1) != accepted) state.SkipWithError("verdict");
     benchmark::DoNotOptimize(said.next_token);
   });
@@ -43,4 +45,8 @@ void one_draft(benchmark::State& state, Policy policy) {
 }  // namespace
 
 BENCHMARK_CAPTURE(one_draft, seq, exec::seq)->ArgNames({"V", "accepted"})->Args({32000, 0})->Args({32000, 1});
-BENCHMARK_CAPTURE(one_draft, simd, exec::simd)->ArgNames({"V", "accepted"})->Args({32000, 0})->Args({32000, 1})->Args({128256, 0});
+BENCHMARK_CAPTURE(one_draft, simd, exec::simd)
+    ->ArgNames({"V", "accepted"})
+    ->Args({32000, 0})
+    ->Args({32000, 1})
+    ->Args({128256, 0});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One score of the decision head, whole and split, at the paper's sizes and at the embedded pair's, against a plain double loop.
+//! One score of the decision head, whole and split, at the paper's sizes and at the embedded pair's, against a plain
+//! double loop.
 #include <specverify/decision_head/mlp.hpp>
 
 #include <benchmark/benchmark.h>
@@ -38,8 +39,8 @@ struct inputs {
 };
 
 sv::head_shape shape_of(const benchmark::State& state) {
-  return {sv::hidden_mode::predicting, static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)),
-          static_cast<std::uint32_t>(state.range(2))};
+  return {sv::hidden_mode::predicting, static_cast<std::uint32_t>(state.range(0)),
+          static_cast<std::uint32_t>(state.range(1)), static_cast<std::uint32_t>(state.range(2))};
 }
 
 void score(benchmark::State& state, sv::drafter_input given) {
@@ -47,12 +48,15 @@ void score(benchmark::State& state, sv::drafter_input given) {
   const sv::head_weights head = in.head();
   for (auto _ : state) {
     double rho = 0;
-    if (!sv::head_score(head, given, given == sv::drafter_input::device_part ? in.part : in.drafter, in.target, in.channel, rho).ok()) {
+    if (!sv::head_score(head, given, given == sv::drafter_input::device_part ? in.part : in.drafter, in.target,
+                        in.channel, rho)
+             .ok()) {
       state.SkipWithError("no score");
     }
     benchmark::DoNotOptimize(rho);
   }
-  state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(in.first.size()), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["flops"] =
+      benchmark::Counter(2.0 * static_cast<double>(in.first.size()), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void device(benchmark::State& state) {
@@ -73,14 +77,17 @@ void plain(benchmark::State& state) {
     double g = 0.1;
     for (std::size_t k = 0; k < in.second.size(); ++k) {
       double unit = static_cast<double>(in.bias[k]);
-      for (std::size_t i = 0; i < z.size(); ++i) unit += static_cast<double>(in.first[k * z.size() + i]) * static_cast<double>(z[i]);
+      for (std::size_t i = 0; i < z.size(); ++i)
+        unit += static_cast<double>(in.first[k * z.size() + i]) * static_cast<double>(z[i]);
       if (unit > 0) g += static_cast<double>(in.second[k]) * unit;
     }
     benchmark::DoNotOptimize(g);
   }
 }
 
-void sizes(benchmark::internal::Benchmark* of) { of->Args({2048, 4096, 256})->Args({96, 128, 256})->Args({96, 128, 16})->Unit(benchmark::kMicrosecond); }
+void sizes(benchmark::internal::Benchmark* of) {
+  of->Args({2048, 4096, 256})->Args({96, 128, 256})->Args({96, 128, 16})->Unit(benchmark::kMicrosecond);
+}
 
 }  // namespace
 

@@ -28,7 +28,8 @@ void draw_from_residual(benchmark::State& state, Policy policy) {
     const digested& from = made[input.at];
     residual_token out;
     const random_counter counter{position++, 0, 0, purpose::residual_draw, 0};
-    if (!residual(policy, view(row), {}, from.value, from.space, drafted, 1.0, philox{{1, 2}}, counter, {}, out).ok()) state.SkipWithError("residual");
+    if (!residual(policy, view(row), {}, from.value, from.space, drafted, 1.0, philox{{1, 2}}, counter, {}, out).ok())
+      state.SkipWithError("residual");
     trials += out.trials;
     benchmark::DoNotOptimize(out);
   });

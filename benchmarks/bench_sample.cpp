@@ -21,7 +21,8 @@ void digest_and_draw(benchmark::State& state, Policy policy) {
   run(state, input, [&](const std::vector<float>& row) {
     sampled_token out;
     const random_counter counter{position++, 0, 0, purpose::draft_draw, 0};
-    if (!made.make(policy, row, {}, {}) || !sample(policy, view(row), {}, made.value, made.space, philox{{1, 2}}, counter, {}, out).ok())
+    if (!made.make(policy, row, {}, {}) ||
+        !sample(policy, view(row), {}, made.value, made.space, philox{{1, 2}}, counter, {}, out).ok())
       state.SkipWithError("sample");
     trials += out.trials;
     benchmark::DoNotOptimize(out);

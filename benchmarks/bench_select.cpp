@@ -19,7 +19,8 @@ void top(benchmark::State& state, Policy policy, std::uint32_t k) {
   digested made(vocab_size, {}, request);
   run(state, input, [&](const std::vector<float>& row) {
     selection chosen;
-    if (!made.make(policy, row, {}, request) || !select_top_k(policy, made.value, made.space, k, chosen).ok() || chosen.ids.size() != k) {
+    if (!made.make(policy, row, {}, request) || !select_top_k(policy, made.value, made.space, k, chosen).ok() ||
+        chosen.ids.size() != k) {
       state.SkipWithError("select_top_k");
     }
     benchmark::DoNotOptimize(chosen);
@@ -42,8 +43,9 @@ void partial_sort_64(benchmark::State& state) {
   std::vector<token_id> ids(input.values[0].size());
   run(state, input, [&](const std::vector<float>& row) {
     std::iota(ids.begin(), ids.end(), 0);
-    std::partial_sort(ids.begin(), ids.begin() + 64, ids.end(),
-                      [&](token_id a, token_id b) { return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)]; });
+    std::partial_sort(ids.begin(), ids.begin() + 64, ids.end(), [&](token_id a, token_id b) {
+      return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
+    });
     benchmark::DoNotOptimize(ids.data());
   });
 }

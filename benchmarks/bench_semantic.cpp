@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! semantic_rule on 8 drafts, half of them accepted mismatches, against std::max_element on each row; `row_us` is the time per row read.
+//! semantic_rule on 8 drafts, half of them accepted mismatches, against std::max_element on each row; `row_us` is the
+//! time per row read.
 #include <specverify/verify/semantic.hpp>
 
 #include "support/greedy_round.hpp"
@@ -24,6 +25,10 @@ void verify_half(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(verify_half<sv::exec::simd_policy>)->Name("semantic_rule/simd/f32")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify_half<sv::exec::simd_policy>)
+    ->Name("semantic_rule/simd/f32")
+    ->Arg(32000)
+    ->Arg(128256)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(verify_half<sv::exec::seq_policy>)->Name("semantic_rule/seq/f32")->Arg(32000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(baseline)->Name("std_max_element/f32")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);

@@ -43,7 +43,8 @@ void integer_rule(benchmark::State& state) {
     if (!sparse_lattice{}.quantize(kept, resolution, in.counts, scratch).ok()) state.SkipWithError("refused");
     benchmark::DoNotOptimize(in.counts.data());
   }
-  if (std::accumulate(in.counts.begin(), in.counts.end(), 0u) != resolution) state.SkipWithError("the counts do not sum");
+  if (std::accumulate(in.counts.begin(), in.counts.end(), 0u) != resolution)
+    state.SkipWithError("the counts do not sum");
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
@@ -73,4 +74,9 @@ void double_rule_with_sort(benchmark::State& state) {
 }  // namespace
 
 BENCHMARK(integer_rule)->ArgNames({"K", "l"})->Args({16, 100})->Args({64, 100})->Args({256, 240})->Args({4096, 240});
-BENCHMARK(double_rule_with_sort)->ArgNames({"K", "l"})->Args({16, 100})->Args({64, 100})->Args({256, 240})->Args({4096, 240});
+BENCHMARK(double_rule_with_sort)
+    ->ArgNames({"K", "l"})
+    ->Args({16, 100})
+    ->Args({64, 100})
+    ->Args({256, 240})
+    ->Args({4096, 240});

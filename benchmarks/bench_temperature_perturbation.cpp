@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The uncertainty of a token from its row, M = 20: digest, survivors and draws; against 20 softmaxes and 20 draws of the standard library.
+//! The uncertainty of a token from its row, M = 20: digest, survivors and draws; against 20 softmaxes and 20 draws of
+//! the standard library.
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
 #include <cmath>
@@ -22,7 +23,8 @@ void from_a_row(benchmark::State& state, Policy policy) {
   run(state, input, [&](const std::vector<float>& row) {
     disagreement out;
     const auto token = static_cast<token_id>(std::max_element(row.begin(), row.begin() + 64) - row.begin());
-    if (!temperature_perturbation(policy, view(row), {}, token, {}, philox{{1, 2}}, position++, 0, scratch, out).ok()) state.SkipWithError("perturbation");
+    if (!temperature_perturbation(policy, view(row), {}, token, {}, philox{{1, 2}}, position++, 0, scratch, out).ok())
+      state.SkipWithError("perturbation");
     exact += out.further_reads;
     benchmark::DoNotOptimize(out);
   });

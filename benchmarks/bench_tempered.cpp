@@ -37,7 +37,9 @@ void draws(benchmark::State& state, Policy policy) {
     const digested& from = made[static_cast<std::size_t>(&row - input.values.data())];
     const twenty numbers(position++);
     tempered_hits out;
-    if (!tempered_draws(policy, view(row), {}, from.value, from.space, from.value.argmax, numbers.temperatures, numbers.uniforms, out).ok())
+    if (!tempered_draws(policy, view(row), {}, from.value, from.space, from.value.argmax, numbers.temperatures,
+                        numbers.uniforms, out)
+             .ok())
       state.SkipWithError("draws");
     exact += out.further_reads;
     benchmark::DoNotOptimize(out);
@@ -54,7 +56,9 @@ void probabilities(benchmark::State& state, Policy policy) {
   run(state, input, [&](const std::vector<float>& row) {
     std::array<double, 20> out{};
     if (!made.make(policy, row, {}, {}) ||
-        !tempered_probabilities(policy, view(row), {}, made.value, made.space, made.value.argmax, numbers.temperatures, std::span<double>(out)).ok())
+        !tempered_probabilities(policy, view(row), {}, made.value, made.space, made.value.argmax, numbers.temperatures,
+                                std::span<double>(out))
+             .ok())
       state.SkipWithError("probabilities");
     benchmark::DoNotOptimize(out);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! token_rule on 8 drafts with sparse laws: drawn, all accepted, rejected at the first, and a dense textbook baseline. `floors` is the time over
-//! reading the touched rows once (the sum of their floats), taken in the same run; rows cycle through about 30 MB.
+//! token_rule on 8 drafts with sparse laws: drawn, all accepted, rejected at the first, and a dense textbook baseline.
+//! `floors` is the time over reading the touched rows once (the sum of their floats), taken in the same run; rows cycle
+//! through about 30 MB.
 #include <specverify/verify/token.hpp>
 
 #include <benchmark/benchmark.h>
@@ -27,13 +28,15 @@ struct world {
   std::vector<std::byte> memory;
 
   explicit world(std::uint32_t vocab_size) {
-    const std::size_t held = std::max<std::size_t>(length + 1, 30'000'000 / (4 * std::size_t{vocab_size}) / (length + 1) * (length + 1));
+    const std::size_t held =
+        std::max<std::size_t>(length + 1, 30'000'000 / (4 * std::size_t{vocab_size}) / (length + 1) * (length + 1));
     std::minstd_rand bits(vocab_size);
     std::normal_distribution<float> normal(0, 2);
     for (std::size_t i = 0; i < held; ++i) {
       std::vector<float> row(vocab_size);
       for (float& z : row) z = normal(bits);
-      for (std::uint32_t k = 0; k < laws; ++k) row[std::size_t{k} * (vocab_size / laws)] = 14.0f - 0.1f * static_cast<float>(k);
+      for (std::uint32_t k = 0; k < laws; ++k)
+        row[std::size_t{k} * (vocab_size / laws)] = 14.0f - 0.1f * static_cast<float>(k);
       rows.push_back(row);
     }
     for (std::uint32_t k = 0; k < laws; ++k) {
@@ -42,7 +45,9 @@ struct world {
     }
     memory.resize(sv::verify_workspace_size(vocab_size, transform[0], length));
   }
-  [[nodiscard]] sv::law law() const { return {ids.data(), counts.data(), laws, 0, laws, static_cast<std::uint32_t>(rows[0].size())}; }
+  [[nodiscard]] sv::law law() const {
+    return {ids.data(), counts.data(), laws, 0, laws, static_cast<std::uint32_t>(rows[0].size())};
+  }
 };
 
 //! Nanoseconds to read rows one after another, the floor of the ratios.
@@ -67,7 +72,8 @@ void report(benchmark::State& state, const world& in, double rows_read) {
   const double floor = floor_per_row(in);
   state.counters["floor_us"] = floor / 1000;
   state.counters["rows"] = rows_read / static_cast<double>(state.iterations());
-  state.counters["floors"] = benchmark::Counter(rows_read * floor * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["floors"] =
+      benchmark::Counter(rows_read * floor * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 enum class drafts_are { accepted, rejected, drawn };
@@ -83,20 +89,24 @@ void verify(benchmark::State& state) {
   std::uint32_t round = 0;
   for (auto _ : state) {
     std::vector<sv::row_view<float>> views;
-    for (std::uint32_t i = 0; i <= length; ++i) views.push_back(sv::logits_row<float>(in.rows[(at + i) % in.rows.size()]));
+    for (std::uint32_t i = 0; i <= length; ++i)
+      views.push_back(sv::logits_row<float>(in.rows[(at + i) % in.rows.size()]));
     sv::verify_request request;
     request.round = round++;
     const sv::row_span_provider<float> rows(views, in.transform);
     sv::verdict said;
     if constexpr (Kind == drafts_are::drawn) {
       std::vector<sv::draft> drafts;
-      for (std::uint32_t i = 0; i < length; ++i) drafts.push_back(sv::draw(in.law(), source, {i, round, 0, sv::purpose::draft_draw, 0}));
+      for (std::uint32_t i = 0; i < length; ++i)
+        drafts.push_back(sv::draw(in.law(), source, {i, round, 0, sv::purpose::draft_draw, 0}));
       said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, source, request, scratch);
     } else {
       // A claim with one count in 2^20 is accepted whenever p is above 10^-6; a token without mass never is.
-      const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2, Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
+      const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2,
+                                    Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
       const std::vector<sv::claimed_draft> drafts(length, claim);
-      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
+      said =
+          sv::token_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
     }
     if (!said.state.ok()) state.SkipWithError("verdict");
     committed += said.commit_length;
@@ -127,10 +137,13 @@ void baseline(benchmark::State& state) {
     }
     at = (at + length + 1) % in.rows.size();
     std::uint32_t accepted = 0;
-    while (accepted < length && uniform(bits) / laws < static_cast<double>(p[accepted][static_cast<std::size_t>(in.ids[bits() % laws])])) ++accepted;
+    while (accepted < length &&
+           uniform(bits) / laws < static_cast<double>(p[accepted][static_cast<std::size_t>(in.ids[bits() % laws])]))
+      ++accepted;
     std::vector<float>& rest = p[accepted];
     if (accepted < length) {
-      for (const sv::token_id id : in.ids) rest[static_cast<std::size_t>(id)] = std::max(0.0f, rest[static_cast<std::size_t>(id)] - 1.0f / laws);
+      for (const sv::token_id id : in.ids)
+        rest[static_cast<std::size_t>(id)] = std::max(0.0f, rest[static_cast<std::size_t>(id)] - 1.0f / laws);
     }
     double mass = 0;
     for (const float probability : rest) mass += static_cast<double>(probability);
@@ -145,7 +158,11 @@ void baseline(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(verify<sv::exec::simd_policy, drafts_are::drawn>)->Name("token_rule/simd/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::simd_policy, drafts_are::drawn>)
+    ->Name("token_rule/simd/f32/drawn")
+    ->Arg(32000)
+    ->Arg(128256)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(verify<sv::exec::simd_policy, drafts_are::accepted>)
     ->Name("token_rule/simd/f32/all_accepted")
     ->Arg(32000)
@@ -156,5 +173,8 @@ BENCHMARK(verify<sv::exec::simd_policy, drafts_are::rejected>)
     ->Arg(32000)
     ->Arg(128256)
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK(verify<sv::exec::seq_policy, drafts_are::drawn>)->Name("token_rule/seq/f32/drawn")->Arg(32000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(verify<sv::exec::seq_policy, drafts_are::drawn>)
+    ->Name("token_rule/seq/f32/drawn")
+    ->Arg(32000)
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(baseline)->Name("textbook/f32/drawn")->Arg(32000)->Arg(128256)->Unit(benchmark::kMicrosecond);

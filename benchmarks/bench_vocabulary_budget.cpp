@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digest of the whole law, the profile and the size for N(k) <= 0.1; and the same by a full sort in double and a search one by one.
+//! Digest of the whole law, the profile and the size for N(k) <= 0.1; and the same by a full sort in double and a
+//! search one by one.
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 
@@ -19,15 +20,15 @@ void budget_of_row(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, false);
   const vocabulary_budget rule{0.1};
-  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, rule.request({}, vocab_size)) + rule.workspace_size({}, vocab_size) +
-                                compressed_law_workspace_size(vocab_size));
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, rule.request({}, vocab_size)) +
+                                rule.workspace_size({}, vocab_size) + compressed_law_workspace_size(vocab_size));
   support kept;
   law made;
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory};
     row_digest digested;
-    if (!digest(policy, view(row), {}, rule.request({}, vocab_size), space, digested).ok() || !rule.select(digested, space, space, {}, kept).ok() ||
-        !compressed_law(kept, {}, space, made).ok()) {
+    if (!digest(policy, view(row), {}, rule.request({}, vocab_size), space, digested).ok() ||
+        !rule.select(digested, space, space, {}, kept).ok() || !compressed_law(kept, {}, space, made).ok()) {
       state.SkipWithError("refused");
     }
     benchmark::DoNotOptimize(made.counts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lossless edge-cloud session without a network: a small model drafts, bytes travel, a larger model verifies, both commit.
+// A lossless edge-cloud session without a network: a small model drafts, bytes travel, a larger model verifies, both
+// commit.
 #include <specverify/all.hpp>
 
 #include <cmath>
@@ -35,8 +36,11 @@ int main() {
       const std::vector<float> row = logits_after(last, 2.0);
       workspace space{memory};
       draft_law q;
-      if (!make_draft_law(exec::simd, logits_row<float>(row), transform, top_k{16}, {}, sparse_lattice{}, {}, space, q).ok()) return 1;
-      const draft drawn = draw(q.drafted, philox{keys.draft}, {base + drafts.value().size(), round, 0, purpose::draft_draw, 0});
+      if (!make_draft_law(exec::simd, logits_row<float>(row), transform, top_k{16}, {}, sparse_lattice{}, {}, space, q)
+               .ok())
+        return 1;
+      const draft drawn =
+          draw(q.drafted, philox{keys.draft}, {base + drafts.value().size(), round, 0, purpose::draft_draw, 0});
       if (!drafts.value().push(drawn).ok()) return 2;
       last = drawn.token();
     }
@@ -49,7 +53,8 @@ int main() {
     std::vector<row_view<float>> rows;
     for (const std::vector<float>& row : logits) rows.push_back(logits_row<float>(row));
     const verdict v =
-        token_rule{}.verify(exec::simd, received.value().drafts(), row_span_provider<float>{rows, {&transform, 1}}, philox{keys.verdict}, {base, round}, space);
+        token_rule{}.verify(exec::simd, received.value().drafts(), row_span_provider<float>{rows, {&transform, 1}},
+                            philox{keys.verdict}, {base, round}, space);
     if (!v.state.ok()) return 5;
     std::printf("round %2u, %3zu bytes up, %u of %u accepted:", round, size, v.accepted, window);
     for (std::uint32_t i = 0; i < v.accepted; ++i) text.push_back(received.value()[i].token());

@@ -32,7 +32,8 @@ class child_process {
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    if (::posix_spawn(&id_, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) != 0) throw std::runtime_error("cannot start " + arguments_[1]);
+    if (::posix_spawn(&id_, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) != 0)
+      throw std::runtime_error("cannot start " + arguments_[1]);
   }
 
   struct ending {

@@ -22,7 +22,8 @@ std::optional<mismatch_judge> make_judge(const run_settings& run, const side_mod
   return mismatch_judge(load_head(run.head), model.hidden_size);
 }
 
-specverify::cloud_session make_session(const run_settings& run, const side_model& model, const std::optional<mismatch_judge>& judge) {
+specverify::cloud_session make_session(const run_settings& run, const side_model& model,
+                                       const std::optional<mismatch_judge>& judge) {
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
   options.secret = run.cloud_secret;
@@ -43,7 +44,8 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
 
 }  // namespace
 
-cloud_host::cloud_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send)
+cloud_host::cloud_host(const run_settings& run, const side_model& model,
+                       std::function<void(std::span<const std::byte>)> send)
     : engine_(model.weights), judge_(make_judge(run, model)), session_(make_session(run, model, judge_)) {
   transform_.temperature = run.temperature;
   outlets_.send = std::move(send);
@@ -65,7 +67,8 @@ void cloud_host::receive(std::span<const std::byte> message) {
 void cloud_host::work() {
   if (scores_wanted_) {
     scores_wanted_ = false;
-    counted_by_session(judged_.ok() ? session_.supply_scores(scores_, microseconds_now()) : session_.engine_failed(judged_));
+    counted_by_session(judged_.ok() ? session_.supply_scores(scores_, microseconds_now())
+                                    : session_.engine_failed(judged_));
     take();
     return;
   }
@@ -99,7 +102,8 @@ void cloud_host::judge(const specverify::session_output& asked) {
 }
 
 void cloud_host::take() {
-  if (const std::uint32_t wanted = take_outputs(session_, engine_, journal_, outlets_); wanted > 0) rows_wanted_ = wanted;
+  if (const std::uint32_t wanted = take_outputs(session_, engine_, journal_, outlets_); wanted > 0)
+    rows_wanted_ = wanted;
   const specverify::judged_round& last = session_.last_round();
   if (!judge_ || last.round <= noted_round_) return;
   noted_round_ = last.round;

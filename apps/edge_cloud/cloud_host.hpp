@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud without a network: a session, the target that works for it, and its journal. What the edge wants (which laws, how many,
-//! how long a text) it says in hello; the cloud only knows its model, its secret and how much it is willing to hold.
+//! The cloud without a network: a session, the target that works for it, and its journal. What the edge wants (which
+//! laws, how many, how long a text) it says in hello; the cloud only knows its model, its secret and how much it is
+//! willing to hold.
 #ifndef EDGE_CLOUD_CLOUD_HOST_HPP
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud as a process: the host behind a listening socket. Ended by SIGTERM or SIGINT, it leaves a report of what it computed.
+//! The cloud as a process: the host behind a listening socket. Ended by SIGTERM or SIGINT, it leaves a report of what
+//! it computed.
 #ifndef EDGE_CLOUD_CLOUD_PROCESS_HPP
 #define EDGE_CLOUD_CLOUD_PROCESS_HPP
 

@@ -24,7 +24,8 @@ std::uint16_t free_port() {
   return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
 }
 
-//! The longest round trip and the longest way of so many bits up, over the times at which a state begins: nearly the longest of all.
+//! The longest round trip and the longest way of so many bits up, over the times at which a state begins: nearly the
+//! longest of all.
 double longest_on_trace_ms(const link_settings& link, double bits) {
   const link_lane lane(uplink(link), link.seed, 0);
   double trip = 0, way = 0;
@@ -36,11 +37,13 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
   return trip + way;
 }
 
-//! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the machine.
+//! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the
+//! machine.
 std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter) {
   const specverify::draft_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
   const std::uint32_t drafts = format.max_draft_length;
-  const std::size_t bytes = std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
+  const std::size_t bytes =
+      std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
   const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
   double longest_ms = link.round_trip_ms + 1e3 * bits / link.uplink_bits_per_second;
   if (!link.trace.empty()) longest_ms = longest_on_trace_ms(link, bits);
@@ -48,17 +51,20 @@ std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, co
 }
 
 //! A child that ended: restarted when somebody killed it, an error when it failed by itself.
-void revive(child_process& child, const child_process::ending& end, const char* name, const std::filesystem::path& state) {
+void revive(child_process& child, const child_process::ending& end, const char* name,
+            const std::filesystem::path& state) {
   const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);
   if (!from_outside)
-    throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") + std::to_string(end.code));
+    throw std::runtime_error(std::string(name) + (end.killed ? " crashed with signal " : " failed with exit code ") +
+                             std::to_string(end.code));
   std::fprintf(stdout, "\n[%s killed by signal %d, restarted]\n", name, end.code);
   std::fflush(stdout);
   child.start();
   std::ofstream(state / "pid") << child.id() << '\n';
 }
 
-//! Lets one system write one text in two processes and returns what it cost. `folder` takes the journals and reports of both.
+//! Lets one system write one text in two processes and returns what it cost. `folder` takes the journals and reports of
+//! both.
 run_report run_pair(run_settings run, const link_settings& emulated, const std::filesystem::path& folder) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "edge");
@@ -108,14 +114,19 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
 void print_link(const link_settings& link) {
   const live_text screen(stdout);
   if (link.trace.empty()) {
-    std::printf("link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n", link.uplink_bits_per_second * 1e-3,
-                link.downlink_bits_per_second * 1e-3, link.round_trip_ms, link.jitter_ms, link.loss * 100, screen.legend().c_str());
+    std::printf(
+        "link: %.0f kbit/s up, %.0f kbit/s down, %.0f ms round trip, %.0f ms jitter, %.1f %% loss; tokens: %s\n",
+        link.uplink_bits_per_second * 1e-3, link.downlink_bits_per_second * 1e-3, link.round_trip_ms, link.jitter_ms,
+        link.loss * 100, screen.legend().c_str());
     return;
   }
-  const auto less = [](const specverify::channel_state& a, const specverify::channel_state& b) { return a.uplink_rate < b.uplink_rate; };
+  const auto less = [](const specverify::channel_state& a, const specverify::channel_state& b) {
+    return a.uplink_rate < b.uplink_rate;
+  };
   const auto [slowest, fastest] = std::minmax_element(link.trace.begin(), link.trace.end(), less);
-  std::printf("link: %zu states of %s, %g s each, %.0f to %.0f kbit/s up, %.0f ms jitter; tokens: %s\n", link.trace.size(), link.trace_file.c_str(),
-              link.clock.state_seconds, slowest->uplink_rate * 1e-3, fastest->uplink_rate * 1e-3, link.jitter_ms, screen.legend().c_str());
+  std::printf("link: %zu states of %s, %g s each, %.0f to %.0f kbit/s up, %.0f ms jitter; tokens: %s\n",
+              link.trace.size(), link.trace_file.c_str(), link.clock.state_seconds, slowest->uplink_rate * 1e-3,
+              fastest->uplink_rate * 1e-3, link.jitter_ms, screen.legend().c_str());
 }
 
 }  // namespace
@@ -159,14 +170,19 @@ bool run_demo(const demo_settings& demo) {
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
       if (plan.judged == states::unused) one.judged_rounds.clear();  // a cloud with a head notes every round
-      // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no draws.
+      // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no
+      // draws.
       const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.judged == states::unused);
       // Rounds that are cut or judged by what the edge sees of a changing link are others each time.
       const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.judged != states::unused);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
-      const char* answer = ahead ? "not asked, tokens were written ahead" : looks ? "not asked, it looks at the link" : same ? "yes" : "NO";
+      const char* answer = ahead   ? "not asked, tokens were written ahead"
+                           : looks ? "not asked, it looks at the link"
+                           : same  ? "yes"
+                                   : "NO";
       const std::string protocol = system.judged == states::chosen ? "; hidden states: " + run.protocol : "";
-      std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(), one.seconds(), protocol.c_str(), answer);
+      std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(),
+                  one.seconds(), protocol.c_str(), answer);
       std::fflush(stdout);
       sum.add(one);
       record_rounds(one, mismatches);
@@ -176,7 +192,8 @@ bool run_demo(const demo_settings& demo) {
   }
   print_table(stdout, reports);
   const std::filesystem::path picture = draw_plot(reports, demo.out);
-  std::printf("%s\n", picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
+  std::printf("%s\n",
+              picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
   return all_same;
 }
 

@@ -14,7 +14,8 @@ specverify::link_loss link_loss_named(const std::string& name) {
   return name == "local" ? specverify::link_loss::continue_local : specverify::link_loss::wait;
 }
 
-std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model, const specverify::dqn_weights* network) {
+std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model,
+                                           const specverify::dqn_weights* network) {
   const wire_plan plan = plan_wire(settled_plan(run), model.vocab_size, model.hidden_size, network);
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options options;
@@ -56,7 +57,8 @@ std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tiny
 
 }  // namespace
 
-edge_host::edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send, observer show)
+edge_host::edge_host(const run_settings& run, const side_model& model,
+                     std::function<void(std::span<const std::byte>)> send, observer show)
     : run_(run),
       vocabulary_(model.vocabulary),
       engine_(model.weights),
@@ -90,9 +92,10 @@ void edge_host::begin() {
 //! The emulated link as the edge would measure it now; the session takes it over between two rounds.
 void edge_host::measure_channel() {
   const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
-  const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };  // a free lane is no float
-  session_->record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss), static_cast<float>(now.downlink_loss),
-                            static_cast<float>(now.round_trip)},
+  // a free lane is no float
+  const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };
+  session_->record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
+                            static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
                            now.index);
 }
 
@@ -149,7 +152,8 @@ run_report edge_host::report() const {
 //! Does what the session asks for until it waits for the cloud.
 void edge_host::work() {
   while (take_outputs(*session_, engine_, journal_, outlets_) > 0) {
-    require(session_->supply_row(engine_.row(0), transform_of(run_), {engine_.hidden(0), engine_.attention(0)}, microseconds_now()));
+    require(session_->supply_row(engine_.row(0), transform_of(run_), {engine_.hidden(0), engine_.attention(0)},
+                                 microseconds_now()));
   }
   restoring_ = false;
 }

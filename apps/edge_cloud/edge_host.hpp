@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge without a network: a session, the drafter that works for it, its journal, and the record of what was written when.
-//! Whoever owns it passes messages in, takes them out through `outlets::send`, and keeps the deadline.
+//! The edge without a network: a session, the drafter that works for it, its journal, and the record of what was
+//! written when. Whoever owns it passes messages in, takes them out through `outlets::send`, and keeps the deadline.
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
@@ -15,10 +15,12 @@ namespace edge_cloud {
 
 class edge_host {
  public:
-  //! `show` hears of every committed token: where it came from, its bytes, and whether an earlier process had written it already.
+  //! `show` hears of every committed token: where it came from, its bytes, and whether an earlier process had written
+  //! it already.
   using observer = std::function<void(token_kind, std::string_view, bool restored)>;
 
-  edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send, observer show);
+  edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send,
+            observer show);
   edge_host(const edge_host&) = delete;
   edge_host& operator=(const edge_host&) = delete;
 

@@ -21,7 +21,8 @@ class edge_process {
             run, model, [this](std::span<const std::byte> message) { link_.send(message); },
             [this](token_kind kind, std::string_view piece, bool restored) { show(kind, piece, restored); }),
         link_(
-            io_, {asio::ip::address_v4::loopback(), port}, [this](const frame& message) { host_.receive(message), after_input(); }, [this] { connected(); },
+            io_, {asio::ip::address_v4::loopback(), port},
+            [this](const frame& message) { host_.receive(message), after_input(); }, [this] { connected(); },
             [this] { host_.disconnect(), after_input(); }) {}
 
   run_report run() {

@@ -14,14 +14,19 @@ namespace edge_cloud {
 class edge_session {
  public:
   virtual ~edge_session() = default;
-  [[nodiscard]] virtual specverify::status start(std::span<const specverify::token_id> prompt, specverify::session_time now) = 0;
-  [[nodiscard]] virtual specverify::status restore(std::span<const std::byte> journal, specverify::session_time now, specverify::journal_reading* found) = 0;
-  [[nodiscard]] virtual specverify::status receive(std::span<const std::byte> message, specverify::session_time now) = 0;
+  [[nodiscard]] virtual specverify::status start(std::span<const specverify::token_id> prompt,
+                                                 specverify::session_time now) = 0;
+  [[nodiscard]] virtual specverify::status restore(std::span<const std::byte> journal, specverify::session_time now,
+                                                   specverify::journal_reading* found) = 0;
+  [[nodiscard]] virtual specverify::status receive(std::span<const std::byte> message,
+                                                   specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status disconnect(specverify::session_time now) = 0;
-  [[nodiscard]] virtual specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform,
-                                                      const specverify::row_extras& extras, specverify::session_time now) = 0;
+  [[nodiscard]] virtual specverify::status supply_row(specverify::row_view<float> row,
+                                                      const specverify::row_transform& transform,
+                                                      const specverify::row_extras& extras,
+                                                      specverify::session_time now) = 0;
   virtual void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) = 0;
   [[nodiscard]] virtual specverify::session_output next() = 0;
   [[nodiscard]] virtual std::optional<specverify::session_time> deadline() const = 0;
@@ -31,9 +36,10 @@ class edge_session {
   [[nodiscard]] virtual const specverify::round_record& last_round() const = 0;
 };
 
-//! One session, of the rules that the plan names. Throws what the session says is wrong with the options. A network of the plan's window must
-//! outlive it.
-[[nodiscard]] std::unique_ptr<edge_session> make_edge_session(const specverify::edge_options& options, const wire_plan& plan);
+//! One session, of the rules that the plan names. Throws what the session says is wrong with the options. A network of
+//! the plan's window must outlive it.
+[[nodiscard]] std::unique_ptr<edge_session> make_edge_session(const specverify::edge_options& options,
+                                                              const wire_plan& plan);
 
 }  // namespace edge_cloud
 

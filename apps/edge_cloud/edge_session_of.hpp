@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sessions of the library behind the demo's face. A session takes seconds to compile, so that each family has a file of its own.
+//! Sessions of the library behind the demo's face. A session takes seconds to compile, so that each family has a file
+//! of its own.
 #ifndef EDGE_CLOUD_EDGE_SESSION_OF_HPP
 #define EDGE_CLOUD_EDGE_SESSION_OF_HPP
 
@@ -14,19 +15,26 @@ template <class Session>
 class edge_session_of final : public edge_session {
  public:
   explicit edge_session_of(Session&& session) : session_(std::move(session)) {}
-  specverify::status start(std::span<const specverify::token_id> prompt, specverify::session_time now) override { return session_.start(prompt, now); }
-  specverify::status restore(std::span<const std::byte> journal, specverify::session_time now, specverify::journal_reading* found) override {
+  specverify::status start(std::span<const specverify::token_id> prompt, specverify::session_time now) override {
+    return session_.start(prompt, now);
+  }
+  specverify::status restore(std::span<const std::byte> journal, specverify::session_time now,
+                             specverify::journal_reading* found) override {
     return session_.restore(journal, now, found);
   }
-  specverify::status receive(std::span<const std::byte> message, specverify::session_time now) override { return session_.receive(message, now); }
+  specverify::status receive(std::span<const std::byte> message, specverify::session_time now) override {
+    return session_.receive(message, now);
+  }
   specverify::status tick(specverify::session_time now) override { return session_.tick(now); }
   specverify::status reconnect(specverify::session_time now) override { return session_.reconnect(now); }
   specverify::status disconnect(specverify::session_time now) override { return session_.disconnect(now); }
-  specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform, const specverify::row_extras& extras,
-                                specverify::session_time now) override {
+  specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform,
+                                const specverify::row_extras& extras, specverify::session_time now) override {
     return session_.supply_row(specverify::exec::simd, row, transform, extras, now);
   }
-  void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) override { session_.record_channel(channel, uplink_state); }
+  void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) override {
+    session_.record_channel(channel, uplink_state);
+  }
   specverify::session_output next() override { return session_.next(); }
   std::optional<specverify::session_time> deadline() const override { return session_.deadline(); }
   std::span<const specverify::token_id> text() const override { return session_.text(); }
@@ -40,18 +48,25 @@ class edge_session_of final : public edge_session {
 
 //! Throws what the session says is wrong with the options.
 template <class Support, class Window, class Gate = specverify::always_send>
-[[nodiscard]] std::unique_ptr<edge_session> session_of(const specverify::edge_options& options, const Support& support, const Window& window,
-                                                       const Gate& gate = {}) {
+[[nodiscard]] std::unique_ptr<edge_session> session_of(const specverify::edge_options& options, const Support& support,
+                                                       const Window& window, const Gate& gate = {}) {
   using session = specverify::basic_edge_session<Support, Window, Gate>;
   auto made = session::make(options, support, window, gate);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::make_unique<edge_session_of<session>>(std::move(made).value());
 }
 
-//! The families. Each knows the combinations of rules that systems.hpp names; std::bad_variant_access where a plan has none of its own.
-[[nodiscard]] std::unique_ptr<edge_session> make_steady_session(const specverify::edge_options& options, const wire_plan& plan);    //!< every round alike
-[[nodiscard]] std::unique_ptr<edge_session> make_windowed_session(const specverify::edge_options& options, const wire_plan& plan);  //!< each round planned
-[[nodiscard]] std::unique_ptr<edge_session> make_gated_session(const specverify::edge_options& options, const wire_plan& plan);     //!< some tokens not sent
+//! The families. Each knows the combinations of rules that systems.hpp names; std::bad_variant_access where a plan has
+//! none of its own.
+//! every round alike
+[[nodiscard]] std::unique_ptr<edge_session> make_steady_session(const specverify::edge_options& options,
+                                                                const wire_plan& plan);
+//! each round planned
+[[nodiscard]] std::unique_ptr<edge_session> make_windowed_session(const specverify::edge_options& options,
+                                                                  const wire_plan& plan);
+//! some tokens not sent
+[[nodiscard]] std::unique_ptr<edge_session> make_gated_session(const specverify::edge_options& options,
+                                                               const wire_plan& plan);
 
 }  // namespace edge_cloud
 

@@ -8,7 +8,8 @@
 
 namespace edge_cloud {
 
-engine::engine(std::shared_ptr<const tinylm::weights> model) : sequence_(std::make_unique<tinylm::sequence>(std::move(model))) {}
+engine::engine(std::shared_ptr<const tinylm::weights> model)
+    : sequence_(std::make_unique<tinylm::sequence>(std::move(model))) {}
 engine::~engine() = default;
 
 void engine::feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows) {
@@ -22,7 +23,8 @@ void engine::feed(std::uint32_t position, std::span<const specverify::token_id> 
 }
 
 specverify::row_view<float> engine::row(std::uint32_t i) const {
-  return specverify::logits_row(std::span<const float>(rows_).subspan(i * sequence_->vocab_size(), sequence_->vocab_size()));
+  return specverify::logits_row(
+      std::span<const float>(rows_).subspan(i * sequence_->vocab_size(), sequence_->vocab_size()));
 }
 
 std::span<const float> engine::hidden(std::uint32_t i) const { return sequence_->hidden_row(first_row_ + i); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session needs of a language model: feed tokens at positions, give the rows that follow them, cut back. Here: tinylm.
+//! What a session needs of a language model: feed tokens at positions, give the rows that follow them, cut back. Here:
+//! tinylm.
 #ifndef EDGE_CLOUD_ENGINE_HPP
 #define EDGE_CLOUD_ENGINE_HPP
 
@@ -27,7 +28,8 @@ class engine {
   void feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows);
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const;
 
-  //! What the model gives beside row i: the normed last hidden state, and the last layer's attention of the row's query, mean over heads.
+  //! What the model gives beside row i: the normed last hidden state, and the last layer's attention of the row's
+  //! query, mean over heads.
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const;
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const;
 

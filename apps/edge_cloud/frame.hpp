@@ -22,11 +22,14 @@ inline constexpr std::size_t max_frame_bytes = 4u << 20;  //!< a peer that annou
 }
 
 [[nodiscard]] constexpr std::size_t decode_prefix(const frame_prefix& prefix) noexcept {
-  return std::to_integer<std::size_t>(prefix[0]) | (std::to_integer<std::size_t>(prefix[1]) << 8) | (std::to_integer<std::size_t>(prefix[2]) << 16);
+  return std::to_integer<std::size_t>(prefix[0]) | (std::to_integer<std::size_t>(prefix[1]) << 8) |
+         (std::to_integer<std::size_t>(prefix[2]) << 16);
 }
 
 //! Bytes that a message of this size occupies on the wire.
-[[nodiscard]] constexpr std::uint64_t framed_bytes(std::size_t message_bytes) noexcept { return message_bytes + frame_prefix{}.size(); }
+[[nodiscard]] constexpr std::uint64_t framed_bytes(std::size_t message_bytes) noexcept {
+  return message_bytes + frame_prefix{}.size();
+}
 
 }  // namespace edge_cloud
 

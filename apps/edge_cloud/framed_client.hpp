@@ -11,8 +11,8 @@ namespace edge_cloud {
 
 class framed_client {
  public:
-  framed_client(asio::io_context& io, asio::ip::tcp::endpoint peer, std::function<void(frame)> on_frame, std::function<void()> on_connect = {},
-                std::function<void()> on_loss = {})
+  framed_client(asio::io_context& io, asio::ip::tcp::endpoint peer, std::function<void(frame)> on_frame,
+                std::function<void()> on_connect = {}, std::function<void()> on_loss = {})
       : endpoint_(std::move(peer)),
         dialing_(io),
         redial_(io),

@@ -56,20 +56,22 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
 
   void read_message() {
     incoming_.resize(decode_prefix(prefix_));
-    asio::async_read(socket_, asio::buffer(incoming_), [self = shared_from_this()](asio::error_code error, std::size_t) {
-      if (error) return self->lost();
-      if (self->handlers_.on_frame) self->handlers_.on_frame(std::move(self->incoming_));
-      self->incoming_ = {};
-      self->read_prefix();
-    });
+    asio::async_read(socket_, asio::buffer(incoming_),
+                     [self = shared_from_this()](asio::error_code error, std::size_t) {
+                       if (error) return self->lost();
+                       if (self->handlers_.on_frame) self->handlers_.on_frame(std::move(self->incoming_));
+                       self->incoming_ = {};
+                       self->read_prefix();
+                     });
   }
 
   void write_next() {
-    asio::async_write(socket_, asio::buffer(outgoing_.front()), [self = shared_from_this()](asio::error_code error, std::size_t) {
-      if (error) return self->lost();
-      self->outgoing_.pop_front();
-      if (!self->outgoing_.empty()) self->write_next();
-    });
+    asio::async_write(socket_, asio::buffer(outgoing_.front()),
+                      [self = shared_from_this()](asio::error_code error, std::size_t) {
+                        if (error) return self->lost();
+                        self->outgoing_.pop_front();
+                        if (!self->outgoing_.empty()) self->write_next();
+                      });
   }
 
   void lost() {

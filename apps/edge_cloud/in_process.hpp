@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The same two hosts without processes, link or clock: messages go from hand to hand. The text must be the one that the processes
-//! write, because it depends on the keys and the models alone.
+//! The same two hosts without processes, link or clock: messages go from hand to hand. The text must be the one that
+//! the processes write, because it depends on the keys and the models alone.
 #ifndef EDGE_CLOUD_IN_PROCESS_HPP
 #define EDGE_CLOUD_IN_PROCESS_HPP
 
@@ -53,7 +53,8 @@ struct in_process_run {
 }
 
 [[nodiscard]] inline run_report run_in_process(const run_settings& run) {
-  const side_model small = load_side(run.models, "drafter.safetensors"), large = load_side(run.models, "target.safetensors");
+  const side_model small = load_side(run.models, "drafter.safetensors"),
+                   large = load_side(run.models, "target.safetensors");
   in_process_run made = run_hosts(run, small, large);
   made.edge.cloud_passes = made.cloud.cloud_passes;
   return std::move(made.edge);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A narrow link between the edge and the cloud: a proxy on the loopback with a rate each way, a round-trip time, jitter and loss.
-//! The edge dials the emulator, the emulator dials the cloud. It runs on a thread of its own; either peer may go and come back.
+//! A narrow link between the edge and the cloud: a proxy on the loopback with a rate each way, a round-trip time,
+//! jitter and loss. The edge dials the emulator, the emulator dials the cloud. It runs on a thread of its own; either
+//! peer may go and come back.
 #ifndef EDGE_CLOUD_LINK_EMULATOR_HPP
 #define EDGE_CLOUD_LINK_EMULATOR_HPP
 
@@ -22,8 +23,8 @@ class link_emulator {
         down_(io_, {downlink(settings), settings.seed, 1}, [this](const frame& message) { edge_.send(message); }),
         edge_(io_, listen_port, [this](frame message) { up_.accept(std::move(message)); }),
         cloud_(
-            io_, {asio::ip::address_v4::loopback(), cloud_port}, [this](frame message) { down_.accept(std::move(message)); },
-            [this] { reached_cloud_ = true; }),
+            io_, {asio::ip::address_v4::loopback(), cloud_port},
+            [this](frame message) { down_.accept(std::move(message)); }, [this] { reached_cloud_ = true; }),
         port_(edge_.port()),
         thread_([this] { io_.run(); }) {}
 

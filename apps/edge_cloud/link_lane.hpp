@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One direction of the link as arithmetic on time: when does a frame that is handed over now arrive, if it does?
-//! No sleeping and no sockets: a clock says until when the link is busy, so the rate is exact however late a timer fires.
+//! One direction of the link as arithmetic on time: when does a frame that is handed over now arrive, if it does? No
+//! sleeping and no sockets: a clock says until when the link is busy, so the rate is exact however late a timer fires.
 #ifndef EDGE_CLOUD_LINK_LANE_HPP
 #define EDGE_CLOUD_LINK_LANE_HPP
 
@@ -23,7 +23,9 @@ class link_lane {
  public:
   //! `number` tells the lanes of a link apart: they share a seed, not their chance.
   link_lane(lane_settings settings, std::uint64_t seed, std::uint32_t number)
-      : settings_(std::move(settings)), chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}}, number_(number) {}
+      : settings_(std::move(settings)),
+        chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}},
+        number_(number) {}
 
   //! The trace's first step begins at this time of the steady clock, in microseconds.
   void begin_trace(std::uint64_t origin) noexcept { settings_.clock.origin_microseconds = origin; }
@@ -44,7 +46,8 @@ class link_lane {
   [[nodiscard]] passage send(time_point now, std::uint64_t bytes) {
     free_at_ = carried(std::max(free_at_, now), static_cast<double>(bytes) * 8);
     const lane_state there = at(free_at_);
-    const auto block = chance_({static_cast<std::uint32_t>(counters_.frames), 0, number_, specverify::purpose::channel});
+    const auto block =
+        chance_({static_cast<std::uint32_t>(counters_.frames), 0, number_, specverify::purpose::channel});
     const bool lost = specverify::decision_uniform(block, 0) < there.loss;
     const double jitter_ms = specverify::decision_uniform(block, 1) * settings_.jitter_ms;
     last_arrival_ = std::max(last_arrival_, free_at_ + seconds((there.delay_ms + jitter_ms) * 1e-3));
@@ -57,7 +60,9 @@ class link_lane {
   [[nodiscard]] const lane_counters& counters() const noexcept { return counters_; }
 
  private:
-  static time_point::duration seconds(double value) { return std::chrono::duration_cast<time_point::duration>(std::chrono::duration<double>(value)); }
+  static time_point::duration seconds(double value) {
+    return std::chrono::duration_cast<time_point::duration>(std::chrono::duration<double>(value));
+  }
 
   [[nodiscard]] lane_state at(time_point now) const {
     if (settings_.trace.empty()) return {settings_.bits_per_second, settings_.delay_ms, settings_.loss};

@@ -23,9 +23,10 @@ struct link_settings {
   double loss = 0;            //!< probability that a frame takes its time on the link and never arrives
   std::uint64_t seed = 1;     //!< of jitter and loss
 
-  std::vector<specverify::channel_state> trace{};  //!< rates, loss and round trip of its steps in turn instead, the first again after the last
-  std::filesystem::path trace_file{};              //!< that it came from
-  trace_clock clock{};                             //!< of the trace
+  //! rates, loss and round trip of its steps in turn instead, the first again after the last
+  std::vector<specverify::channel_state> trace{};
+  std::filesystem::path trace_file{};  //!< that it came from
+  trace_clock clock{};                 //!< of the trace
 };
 
 //! One direction during one step of a trace.
@@ -53,19 +54,23 @@ struct lane_counters {
 
 [[nodiscard]] inline lane_settings uplink(const link_settings& link) {
   lane_settings lane{link.uplink_bits_per_second, link.round_trip_ms / 2, link.jitter_ms, link.loss, {}, link.clock};
-  for (const specverify::channel_state& state : link.trace) lane.trace.push_back({state.uplink_rate, state.round_trip * 500, state.uplink_loss});
+  for (const specverify::channel_state& state : link.trace)
+    lane.trace.push_back({state.uplink_rate, state.round_trip * 500, state.uplink_loss});
   return lane;
 }
 [[nodiscard]] inline lane_settings downlink(const link_settings& link) {
   lane_settings lane{link.downlink_bits_per_second, link.round_trip_ms / 2, link.jitter_ms, link.loss, {}, link.clock};
-  for (const specverify::channel_state& state : link.trace) lane.trace.push_back({state.downlink_rate, state.round_trip * 500, state.downlink_loss});
+  for (const specverify::channel_state& state : link.trace)
+    lane.trace.push_back({state.downlink_rate, state.round_trip * 500, state.downlink_loss});
   return lane;
 }
 
-//! What the link is like at a time, in the library's words. The state's number: which of QS's two (350 kbit/s and 4 Mbit/s, arXiv 2507.00605)
-//! the uplink is nearer to, as a ratio; 0: low. A trace may come from another model, whose numbers say something else.
+//! What the link is like at a time, in the library's words. The state's number: which of QS's two (350 kbit/s and 4
+//! Mbit/s, arXiv 2507.00605) the uplink is nearer to, as a ratio; 0: low. A trace may come from another model, whose
+//! numbers say something else.
 [[nodiscard]] inline specverify::channel_state state_at(const link_settings& link, time_point now) {
-  specverify::channel_state state{link.uplink_bits_per_second, link.downlink_bits_per_second, link.loss, link.loss, link.round_trip_ms * 1e-3, 0};
+  specverify::channel_state state{
+      link.uplink_bits_per_second, link.downlink_bits_per_second, link.loss, link.loss, link.round_trip_ms * 1e-3, 0};
   if (!link.trace.empty()) state = link.trace[link.clock.step(now) % link.trace.size()];
   const specverify::markov_options two = specverify::qs_paper_link();
   state.index = state.uplink_rate > std::sqrt(two.low.uplink_rate * two.high.uplink_rate) ? 1 : 0;
@@ -73,7 +78,9 @@ struct lane_counters {
 }
 
 //! When a text is opened: a trace begins with it.
-[[nodiscard]] inline specverify::channel_state opening_state(const link_settings& link) { return state_at(link, link.clock.begin_of(0)); }
+[[nodiscard]] inline specverify::channel_state opening_state(const link_settings& link) {
+  return state_at(link, link.clock.begin_of(0));
+}
 
 }  // namespace edge_cloud
 

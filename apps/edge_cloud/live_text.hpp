@@ -24,13 +24,15 @@ class live_text {
   explicit live_text(std::FILE* out) : out_(out), colours_(::isatty(::fileno(out)) == 1) {}
 
   static std::string legend(bool colours) {
-    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m  \x1b[33mby the edge alone\x1b[0m"
+    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m  \x1b[33mby the edge "
+                     "alone\x1b[0m"
                    : "accepted  [corrected]  <bonus>  {by the edge alone}";
   }
   [[nodiscard]] std::string legend() const { return legend(colours_); }
 
   void note(std::string_view message) {
-    std::fprintf(out_, "%s%.*s%s", colours_ ? "\x1b[2m" : "", static_cast<int>(message.size()), message.data(), colours_ ? "\x1b[0m" : "");
+    std::fprintf(out_, "%s%.*s%s", colours_ ? "\x1b[2m" : "", static_cast<int>(message.size()), message.data(),
+                 colours_ ? "\x1b[0m" : "");
     std::fflush(out_);
   }
 
@@ -61,7 +63,10 @@ class live_text {
   [[nodiscard]] std::string close(token_kind kind) const {
     if (kind == token_kind::streamed) return "";
     if (colours_) return "\x1b[0m";
-    return kind == token_kind::corrected ? "]" : kind == token_kind::bonus ? ">" : kind == token_kind::skipped ? "}" : "";
+    return kind == token_kind::corrected ? "]"
+           : kind == token_kind::bonus   ? ">"
+           : kind == token_kind::skipped ? "}"
+                                         : "";
   }
 
   std::FILE* out_;

@@ -21,22 +21,31 @@ namespace {
 using namespace edge_cloud;
 
 void add_model_options(CLI::App& app, run_settings& run) {
-  app.add_option("--temperature", run.temperature, "of both models; the same on both sides")->capture_default_str()->check(CLI::Range(0.05, 4.0));
+  app.add_option("--temperature", run.temperature, "of both models; the same on both sides")
+      ->capture_default_str()
+      ->check(CLI::Range(0.05, 4.0));
   app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
-  app.add_option("--head", run.head, "weights of the decision head, for the systems that judge mismatches")->check(CLI::ExistingFile);
+  app.add_option("--head", run.head, "weights of the decision head, for the systems that judge mismatches")
+      ->check(CLI::ExistingFile);
 }
 
 void add_text_options(CLI::App& app, run_settings& run) {
-  app.add_option("--tokens", run.tokens, "how many tokens to write at most")->capture_default_str()->check(CLI::Range(1, 400));
-  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")->capture_default_str();
+  app.add_option("--tokens", run.tokens, "how many tokens to write at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
+  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")
+      ->capture_default_str();
 }
 
 void add_edge_options(CLI::App& app, run_settings& run) {
-  app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")->check(CLI::ExistingFile);
-  app.add_option("--on-link-loss", run.on_link_loss, "what the edge does while the cloud does not answer: wait, stop, or write ahead (local)")
+  app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")
+      ->check(CLI::ExistingFile);
+  app.add_option("--on-link-loss", run.on_link_loss,
+                 "what the edge does while the cloud does not answer: wait, stop, or write ahead (local)")
       ->capture_default_str()
       ->check(CLI::IsMember({"wait", "stop", "local"}));
-  app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")->capture_default_str();
+  app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")
+      ->capture_default_str();
 }
 
 auto kilo(double& value) {
@@ -45,25 +54,36 @@ auto kilo(double& value) {
 
 // What a link has beside its uplink's rate.
 void add_steady_options(CLI::App& app, link_settings& link) {
-  app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second), "downlink in kbit/s, default 4000")->check(CLI::Range(1.0, 1e7));
+  app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
+                                  "downlink in kbit/s, default 4000")
+      ->check(CLI::Range(1.0, 1e7));
   app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));
-  app.add_option("--loss", link.loss, "probability that a message is lost")->capture_default_str()->check(CLI::Range(0.0, 0.9));
+  app.add_option("--loss", link.loss, "probability that a message is lost")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.9));
 }
 
 void add_link_options(CLI::App& app, link_settings& link) {
-  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")->check(CLI::Range(1.0, 1e7));
+  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")
+      ->check(CLI::Range(1.0, 1e7));
   add_steady_options(app, link);
-  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")->capture_default_str()->check(CLI::Range(0.0, 1e4));
+  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e4));
   app.add_option("--link-seed", link.seed, "of jitter and loss")->capture_default_str();
   const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
-  app.add_option_function<std::string>("--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
+  app.add_option_function<std::string>(
+         "--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
       ->check(CLI::ExistingFile);
-  app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")->capture_default_str()->check(CLI::Range(0.01, 3600.0));
+  app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 3600.0));
 }
 
 // The demo sets it by itself.
 void add_origin_option(CLI::App& app, link_settings& link) {
-  app.add_option("--trace-origin", link.clock.origin_microseconds, "when the trace begins, in microseconds of this machine's steady clock")
+  app.add_option("--trace-origin", link.clock.origin_microseconds,
+                 "when the trace begins, in microseconds of this machine's steady clock")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
@@ -78,7 +98,8 @@ struct side_options {
     add_model_options(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     app.add_option("--secret", secret, "of this side; the other side never learns it")->capture_default_str();
-    app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")->required();
+    app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")
+        ->required();
     app.add_flag("--end-with-parent", end_with_parent, "end when the process that started this one ends");
   }
 
@@ -95,17 +116,25 @@ int main(int argc, char** argv) try {
 
   demo_settings demo;
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
-  CLI::App* demo_command = app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
+  CLI::App* demo_command =
+      app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
   demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
   std::filesystem::path prompt_file;
   std::size_t prompt_lines = 16;
-  CLI::Option* file = demo_command->add_option("--prompt-file", prompt_file, "instead: the first 16 words of each line of this file")->check(CLI::ExistingFile);
-  demo_command->add_option("--prompt-lines", prompt_lines, "of the file, so many")->capture_default_str()->check(CLI::Range(1, 10000))->needs(file);
+  CLI::Option* file =
+      demo_command->add_option("--prompt-file", prompt_file, "instead: the first 16 words of each line of this file")
+          ->check(CLI::ExistingFile);
+  demo_command->add_option("--prompt-lines", prompt_lines, "of the file, so many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000))
+      ->needs(file);
   add_text_options(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())->delimiter(',')->capture_default_str();
+  demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())
+      ->delimiter(',')
+      ->capture_default_str();
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
 
   side_options edge, cloud;
@@ -117,10 +146,13 @@ int main(int argc, char** argv) try {
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
-  edge_command->add_option("--protocol", edge.run.protocol, "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
+  edge_command
+      ->add_option("--protocol", edge.run.protocol,
+                   "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
-  edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")->capture_default_str();
+  edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")
+      ->capture_default_str();
   add_text_options(*edge_command, edge.run);
   edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
   CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
@@ -137,12 +169,19 @@ int main(int argc, char** argv) try {
 
   trace_model model;
   link_settings of_trace;
-  CLI::App* trace_command = app.add_subcommand("trace", "write a channel trace for --channel-trace, drawn from a model, to the standard output");
-  trace_command->add_option("--model", model.name, "of the uplink")->capture_default_str()->check(CLI::IsMember(trace_model_names));
-  trace_command->add_option("--steps", model.steps, "how many states")->capture_default_str()->check(CLI::Range(1, 1000000));
+  CLI::App* trace_command = app.add_subcommand(
+      "trace", "write a channel trace for --channel-trace, drawn from a model, to the standard output");
+  trace_command->add_option("--model", model.name, "of the uplink")
+      ->capture_default_str()
+      ->check(CLI::IsMember(trace_model_names));
+  trace_command->add_option("--steps", model.steps, "how many states")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
   trace_command->add_option("--seed", model.seed, "of the draws")->capture_default_str();
-  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink")->capture_default_str();
-  trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz), "of a fading uplink, default 100");
+  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink")
+      ->capture_default_str();
+  trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz),
+                                             "of a fading uplink, default 100");
   add_steady_options(*trace_command, of_trace);
 
   CLI11_PARSE(app, argc, argv);

@@ -25,7 +25,8 @@ class mismatch_judge {
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
 
   //! The mismatches of a `judge` output, ascending; errors are those of the head, of the vectors and of the channel.
-  [[nodiscard]] specverify::status score(const specverify::session_output& asked, const specverify::channel_report& channel, const engine& target,
+  [[nodiscard]] specverify::status score(const specverify::session_output& asked,
+                                         const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {
     const specverify::head_weights head = head_.view();
     specverify::channel_vector c;
@@ -38,9 +39,13 @@ class mismatch_judge {
     for (std::uint32_t i = 0; found < asked.rows; ++i) {
       if ((asked.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
       const auto vector = asked.bytes.subspan(found * each, each);
-      if (const specverify::status why = specverify::decode_hidden(vector, specverify::hidden_format::float16, state); !why.ok()) return why;
+      if (const specverify::status why = specverify::decode_hidden(vector, specverify::hidden_format::float16, state);
+          !why.ok())
+        return why;
       const auto given = specverify::drafter_input::hidden_state;
-      if (const specverify::status why = specverify::head_score(head, given, state, target.hidden(i), c, scores[found]); !why.ok()) return why;
+      if (const specverify::status why = specverify::head_score(head, given, state, target.hidden(i), c, scores[found]);
+          !why.ok())
+        return why;
       ++found;
     }
     return {};

@@ -18,7 +18,8 @@ inline void write_data(std::span<const run_report> reports, const std::filesyste
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const run_report& row = reports[i];
     out << i << '\t' << system_named(row.system).label << '\t' << row.tokens_per_second() << '\t'
-        << row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass) << '\t' << row.uplink_bits_per_token() << '\n';
+        << row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass) << '\t' << row.uplink_bits_per_token()
+        << '\n';
   }
   for (const run_report& row : reports) {  // one indexed block a system
     out << "\n\n";
@@ -26,8 +27,8 @@ inline void write_data(std::span<const run_report> reports, const std::filesyste
   }
 }
 
-inline void write_script(std::span<const run_report> reports, const std::filesystem::path& data, const std::filesystem::path& picture,
-                         const std::filesystem::path& file) {
+inline void write_script(std::span<const run_report> reports, const std::filesystem::path& data,
+                         const std::filesystem::path& picture, const std::filesystem::path& file) {
   std::ofstream out(file);
   out << "set terminal svg size 1500,430 font 'sans-serif,13' background '#ffffff'\n"
       << "set output '" << picture.string() << "'\n"
@@ -70,17 +71,20 @@ set key inside bottom right vertical maxrows 5
 plot )";
   static constexpr const char* colours[] = {"#444444", "#c8702a", "#7a4fa3", "#4a9a4a", "#0b6e99"};
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    out << (i > 0 ? ", \\\n     " : "") << "data index " << i + 1 << " using 1:2 with steps lw 2 lc rgb '" << colours[i % std::size(colours)] << "' title '"
-        << reports[i].system << "'";
+    out << (i > 0 ? ", \\\n     " : "") << "data index " << i + 1 << " using 1:2 with steps lw 2 lc rgb '"
+        << colours[i % std::size(colours)] << "' title '" << reports[i].system << "'";
   }
   out << "\nunset multiplot\n";
 }
 
 }  // namespace plot_detail
 
-//! Writes demo.svg into `folder`; an empty path when there is no gnuplot (its data and script are written all the same).
-[[nodiscard]] inline std::filesystem::path draw_plot(std::span<const run_report> reports, const std::filesystem::path& folder) {
-  const std::filesystem::path data = folder / "demo.tsv", script = folder / "demo.gnuplot", picture = folder / "demo.svg";
+//! Writes demo.svg into `folder`; an empty path when there is no gnuplot (its data and script are written all the
+//! same).
+[[nodiscard]] inline std::filesystem::path draw_plot(std::span<const run_report> reports,
+                                                     const std::filesystem::path& folder) {
+  const std::filesystem::path data = folder / "demo.tsv", script = folder / "demo.gnuplot",
+                              picture = folder / "demo.svg";
   plot_detail::write_data(reports, data);
   plot_detail::write_script(reports, data, picture, script);
   const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "gnuplot.log").string() + "'";

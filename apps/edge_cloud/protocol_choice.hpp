@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How hidden states travel in a text of a system that leaves it open: settled once, when the text is opened, from the link and from what
-//! the judged rounds of earlier texts were like.
+//! How hidden states travel in a text of a system that leaves it open: settled once, when the text is opened, from the
+//! link and from what the judged rounds of earlier texts were like.
 #ifndef EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 #define EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 
@@ -16,13 +16,15 @@
 namespace edge_cloud {
 
 //! The protocol that the model of the link expects to take least time, as `run_settings::protocol` names it.
-[[nodiscard]] inline std::string choose_protocol(const system_plan& plan, const link_settings& link, const side_model& drafter,
+[[nodiscard]] inline std::string choose_protocol(const system_plan& plan, const link_settings& link,
+                                                 const side_model& drafter,
                                                  const specverify::mismatch_history& history) {
   specverify::protocol_model model;
   model.format.vocab_size = drafter.vocab_size;
   model.format.hidden_size = drafter.hidden_size;
   model.allow_lazy = true;
-  model.format.uplink_overhead = model.format.downlink_overhead = static_cast<std::uint32_t>(8 * framed_bytes(specverify::message_header_bytes));
+  model.format.uplink_overhead = model.format.downlink_overhead =
+      static_cast<std::uint32_t>(8 * framed_bytes(specverify::message_header_bytes));
   switch (model.choose(plan.draft_length, opening_state(link), history.of(plan.draft_length))) {
     case specverify::hidden_protocol::full:
       return "fh";

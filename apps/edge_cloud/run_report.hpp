@@ -18,27 +18,32 @@ struct run_report {
   std::vector<double> arrival;  //!< seconds from the first message to each token's commit
   std::uint64_t rounds = 0;     //!< verdicts; for the streamed target, tokens
   std::uint64_t drafted = 0;
-  std::uint64_t evaluated = 0;  //!< drafts that the cloud looked at: accepted ones and the first rejected one of a round
+  //! drafts that the cloud looked at: accepted ones and the first rejected one of a round
+  std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;
   std::uint64_t resolution_sum = 0;  //!< over the drafts, of the resolution of their laws; 0 where they are no lattices
-  std::uint64_t support_sum = 0;     //!< over the drafts, of the tokens that their laws keep apart; 0 where they take no support
-  std::uint64_t bytes_up = 0;        //!< everything the edge sent, length prefixes included
+  //! over the drafts, of the tokens that their laws keep apart; 0 where they take no support
+  std::uint64_t support_sum = 0;
+  std::uint64_t bytes_up = 0;  //!< everything the edge sent, length prefixes included
   std::uint64_t bytes_down = 0;
   std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
   double edge_compute = 0;         //!< seconds in them
   double cloud_compute = 0;
-  std::uint64_t residual_tokens = 0;                        //!< emitted in place of a rejected draft
-  std::uint64_t skipped = 0;                                //!< tokens committed by the edge alone
-  std::uint64_t skipped_uncertain = 0;                      //!< of them, those that were uncertain but of no importance
-  std::uint64_t written_ahead = 0;                          //!< tokens drafted while the link was lost, verified afterwards
-  std::uint64_t mismatches = 0;                             //!< drafts that a judge decided
-  std::uint64_t accepted_mismatches = 0;                    //!< of them, those that stood
-  std::uint64_t supply_bytes = 0;                           //!< second uploads
-  std::uint64_t texts = 0;                                  //!< written with it
-  std::uint64_t texts_with_states = 0;                      //!< of them, those whose hidden states travelled with the drafts
-  std::uint64_t resumes = 0;                                //!< restarts of either side that the run went through
-  std::vector<std::array<std::uint32_t, 3>> judged_rounds;  //!< of a judged system: drafts, mismatches, and those of them up to the first rejected one
+  std::uint64_t residual_tokens = 0;    //!< emitted in place of a rejected draft
+  std::uint64_t skipped = 0;            //!< tokens committed by the edge alone
+  std::uint64_t skipped_uncertain = 0;  //!< of them, those that were uncertain but of no importance
+  //! tokens drafted while the link was lost, verified afterwards
+  std::uint64_t written_ahead = 0;
+  std::uint64_t mismatches = 0;           //!< drafts that a judge decided
+  std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
+  std::uint64_t supply_bytes = 0;         //!< second uploads
+  std::uint64_t texts = 0;                //!< written with it
+  //! of them, those whose hidden states travelled with the drafts
+  std::uint64_t texts_with_states = 0;
+  std::uint64_t resumes = 0;  //!< restarts of either side that the run went through
+  //! of a judged system: drafts, mismatches, and those of them up to the first rejected one
+  std::vector<std::array<std::uint32_t, 3>> judged_rounds;
 
   //! Another text of the same system, written after this one.
   void add(const run_report& later) {
@@ -72,7 +77,9 @@ struct run_report {
   }
 
   [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }
-  [[nodiscard]] double tokens_per_second() const { return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0; }
+  [[nodiscard]] double tokens_per_second() const {
+    return seconds() > 0 ? static_cast<double>(tokens.size()) / seconds() : 0;
+  }
   [[nodiscard]] double tokens_per_round() const { return ratio(tokens.size(), rounds); }
   [[nodiscard]] double drafts_per_round() const { return ratio(drafted, rounds); }
   [[nodiscard]] double mean_resolution() const { return ratio(resolution_sum, drafted); }
@@ -86,7 +93,8 @@ struct run_report {
 
   //! The same run with other models: the measured seconds of the forward passes are exchanged for fixed times a pass.
   [[nodiscard]] double modelled_tokens_per_second(double edge_pass_seconds, double cloud_pass_seconds) const {
-    const double modelled = seconds() - edge_compute - cloud_compute + static_cast<double>(edge_passes) * edge_pass_seconds +
+    const double modelled = seconds() - edge_compute - cloud_compute +
+                            static_cast<double>(edge_passes) * edge_pass_seconds +
                             static_cast<double>(cloud_passes) * cloud_pass_seconds;
     return modelled > 0 ? static_cast<double>(tokens.size()) / modelled : 0;
   }

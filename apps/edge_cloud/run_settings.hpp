@@ -20,18 +20,22 @@ struct run_settings {
   std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
-  std::uint64_t edge_secret = 0x65646765;                      //!< known to the edge alone: its draws
-  std::uint64_t cloud_secret = 0x636c6f75;                     //!< known to the cloud alone: its verdicts
-  std::uint32_t retry_ms = 1000;                               //!< the edge asks again after so long without an answer
-  std::string on_link_loss = "wait";                           //!< wait, stop, or local: the edge writes ahead, and the cloud verifies it later
+  std::uint64_t edge_secret = 0x65646765;   //!< known to the edge alone: its draws
+  std::uint64_t cloud_secret = 0x636c6f75;  //!< known to the cloud alone: its verdicts
+  std::uint32_t retry_ms = 1000;            //!< the edge asks again after so long without an answer
+  //! wait, stop, or local: the edge writes ahead, and the cloud verifies it later
+  std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
-  std::filesystem::path head;                                  //!< weights of the judge of mismatches; empty: there is none
-  std::filesystem::path policy;                                //!< weights of the network that plans rounds; empty: there is none
-  double threshold = -1;                                       //!< of the judge; negative: the head's own
-  bool lazy = false;                                           //!< the cloud asks for one mismatch's state at a time
-  std::string protocol = "round-trip";                         //!< of a system that leaves it open: fh, sh, lazy, or the round trip decides
-  link_settings link;                                          //!< what the edge reports of its channel
-  std::filesystem::path state;                                 //!< journal and report of this process
+  //! weights of the judge of mismatches; empty: there is none
+  std::filesystem::path head;
+  //! weights of the network that plans rounds; empty: there is none
+  std::filesystem::path policy;
+  double threshold = -1;  //!< of the judge; negative: the head's own
+  bool lazy = false;      //!< the cloud asks for one mismatch's state at a time
+  //! of a system that leaves it open: fh, sh, lazy, or the round trip decides
+  std::string protocol = "round-trip";
+  link_settings link;           //!< what the edge reports of its channel
+  std::filesystem::path state;  //!< journal and report of this process
 };
 
 //! All digits of a number, so that processes agree about it.
@@ -41,24 +45,29 @@ struct run_settings {
   return digits;
 }
 
-//! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to be, the edge
-//! tells the cloud in hello.
+//! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to
+//! be, the edge tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
-  std::vector<std::string> line{"--temperature", exactly(run.temperature), "--secret",    std::to_string(edge ? run.edge_secret : run.cloud_secret),
-                                "--models",      run.models.string(),      "--state-dir", run.state.string()};
+  std::vector<std::string> line{"--temperature", exactly(run.temperature),
+                                "--secret",      std::to_string(edge ? run.edge_secret : run.cloud_secret),
+                                "--models",      run.models.string(),
+                                "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
   if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});
   if (edge) {
-    line.insert(line.end(), {"--up-kbit", exactly(run.link.uplink_bits_per_second * 1e-3), "--down-kbit", exactly(run.link.downlink_bits_per_second * 1e-3),
-                             "--rtt-ms", exactly(run.link.round_trip_ms), "--loss", exactly(run.link.loss), "--threshold", exactly(run.threshold)});
+    line.insert(line.end(),
+                {"--up-kbit", exactly(run.link.uplink_bits_per_second * 1e-3), "--down-kbit",
+                 exactly(run.link.downlink_bits_per_second * 1e-3), "--rtt-ms", exactly(run.link.round_trip_ms),
+                 "--loss", exactly(run.link.loss), "--threshold", exactly(run.threshold)});
     if (!run.link.trace.empty()) {
-      line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds", exactly(run.link.clock.state_seconds), "--trace-origin",
+      line.insert(line.end(), {"--channel-trace", run.link.trace_file.string(), "--state-seconds",
+                               exactly(run.link.clock.state_seconds), "--trace-origin",
                                std::to_string(run.link.clock.origin_microseconds)});
     }
-    line.insert(line.end(),
-                {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens), "--session-id", std::to_string(run.session_id),
-                 "--retry-ms", std::to_string(run.retry_ms), "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
+    line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens),
+                             "--session-id", std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms),
+                             "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
   }
   return line;
 }

@@ -15,7 +15,9 @@ specverify::vocabulary_fingerprint fingerprint_of(const tinylm::tokenizer& vocab
   for (std::size_t i = 0; i < vocabulary.vocab_size(); ++i) {
     const auto id = static_cast<specverify::token_id>(i);
     const bool special = id == tinylm::tokenizer::end_token;
-    const auto kind = special ? specverify::token_class::special : id < 256 ? specverify::token_class::byte : specverify::token_class::text;
+    const auto kind = special    ? specverify::token_class::special
+                      : id < 256 ? specverify::token_class::byte
+                                 : specverify::token_class::text;
     if (!builder.add(id, vocabulary.text_of(id), kind).ok()) throw std::logic_error("a vocabulary in order");
   }
   return builder.finish();
@@ -32,7 +34,8 @@ side_model load_side(const std::filesystem::path& folder, const std::string& fil
   if (!weights.ok()) throw std::runtime_error(weights.error);
   const specverify::vocabulary_fingerprint fingerprint = fingerprint_of(*vocabulary);
   const auto vocab_size = static_cast<std::uint32_t>(vocabulary->vocab_size());
-  const auto hidden_size = static_cast<std::uint32_t>((*weights)->dim), context = static_cast<std::uint32_t>((*weights)->context);
+  const auto hidden_size = static_cast<std::uint32_t>((*weights)->dim),
+             context = static_cast<std::uint32_t>((*weights)->context);
   return {std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of one side: an append-only file. What `append` was given survives a kill of the process at any moment after it.
+//! The journal of one side: an append-only file. What `append` was given survives a kill of the process at any moment
+//! after it.
 #ifndef EDGE_CLOUD_STATE_FILE_HPP
 #define EDGE_CLOUD_STATE_FILE_HPP
 
@@ -12,7 +13,9 @@ namespace edge_cloud {
 
 class state_file {
  public:
-  explicit state_file(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::create_directories(path_.parent_path()); }
+  explicit state_file(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::create_directories(path_.parent_path());
+  }
 
   //! What an earlier process left; empty when there was none.
   [[nodiscard]] std::vector<std::byte> load() const { return file_bytes(path_); }
@@ -22,7 +25,8 @@ class state_file {
     if (std::filesystem::exists(path_)) std::filesystem::resize_file(path_, bytes);
   }
 
-  //! Hands the record to the kernel before it returns: enough for a killed process. A host that must outlive a power cut adds fsync.
+  //! Hands the record to the kernel before it returns: enough for a killed process. A host that must outlive a power
+  //! cut adds fsync.
   void append(std::span<const std::byte> record) {
     if (!out_.is_open()) out_.open(path_, std::ios::binary | std::ios::app);
     out_.write(reinterpret_cast<const char*>(record.data()), static_cast<std::streamsize>(record.size()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that draft alike in every round and send every token: HLM, QS, SQS, greedy and WISV, CU-HLM without skipping.
+// Sessions that draft alike in every round and send every token: HLM, QS, SQS, greedy and WISV, CU-HLM without
+// skipping.
 #include "edge_session_of.hpp"
 
 namespace edge_cloud {

@@ -49,10 +49,11 @@ enum class states {
 
 //! How many drafts a round has, and how fine their laws are.
 enum class windowing {
-  fixed,     //!< L and l in every round
-  modelled,  //!< the action of QS's grid with the best modelled throughput for the link and for what was accepted so far
-  learned,   //!< the action of the same grid that a trained network values most
-  budget     //!< as many drafts, up to L, as a round's bits pay for
+  fixed,  //!< L and l in every round
+  //! the action of QS's grid with the best modelled throughput for the link and for what was accepted so far
+  modelled,
+  learned,  //!< the action of the same grid that a trained network values most
+  budget    //!< as many drafts, up to L, as a round's bits pay for
 };
 
 struct system_plan {
@@ -67,15 +68,20 @@ struct system_plan {
   states judged = states::unused;
   windowing window = windowing::fixed;
 
-  //! The paper's order: the token comes from the row itself, the compressed law is only what a rejection subtracts. Lossy.
+  //! The paper's order: the token comes from the row itself, the compressed law is only what a rejection subtracts.
+  //! Lossy.
   [[nodiscard]] constexpr bool draws_from_row() const { return law == upload::top_k_tail && skip != skipping::never; }
   //! The rounds of HLM's family: one draft, and no token of the cloud's own after it.
   [[nodiscard]] constexpr bool has_bonus() const { return skip == skipping::never && law != upload::top_k_tail; }
   [[nodiscard]] constexpr bool is_greedy() const { return law == upload::ids; }
   //! K differs from law to law, or the law names k tokens of the whole row.
-  [[nodiscard]] constexpr bool chooses_support() const { return support != support_rule::top_k || law == upload::top_k_tail || window == windowing::budget; }
+  [[nodiscard]] constexpr bool chooses_support() const {
+    return support != support_rule::top_k || law == upload::top_k_tail || window == windowing::budget;
+  }
   //! L and l are then the largest of the grid, and each draft message says its own l.
-  [[nodiscard]] constexpr bool changes_resolution() const { return window == windowing::modelled || window == windowing::learned; }
+  [[nodiscard]] constexpr bool changes_resolution() const {
+    return window == windowing::modelled || window == windowing::learned;
+  }
 };
 
 inline constexpr std::array<system_plan, 21> all_systems{{
@@ -86,21 +92,31 @@ inline constexpr std::array<system_plan, 21> all_systems{{
     {"ksqs-paper", "K-SQS K=16 l=100, paper code", upload::sparse_paper, 4, 16, 100},
     {"ksqs", "K-SQS K=16 l=100, our code", upload::sparse, 4, 16, 100},
     {"csqs", "C-SQS l=100, our code", upload::sparse, 4, 0, 100, support_rule::conformal},
-    {"qs-adaptive", "QS, window by the model", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused, windowing::modelled},
-    {"qs-dqn", "QS, learned window", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused, windowing::learned},
-    {"ksqs-budget", "K-SQS, 1000 bits a round", upload::sparse, 12, 16, 100, support_rule::top_k, skipping::never, states::unused, windowing::budget},
-    {"csqs-budget", "C-SQS, 1000 bits a round", upload::sparse, 12, 0, 100, support_rule::conformal, skipping::never, states::unused, windowing::budget},
+    {"qs-adaptive", "QS, window by the model", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never,
+     states::unused, windowing::modelled},
+    {"qs-dqn", "QS, learned window", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused,
+     windowing::learned},
+    {"ksqs-budget", "K-SQS, 1000 bits a round", upload::sparse, 12, 16, 100, support_rule::top_k, skipping::never,
+     states::unused, windowing::budget},
+    {"csqs-budget", "C-SQS, 1000 bits a round", upload::sparse, 12, 0, 100, support_rule::conformal, skipping::never,
+     states::unused, windowing::budget},
     {"rand-hlm", "Rand-HLM, half of the tokens", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::coin},
     {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
     {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},
-    {"cu-hlm-online", "CU-HLM online, k by token", upload::top_k_tail, 1, 1024, 255, support_rule::online_vocabulary_budget, skipping::certain},
-    {"cu-hlm-lossless", "CU-HLM lossless, N(k)<=0.1", upload::top_k_tail, 1, 1024, 255, support_rule::vocabulary_budget},
+    {"cu-hlm-online", "CU-HLM online, k by token", upload::top_k_tail, 1, 1024, 255,
+     support_rule::online_vocabulary_budget, skipping::certain},
+    {"cu-hlm-lossless", "CU-HLM lossless, N(k)<=0.1", upload::top_k_tail, 1, 1024, 255,
+     support_rule::vocabulary_budget},
     {"ui", "UI, k=3 gamma=1.5", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
     {"greedy", "greedy, ids only", upload::ids, 8, 0, 0},
-    {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::with_draft},
-    {"wisv-sh", "WISV, states on request", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::on_request},
-    {"wisv-lazy", "WISV, states one by one", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::one_by_one},
-    {"wisv-adaptive", "WISV, states by the link", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never, states::chosen},
+    {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never,
+     states::with_draft},
+    {"wisv-sh", "WISV, states on request", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never,
+     states::on_request},
+    {"wisv-lazy", "WISV, states one by one", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never,
+     states::one_by_one},
+    {"wisv-adaptive", "WISV, states by the link", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never,
+     states::chosen},
 }};
 
 //! What the demo runs when nothing else is asked for.

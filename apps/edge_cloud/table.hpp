@@ -34,7 +34,10 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return system_named(r.system).changes_resolution(); },
      [](const run_report& r) { return r.mean_resolution(); },
      0},
-    {{"mean", "K"}, [](const run_report& r) { return system_named(r.system).chooses_support(); }, [](const run_report& r) { return r.mean_support(); }, 1},
+    {{"mean", "K"},
+     [](const run_report& r) { return system_named(r.system).chooses_support(); },
+     [](const run_report& r) { return r.mean_support(); },
+     1},
     {{"by the", "edge"},
      [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
      [](const run_report& r) { return r.skipped_share(); },
@@ -55,7 +58,10 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return system_named(r.system).judged != states::unused; },
      [](const run_report& r) { return r.accepted_mismatch_share(); },
      3},
-    {{"second", "uploads"}, [](const run_report& r) { return r.supply_bytes > 0; }, [](const run_report& r) { return static_cast<double>(r.supply_bytes); }, 0},
+    {{"second", "uploads"},
+     [](const run_report& r) { return r.supply_bytes > 0; },
+     [](const run_report& r) { return static_cast<double>(r.supply_bytes); },
+     0},
     {{"texts", "by FH"},
      [](const run_report& r) { return system_named(r.system).judged == states::chosen; },
      [](const run_report& r) { return r.share_with_states(); },
@@ -71,16 +77,21 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports) {
     for (const own_column& column : own) std::fprintf(out, " %8s", column.head[line]);
     std::fputc('\n', out);
   };
-  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "", "tokens/s", "tokens/s", "", "tokens", "accept-", "uplink bit", "bytes", "bytes");
+  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "", "tokens/s", "tokens/s", "", "tokens", "accept-",
+               "uplink bit", "bytes", "bytes");
   head(0);
-  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "measured", "modelled", "rounds", "/round", "ance", "/token", "up", "down");
+  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "measured", "modelled", "rounds", "/round",
+               "ance", "/token", "up", "down");
   head(1);
   for (const run_report& row : reports) {
     char acceptance[16] = "-";
     if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
-    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu", std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
-                 row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass), static_cast<unsigned long long>(row.rounds), row.tokens_per_round(),
-                 acceptance, row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up), static_cast<unsigned long long>(row.bytes_down));
+    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu",
+                 std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
+                 row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
+                 static_cast<unsigned long long>(row.rounds), row.tokens_per_round(), acceptance,
+                 row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up),
+                 static_cast<unsigned long long>(row.bytes_down));
     for (const own_column& column : own) {
       if (column.applies(row)) {
         std::fprintf(out, " %8.*f", column.digits, column.value(row));
@@ -92,13 +103,18 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports) {
   }
   run_report all;
   for (const run_report& row : reports) all.add(row);
-  const auto milliseconds = [](double seconds, std::uint64_t passes) { return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0; };
-  std::fprintf(out,
-               "\nmeasured: this machine and the embedded models: %.1f ms a draft pass, %.1f ms a target pass on average.\n"
-               "modelled: the same rounds and the same measured link times with %.1f ms a draft pass and %.1f ms a target pass, the\n"
-               "models of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, headers, hello.\n",
-               milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes), paper_edge_pass * 1e3,
-               paper_cloud_pass * 1e3);
+  const auto milliseconds = [](double seconds, std::uint64_t passes) {
+    return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0;
+  };
+  std::fprintf(
+      out,
+      "\nmeasured: this machine and the embedded models: %.1f ms a draft pass, %.1f ms a target pass on average.\n"
+      "modelled: the same rounds and the same measured link times with %.1f ms a draft pass and %.1f ms a target pass, "
+      "the\n"
+      "models of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, "
+      "headers, hello.\n",
+      milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes),
+      paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 
 }  // namespace edge_cloud

@@ -18,7 +18,8 @@ inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link t
 
 //! What the emulated link can be: the ranges of its options, and any rate above them.
 [[nodiscard]] inline bool can_emulate(const specverify::channel_state& state) noexcept {
-  return std::min(state.uplink_rate, state.downlink_rate) >= slowest_rate && std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
+  return std::min(state.uplink_rate, state.downlink_rate) >= slowest_rate &&
+         std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
 }
 
 //! The states of the file. Throws what is wrong with it, with its name and the line.
@@ -26,12 +27,15 @@ inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link t
   const std::vector<std::byte> bytes = file_bytes(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<specverify::channel_state> states(specverify::max_channel_trace_steps(text));
-  const auto refuse = [&](std::size_t line, const char* why) { throw std::runtime_error(file.string() + ":" + std::to_string(line) + ": " + why); };
+  const auto refuse = [&](std::size_t line, const char* why) {
+    throw std::runtime_error(file.string() + ":" + std::to_string(line) + ": " + why);
+  };
   const specverify::result<std::size_t> steps = specverify::read_channel_trace(text, states);
   if (!steps.ok()) refuse(steps.error().where, specverify::message(steps.error().code));
   states.resize(steps.value());
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (!can_emulate(states[i])) refuse(i + 2, "the emulated link takes 1 kbit/s or more, a loss up to 0.9 and a round trip up to 10 s");
+    if (!can_emulate(states[i]))
+      refuse(i + 2, "the emulated link takes 1 kbit/s or more, a loss up to 0.9 and a round trip up to 10 s");
   }
   return states;
 }
@@ -45,12 +49,14 @@ struct trace_model {
 };
 inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "rayleigh", "rician"};
 
-//! The text of a trace whose uplink the model draws, at `slowest_rate` or more; downlink, loss and round trip are those of `link`. Throws what the model says is wrong.
+//! The text of a trace whose uplink the model draws, at `slowest_rate` or more; downlink, loss and round trip are those
+//! of `link`. Throws what the model says is wrong.
 [[nodiscard]] inline std::string drawn_trace(const trace_model& model, const link_settings& link) {
   std::vector<specverify::channel_state> states(model.steps);
   const auto draw = [&](const auto& made) {
     if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
-    const specverify::philox source{{{static_cast<std::uint32_t>(model.seed), static_cast<std::uint32_t>(model.seed >> 32)}}};
+    const specverify::philox source{
+        {{static_cast<std::uint32_t>(model.seed), static_cast<std::uint32_t>(model.seed >> 32)}}};
     specverify::record(made.value(), source, std::span<specverify::channel_state>(states));
   };
   specverify::fading_options fading;
@@ -61,7 +67,8 @@ inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "
   } else if (model.name == "rician") {
     draw(specverify::rician_channel::make(fading));
   } else {
-    draw(specverify::markov_channel::make(model.name == "qs-code" ? specverify::qs_code_link() : specverify::qs_paper_link()));
+    draw(specverify::markov_channel::make(model.name == "qs-code" ? specverify::qs_code_link()
+                                                                  : specverify::qs_paper_link()));
   }
   for (specverify::channel_state& state : states) {
     state.uplink_rate = std::max(state.uplink_rate, slowest_rate);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What somebody trained and a run is given as a file: the decision head of the judged systems, the network of a learned window.
+//! What somebody trained and a run is given as a file: the decision head of the judged systems, the network of a
+//! learned window.
 #ifndef EDGE_CLOUD_TRAINED_FILES_HPP
 #define EDGE_CLOUD_TRAINED_FILES_HPP
 
@@ -33,19 +34,22 @@ inline void require_file(const system_plan& plan, const std::filesystem::path& f
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
   if (made.value().view().shape.mode != specverify::hidden_mode::predicting) {
-    throw std::runtime_error(file.string() + ": the decision head was trained on consuming states; a session carries predicting ones");
+    throw std::runtime_error(file.string() +
+                             ": the decision head was trained on consuming states; a session carries predicting ones");
   }
   return std::move(made).value();
 }
 
-//! A head of another model than the one that will feed it is refused. `model`: drafter or target; `expected`: of the head.
+//! A head of another model than the one that will feed it is refused. `model`: drafter or target; `expected`: of the
+//! head.
 inline void require_state_size(const std::string& model, std::uint32_t expected, std::uint32_t given) {
   if (expected == given) return;
-  throw std::runtime_error("the decision head does not fit the " + model + ": it was trained on states of " + std::to_string(expected) +
-                           " numbers, this model gives " + std::to_string(given));
+  throw std::runtime_error("the decision head does not fit the " + model + ": it was trained on states of " +
+                           std::to_string(expected) + " numbers, this model gives " + std::to_string(given));
 }
 
-//! The threshold that the edge tells the cloud. `drafter_size`: of the states that the edge will send; throws where the head wants others.
+//! The threshold that the edge tells the cloud. `drafter_size`: of the states that the edge will send; throws where the
+//! head wants others.
 [[nodiscard]] inline double threshold_of(const run_settings& run, std::uint32_t drafter_size) {
   if (run.head.empty()) return run.threshold >= 0 ? run.threshold : 0.0;
   const specverify::decision_head head = load_head(run.head);
@@ -63,10 +67,13 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
 //! A system without what it needs cannot run: says so before anything starts.
 inline void require_files(const system_plan& plan, const run_settings& run) {
   if (plan.judged != states::unused) {
-    detail::require_file(plan, run.head, "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
+    detail::require_file(
+        plan, run.head,
+        "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
   }
   if (plan.window == windowing::learned) {
-    detail::require_file(plan, run.policy, "a network that plans its rounds: give its weights with --policy FILE (./run lab trains one)");
+    detail::require_file(plan, run.policy,
+                         "a network that plans its rounds: give its weights with --policy FILE (./run lab trains one)");
   }
 }
 

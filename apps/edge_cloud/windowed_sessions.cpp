@@ -9,8 +9,10 @@ std::unique_ptr<edge_session> make_windowed_session(const specverify::edge_optio
     return session_of(options, *threshold, std::get<specverify::bit_budget_window>(plan.window));
   }
   const auto& largest = std::get<specverify::top_k>(plan.support);
-  if (const auto* budget = std::get_if<specverify::bit_budget_window>(&plan.window)) return session_of(options, largest, *budget);
-  if (const auto* network = std::get_if<specverify::dqn_window>(&plan.window)) return session_of(options, largest, *network);
+  if (const auto* budget = std::get_if<specverify::bit_budget_window>(&plan.window))
+    return session_of(options, largest, *budget);
+  if (const auto* network = std::get_if<specverify::dqn_window>(&plan.window))
+    return session_of(options, largest, *network);
   return session_of(options, largest, std::get<specverify::model_window>(plan.window));
 }
 

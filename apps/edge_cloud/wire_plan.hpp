@@ -22,9 +22,12 @@
 
 namespace edge_cloud {
 
-using demo_support = std::variant<specverify::top_k, specverify::conformal, specverify::vocabulary_budget, specverify::online_vocabulary_budget>;
-using demo_window = std::variant<specverify::fixed_window, specverify::model_window, specverify::dqn_window, specverify::bit_budget_window>;
-using demo_gate = std::variant<specverify::random_skip, specverify::uncertainty_gate, specverify::uncertainty_and_importance_gate>;
+using demo_support = std::variant<specverify::top_k, specverify::conformal, specverify::vocabulary_budget,
+                                  specverify::online_vocabulary_budget>;
+using demo_window = std::variant<specverify::fixed_window, specverify::model_window, specverify::dqn_window,
+                                 specverify::bit_budget_window>;
+using demo_gate =
+    std::variant<specverify::random_skip, specverify::uncertainty_gate, specverify::uncertainty_and_importance_gate>;
 
 struct wire_plan {
   specverify::session_mode mode = specverify::session_mode::draft;
@@ -37,7 +40,8 @@ struct wire_plan {
   std::optional<demo_gate> gate;  //!< none: every token is sent
 };
 
-//! Tokens that the edge of a skipping system may commit between two uploads; the last one of a run is sent whatever the policy says.
+//! Tokens that the edge of a skipping system may commit between two uploads; the last one of a run is sent whatever the
+//! policy says.
 inline constexpr std::uint32_t demo_max_skipped = 63;
 //! Drafts a round at most, over all systems.
 inline constexpr std::uint32_t demo_max_draft_length = 12;
@@ -69,13 +73,15 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
 }
 
 //! How the drafts of the system travel.
-[[nodiscard]] inline specverify::draft_format plan_format(const system_plan& system, std::uint32_t vocab_size, std::uint32_t hidden_size) {
+[[nodiscard]] inline specverify::draft_format plan_format(const system_plan& system, std::uint32_t vocab_size,
+                                                          std::uint32_t hidden_size) {
   specverify::draft_format made;
   made.format = law_format_of(system.law);
   made.vocab_size = vocab_size;
   made.max_draft_length = std::max(1u, system.draft_length);
   made.resolution = system.resolution;
-  made.support_size = system.support_size + (system.draws_from_row() ? 1 : 0);  // a token outside the support is an entry of its own
+  // a token outside the support is an entry of its own
+  made.support_size = system.support_size + (system.draws_from_row() ? 1 : 0);
   if (system.judged != states::unused) made.side = judged_side(hidden_size, system.judged == states::with_draft);
   if (system.skip != skipping::never) made.side.max_skipped = demo_max_skipped;
   made.side.resolution_with_draft = system.changes_resolution();
@@ -103,12 +109,15 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
 }
 
 //! `network`: of a learned window.
-[[nodiscard]] inline demo_window plan_window(const system_plan& system, std::uint32_t vocab_size, const specverify::dqn_weights* network) {
-  const specverify::draft_plan largest{std::max(1u, system.draft_length), std::max(1u, system.resolution), std::max(1u, system.support_size)};
+[[nodiscard]] inline demo_window plan_window(const system_plan& system, std::uint32_t vocab_size,
+                                             const specverify::dqn_weights* network) {
+  const specverify::draft_plan largest{std::max(1u, system.draft_length), std::max(1u, system.resolution),
+                                       std::max(1u, system.support_size)};
   switch (system.window) {
     case windowing::modelled: {
       specverify::model_window made;
-      made.model.vocab_size = vocab_size;  // rates and round trip are those that the host records, times those of the table's modelled column
+      // rates and round trip are those that the host records, times those of the table's modelled column
+      made.model.vocab_size = vocab_size;
       return made;
     }
     case windowing::learned: {
@@ -144,7 +153,8 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
   wire_plan made;
   if (system.law == upload::none) made.mode = specverify::session_mode::stream;
   made.format = plan_format(system, vocab_size, hidden_size);
-  if (system.is_greedy()) made.rule = system.judged == states::unused ? specverify::wire_rule::greedy : specverify::wire_rule::semantic;
+  if (system.is_greedy())
+    made.rule = system.judged == states::unused ? specverify::wire_rule::greedy : specverify::wire_rule::semantic;
   made.bonus = system.has_bonus();
   made.draw_from_row = system.draws_from_row();
   made.support = plan_support(system);

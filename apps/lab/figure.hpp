@@ -88,10 +88,13 @@ struct figure {
   }
   //! None of the four may be empty: who sets two numbers side by side says how they stand to each other.
   void compare(std::string what, std::string paper, std::string ours, std::string why) {
-    if (what.empty() || paper.empty() || ours.empty() || why.empty()) throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
+    if (what.empty() || paper.empty() || ours.empty() || why.empty())
+      throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
     comparisons.push_back({std::move(what), std::move(paper), std::move(ours), std::move(why)});
   }
-  void require(std::string what, bool holds, std::string detail = {}) { checks.push_back({std::move(what), holds, std::move(detail)}); }
+  void require(std::string what, bool holds, std::string detail = {}) {
+    checks.push_back({std::move(what), holds, std::move(detail)});
+  }
   [[nodiscard]] bool holds() const {
     for (const check& c : checks) {
       if (!c.holds) return false;
@@ -141,7 +144,8 @@ inline void write_plot_data(const figure& f, const std::filesystem::path& file) 
     for (const curve& c : p.curves) {
       for (std::size_t i = 0; i < c.x.size(); ++i) {
         if (!std::isfinite(c.y[i])) continue;
-        out << c.x[i] << '\t' << c.y[i] << '\t' << (i < c.low.size() ? c.low[i] : c.y[i]) << '\t' << (i < c.high.size() ? c.high[i] : c.y[i]) << '\n';
+        out << c.x[i] << '\t' << c.y[i] << '\t' << (i < c.low.size() ? c.low[i] : c.y[i]) << '\t'
+            << (i < c.high.size() ? c.high[i] : c.y[i]) << '\n';
       }
       if (c.x.empty()) out << "0\tNaN\tNaN\tNaN\n";
       out << "\n\n";
@@ -149,35 +153,43 @@ inline void write_plot_data(const figure& f, const std::filesystem::path& file) 
   }
 }
 
-inline void write_plot_script(const figure& f, const std::filesystem::path& data, const std::filesystem::path& picture, const std::filesystem::path& file) {
-  static constexpr const char* colours[] = {"#0b6e99", "#c8702a", "#4a9a4a", "#7a4fa3", "#a8324a", "#444444", "#1f9e9e", "#b8a100", "#d060a0", "#7f7f7f"};
+inline void write_plot_script(const figure& f, const std::filesystem::path& data, const std::filesystem::path& picture,
+                              const std::filesystem::path& file) {
+  static constexpr const char* colours[] = {"#0b6e99", "#c8702a", "#4a9a4a", "#7a4fa3", "#a8324a",
+                                            "#444444", "#1f9e9e", "#b8a100", "#d060a0", "#7f7f7f"};
   std::ofstream out(file);
-  const std::size_t columns = f.panels.size() == 4 ? 2 : std::min<std::size_t>(f.panels.size(), 3), lines = (f.panels.size() + columns - 1) / columns;
+  const std::size_t columns = f.panels.size() == 4 ? 2 : std::min<std::size_t>(f.panels.size(), 3),
+                    lines = (f.panels.size() + columns - 1) / columns;
   std::size_t most_curves = 1;
   for (const panel& p : f.panels) most_curves = std::max(most_curves, p.curves.size());
   out << "set terminal svg size " << 80 + 480 * columns << ',' << 20 + (340 + 18 * ((most_curves + 1) / 2)) * lines
       << " font 'sans-serif,13' background '#ffffff' noenhanced\n"
       << "set output " << plot_text(picture.string()) << "\ndata = " << plot_text(data.string()) << "\n"
-      << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset format '%g'\nset grid lc rgb '#e4e4e4' lt 1\n"
+      << "set datafile separator '\\t'\nset border 3 lc rgb '#666666'\nset tics nomirror out\nset format '%g'\nset "
+         "grid lc rgb '#e4e4e4' lt 1\n"
       << "set multiplot layout " << lines << ',' << columns << "\n";
   std::size_t block = 0;
   for (const panel& p : f.panels) {
     const bool bars = !p.x_names.empty();
     out << "unset logscale\nset xtics auto\nset key below maxcols 2 samplen 1.5 font ',11'\n"
-        << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << " offset 0,0.5\nset ylabel " << plot_text(p.y_label) << "\n";
+        << "set title " << plot_text(p.title) << "\nset xlabel " << plot_text(p.x_label) << " offset 0,0.5\nset ylabel "
+        << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
     bool below_zero = false;  // bars grow from 0 unless one hangs below it
     for (const curve& c : p.curves) {
-      for (std::size_t i = 0; i < c.y.size(); ++i) below_zero = below_zero || c.y[i] < 0 || (i < c.low.size() && c.low[i] < 0);
+      for (std::size_t i = 0; i < c.y.size(); ++i)
+        below_zero = below_zero || c.y[i] < 0 || (i < c.low.size() && c.low[i] < 0);
     }
     if (!p.log_y) out << (bars && !below_zero ? "set yrange [0:*]\n" : "set yrange [*:*]\n");
     if (p.log_y) out << "set yrange [*:*]\n";
     out << "set xrange [*:*] noextend\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0\n";
     if (bars) {
       out << "set xtics (";
-      for (std::size_t i = 0; i < p.x_names.size(); ++i) out << (i > 0 ? ", " : "") << plot_text(p.x_names[i]) << ' ' << i;
-      out << ") scale 0 font ',11'" << (p.x_names.size() > 4 ? " rotate by -25" : " norotate") << "\nset style fill solid 0.85 noborder\n";
+      for (std::size_t i = 0; i < p.x_names.size(); ++i)
+        out << (i > 0 ? ", " : "") << plot_text(p.x_names[i]) << ' ' << i;
+      out << ") scale 0 font ',11'" << (p.x_names.size() > 4 ? " rotate by -25" : " norotate")
+          << "\nset style fill solid 0.85 noborder\n";
     } else {
       out << "set xtics norotate font ',13'\n";
     }
@@ -190,15 +202,19 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
       const std::string title = " title " + plot_text(c.label);
       out << (i > 0 ? ", \\\n     " : "");
       if (bars) {
-        const double width = 0.8 / static_cast<double>(p.curves.size()), shift = -0.4 + width * (static_cast<double>(i) + 0.5);
+        const double width = 0.8 / static_cast<double>(p.curves.size()),
+                     shift = -0.4 + width * (static_cast<double>(i) + 0.5);
         const std::string at = "($1+(" + std::to_string(shift) + "))";
         out << from << at << ":2:(" << 0.92 * width << ") with boxes" << look << title;
-        if (!c.low.empty()) out << ", \\\n     " << from << at << ":3:(0):($4-$3) with vectors nohead lw 1.5 lc rgb '#333333' notitle";
+        if (!c.low.empty())
+          out << ", \\\n     " << from << at << ":3:(0):($4-$3) with vectors nohead lw 1.5 lc rgb '#333333' notitle";
         continue;
       }
-      if (!c.low.empty() && !c.points) out << from << "1:3:4 with filledcurves fs transparent solid 0.18 noborder" << look << " notitle, \\\n     ";
+      if (!c.low.empty() && !c.points)
+        out << from << "1:3:4 with filledcurves fs transparent solid 0.18 noborder" << look << " notitle, \\\n     ";
       if (c.points) {
-        out << from << (c.low.empty() ? "1:2 with points pt 7 ps 0.5" : "1:2:3:4 with yerrorbars pt 7 ps 0.5") << look << title;
+        out << from << (c.low.empty() ? "1:2 with points pt 7 ps 0.5" : "1:2:3:4 with yerrorbars pt 7 ps 0.5") << look
+            << title;
       } else {
         out << from << "1:2 with linespoints lw 2 pt 7 ps 0.4" << look << title;
       }
@@ -225,8 +241,8 @@ inline void write_files(figure& f, const std::filesystem::path& folder) {
         for (std::size_t i = 0; i < c.x.size(); ++i) {
           const auto at = static_cast<std::size_t>(c.x[i]);
           const bool named = at < p.x_names.size();
-          out << detail::csv_cell(p.title) << ',' << detail::csv_cell(c.label) << ',' << (named ? detail::csv_cell(p.x_names[at]) : number(c.x[i], 10)) << ','
-              << c.y[i] << ',';
+          out << detail::csv_cell(p.title) << ',' << detail::csv_cell(c.label) << ','
+              << (named ? detail::csv_cell(p.x_names[at]) : number(c.x[i], 10)) << ',' << c.y[i] << ',';
           if (i < c.low.size() && i < c.high.size()) {
             out << c.low[i] << ',' << c.high[i] << '\n';
           } else {
@@ -246,10 +262,12 @@ inline void write_files(figure& f, const std::filesystem::path& folder) {
     for (const auto& row : f.tables[k].rows) line(row);
   }
   if (f.panels.empty()) return;
-  const auto data = folder / "plot" / (f.name + ".tsv"), script = folder / "plot" / (f.name + ".gnuplot"), picture = folder / (f.name + ".svg");
+  const auto data = folder / "plot" / (f.name + ".tsv"), script = folder / "plot" / (f.name + ".gnuplot"),
+             picture = folder / (f.name + ".svg");
   detail::write_plot_data(f, data);
   detail::write_plot_script(f, data, picture, script);
-  const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "plot" / (f.name + ".log")).string() + "'";
+  const std::string command =
+      "gnuplot '" + script.string() + "' 2>'" + (folder / "plot" / (f.name + ".log")).string() + "'";
   f.drawn = std::system(command.c_str()) == 0;
   if (!f.drawn) std::filesystem::remove(picture);
 }

@@ -15,7 +15,8 @@ paper hlm_paper() {
        {"hlm_systems", "The family side by side, and speed over SNR", run_hlm_systems_figure, 35, 4},
        {"hlm_table", "Table II recomputed", run_hlm_table, 1, 1},
        {"hlm_links", "Speed over SNR at the paper's operating point, from the link alone", run_hlm_links, 4, 4}},
-      "Times on the link are computed, uploads and problems measured. A problem fails on one wrong digit; the paper measures the similarity of texts, so that "
+      "Times on the link are computed, uploads and problems measured. A problem fails on one wrong digit; the paper "
+      "measures the similarity of texts, so that "
       "skipping is cheap cannot be expected to come out here, and each row says whether it does."};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The figures of the HLM family: what uncertainty says about rejection, what a threshold skips, what compression costs, and speed over SNR.
+//! The figures of the HLM family: what uncertainty says about rejection, what a threshold skips, what compression
+//! costs, and speed over SNR.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
 
@@ -43,7 +44,8 @@ struct moments {
 };
 
 //! Pearson's correlation with its interval over texts.
-[[nodiscard]] inline estimate correlation_over_texts(const hlm_record& record, std::span<const double> x, std::span<const double> y, std::uint64_t seed) {
+[[nodiscard]] inline estimate correlation_over_texts(const hlm_record& record, std::span<const double> x,
+                                                     std::span<const double> y, std::uint64_t seed) {
   std::vector<moments> of_text(record.texts);
   for (std::size_t i = 0; i < record.size(); ++i) of_text[record.text[i]].add(x[i], y[i]);
   return bootstrap(record.texts, seed, [&](std::span<const std::size_t> places) {
@@ -58,8 +60,8 @@ struct binned {
   std::vector<double> x, y, count, low, high;
   [[nodiscard]] double correlation() const { return lab::correlation(x, y); }
 };
-[[nodiscard]] inline binned bins_of(std::span<const double> x, std::span<const double> y, std::span<const std::size_t> bin, std::size_t bins,
-                                    std::size_t least) {
+[[nodiscard]] inline binned bins_of(std::span<const double> x, std::span<const double> y,
+                                    std::span<const std::size_t> bin, std::size_t bins, std::size_t least) {
   std::vector<moments> sums(bins);
   for (std::size_t i = 0; i < x.size(); ++i) sums[bin[i]].add(x[i], y[i]);
   binned made;
@@ -94,7 +96,8 @@ struct binned {
   std::vector<double> made(values.begin(), values.end());
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
   for (std::size_t i = made.size(); i > 1; --i) {
-    const auto j = specverify::uniform_integer(source, {static_cast<std::uint32_t>(i), 0, 0, specverify::purpose::training, 0}, i);
+    const auto j =
+        specverify::uniform_integer(source, {static_cast<std::uint32_t>(i), 0, 0, specverify::purpose::training, 0}, i);
     std::swap(made[i - 1], made[static_cast<std::size_t>(j)]);
   }
   return made;
@@ -108,8 +111,8 @@ struct binned {
 }  // namespace detail
 
 //! Records texts of HLM, every token verified: problems of `set` and openings of prose.
-[[nodiscard]] inline hlm_record record_hlm(lab_context& context, const std::string& set, std::size_t problems, std::size_t proses, std::size_t first_prose,
-                                           const std::string& purpose) {
+[[nodiscard]] inline hlm_record record_hlm(lab_context& context, const std::string& set, std::size_t problems,
+                                           std::size_t proses, std::size_t first_prose, const std::string& purpose) {
   const auto asked = context.problems(set, problems);
   auto openings = context.prose(first_prose + proses, 16);
   openings.erase(openings.begin(), openings.begin() + static_cast<std::ptrdiff_t>(first_prose));
@@ -122,8 +125,9 @@ struct binned {
   const std::uint64_t seed = context.seed(purpose);
   context.for_each(texts.size(), [&](lab_worker& worker, std::size_t i) {
     const bool problem = i < problems;
-    (void)write_hlm_text(worker, problem ? asked[i].prompt : openings[i - problems], system, hlm_temperature, problem ? hlm_problem_tokens : hlm_prose_tokens,
-                         seed + i, true, [&](const hlm_step& step, const hlm_view& view) {
+    (void)write_hlm_text(worker, problem ? asked[i].prompt : openings[i - problems], system, hlm_temperature,
+                         problem ? hlm_problem_tokens : hlm_prose_tokens, seed + i, true,
+                         [&](const hlm_step& step, const hlm_view& view) {
                            const std::vector<double> x = law_of(view.drafter, hlm_temperature);
                            texts[i].u.push_back(step.uncertainty());
                            texts[i].entropy.push_back(entropy_of(x));
@@ -150,7 +154,8 @@ struct binned {
   return made;
 }
 
-//! The record that the figures report from, and the one that thresholds and fits are taken from; each is made once a context.
+//! The record that the figures report from, and the one that thresholds and fits are taken from; each is made once a
+//! context.
 struct hlm_study {
   hlm_record test, tune;
   specverify::linear_fit fit{};  //!< of rejection on uncertainty, over the tuning record
@@ -159,8 +164,10 @@ struct hlm_study {
   static const lab_context* whose = nullptr;
   static hlm_study study;
   if (whose != &context) {
-    study.test = record_hlm(context, "test", context.scaled<std::size_t>(110, 20), context.scaled<std::size_t>(60, 10), 0, "hlm_test");
-    study.tune = record_hlm(context, "tune", context.scaled<std::size_t>(50, 10), context.scaled<std::size_t>(30, 6), 120, "hlm_tune");
+    study.test = record_hlm(context, "test", context.scaled<std::size_t>(110, 20), context.scaled<std::size_t>(60, 10),
+                            0, "hlm_test");
+    study.tune = record_hlm(context, "tune", context.scaled<std::size_t>(50, 10), context.scaled<std::size_t>(30, 6),
+                            120, "hlm_tune");
     const auto fit = specverify::fit_linear(study.tune.uncertainty, study.tune.rejection);
     demand(fit.error(), "fit");
     study.fit = fit.value();
@@ -185,14 +192,15 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   };
   row rows[] = {{"uncertainty u", r.uncertainty, detail::uncertainty_bins(r.uncertainty, r.rejection), {}, {}},
                 {"entropy of x", r.entropy, detail::quantile_bins(r.entropy, r.rejection), {}, {}}};
-  table& scores =
-      f.add_table("What predicts a rejection", {"score", "tokens", "per token, probability [95 %]", "per token, outcome [95 %]", "bin means", "AUC"});
+  table& scores = f.add_table("What predicts a rejection", {"score", "tokens", "per token, probability [95 %]",
+                                                            "per token, outcome [95 %]", "bin means", "AUC"});
   for (row& one : rows) {
     one.per_token = detail::correlation_over_texts(r, one.score, r.rejection, seed);
     one.per_outcome = detail::correlation_over_texts(r, one.score, rejected, seed);
     one.curve = area_under_curve(one.score, r.rejected);
-    scores.rows.push_back({one.label, std::to_string(r.size()), detail::interval_text(one.per_token), detail::interval_text(one.per_outcome),
-                           number(one.bins.correlation(), 3), number(one.curve, 3)});
+    scores.rows.push_back({one.label, std::to_string(r.size()), detail::interval_text(one.per_token),
+                           detail::interval_text(one.per_outcome), number(one.bins.correlation(), 3),
+                           number(one.curve, 3)});
   }
   for (const auto& [label, of_problem] : {std::pair{"u, problems alone", 1u}, {"u, prose alone", 0u}}) {
     hlm_record part;
@@ -207,9 +215,11 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
       outcome.push_back(rejected[i]);
     }
     scores.rows.push_back(
-        {label, std::to_string(part.size()), detail::interval_text(detail::correlation_over_texts(part, part.uncertainty, part.rejection, seed)),
+        {label, std::to_string(part.size()),
+         detail::interval_text(detail::correlation_over_texts(part, part.uncertainty, part.rejection, seed)),
          detail::interval_text(detail::correlation_over_texts(part, part.uncertainty, outcome, seed)),
-         number(detail::uncertainty_bins(part.uncertainty, part.rejection).correlation(), 3), number(area_under_curve(part.uncertainty, part.rejected), 3)});
+         number(detail::uncertainty_bins(part.uncertainty, part.rejection).correlation(), 3),
+         number(area_under_curve(part.uncertainty, part.rejected), 3)});
   }
   // the same with u shuffled: one permutation with its interval, and the mean of the bin correlation over many
   const std::vector<double> permuted = detail::shuffled(r.uncertainty, seed + 1);
@@ -218,12 +228,15 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   double mean_bins = 0;
   int as_large = 0;
   for (int p = 0; p < permutations; ++p) {
-    const double found = detail::uncertainty_bins(detail::shuffled(r.uncertainty, seed + 2 + static_cast<std::uint64_t>(p)), r.rejection).correlation();
+    const double found =
+        detail::uncertainty_bins(detail::shuffled(r.uncertainty, seed + 2 + static_cast<std::uint64_t>(p)), r.rejection)
+            .correlation();
     mean_bins += found / permutations;
     as_large += found >= rows[0].bins.correlation() ? 1 : 0;
   }
   scores.rows.push_back({"u, shuffled", std::to_string(r.size()), detail::interval_text(by_chance), "",
-                         number(mean_bins, 3) + " (mean of " + std::to_string(permutations) + ")", number(area_under_curve(permuted, r.rejected), 3)});
+                         number(mean_bins, 3) + " (mean of " + std::to_string(permutations) + ")",
+                         number(area_under_curve(permuted, r.rejected), 3)});
 
   const auto fit = specverify::fit_linear(r.uncertainty, r.rejection);
   const auto bin_fit = specverify::fit_linear(rows[0].bins.x, rows[0].bins.y);
@@ -231,11 +244,13 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   demand(bin_fit.error(), "fit of bins");
   const auto entropy_fit = specverify::fit_linear(r.entropy, r.rejection);
   demand(entropy_fit.error(), "fit of entropy");
-  table& lines = f.add_table("The line beta = a u + b", {"fit", "a", "b", "mean squared error", "R2", "Delta", "u_th risk-prone", "u_th risk-averse"});
+  table& lines = f.add_table("The line beta = a u + b", {"fit", "a", "b", "mean squared error", "R2", "Delta",
+                                                         "u_th risk-prone", "u_th risk-averse"});
   const auto line = [&](const char* label, const specverify::linear_fit& of, double rejectable) {
     const auto at = specverify::thresholds(of, rejectable);
-    lines.rows.push_back({label, number(of.slope), number(of.intercept), number(of.mean_squared_error, 3), number(of.r_squared), number(rejectable),
-                          at.ok() ? number(at.value().risk_prone) : "none", at.ok() ? number(at.value().risk_averse) : "none"});
+    lines.rows.push_back({label, number(of.slope), number(of.intercept), number(of.mean_squared_error, 3),
+                          number(of.r_squared), number(rejectable), at.ok() ? number(at.value().risk_prone) : "none",
+                          at.ok() ? number(at.value().risk_averse) : "none"});
   };
   specverify::linear_fit printed;
   printed.mean_squared_error = 1.41e-3;
@@ -245,60 +260,81 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   line("ours, tokens", fit.value(), r.rejectable);
   line("ours, tokens, on entropy (bits)", entropy_fit.value(), r.rejectable);
 
-  panel& by_u = f.add_panel("Rejection against uncertainty", "u (20 draws, temperatures up to 2)", "rejection probability");
+  panel& by_u =
+      f.add_panel("Rejection against uncertainty", "u (20 draws, temperatures up to 2)", "rejection probability");
   curve& points = by_u.add("mean of tokens");
   points.points = true;
-  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i) points.add(rows[0].bins.x[i], rows[0].bins.y[i], rows[0].bins.low[i], rows[0].bins.high[i]);
-  for (const auto& [label, of] : {std::pair{"fit of bin means", bin_fit.value()}, {"fit of tokens", fit.value()}, {"paper's fit", printed}}) {
+  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i)
+    points.add(rows[0].bins.x[i], rows[0].bins.y[i], rows[0].bins.low[i], rows[0].bins.high[i]);
+  for (const auto& [label, of] :
+       {std::pair{"fit of bin means", bin_fit.value()}, {"fit of tokens", fit.value()}, {"paper's fit", printed}}) {
     curve& c = by_u.add(label);
     for (int j = 0; j <= 20; ++j) c.add(j / 20.0, specverify::expected_rejection(of, j / 20.0));
   }
-  panel& by_entropy = f.add_panel("Rejection against the drafter's entropy", "entropy in bits", "rejection probability");
+  panel& by_entropy =
+      f.add_panel("Rejection against the drafter's entropy", "entropy in bits", "rejection probability");
   curve& e = by_entropy.add("mean of tokens");
   e.points = true;
-  for (std::size_t i = 0; i < rows[1].bins.x.size(); ++i) e.add(rows[1].bins.x[i], rows[1].bins.y[i], rows[1].bins.low[i], rows[1].bins.high[i]);
+  for (std::size_t i = 0; i < rows[1].bins.x.size(); ++i)
+    e.add(rows[1].bins.x[i], rows[1].bins.y[i], rows[1].bins.low[i], rows[1].bins.high[i]);
   panel& density = f.add_panel("How uncertain tokens are", "u", "share of tokens");
   curve& share = density.add("ours");
-  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i) share.add(rows[0].bins.x[i], rows[0].bins.count[i] / static_cast<double>(r.size()));
+  for (std::size_t i = 0; i < rows[0].bins.x.size(); ++i)
+    share.add(rows[0].bins.x[i], rows[0].bins.count[i] / static_cast<double>(r.size()));
 
-  f.about =
-      std::to_string(r.size()) + " drafted tokens of " + std::to_string(r.texts) +
-      " texts (problems and prose, temperature 1), each verified by the target. Intervals are bootstrapped over texts; bins of u are its 21 values, those "
-      "of the entropy hold equally many tokens.";
+  f.about = std::to_string(r.size()) + " drafted tokens of " + std::to_string(r.texts) +
+            " texts (problems and prose, temperature 1), each verified by the target. Intervals are bootstrapped over "
+            "texts; bins of u are its 21 values, those "
+            "of the entropy hold equally many tokens.";
   f.compare("correlation of u with the rejection probability", "0.7106",
-            detail::interval_text(rows[0].per_token) + " per token, " + number(rows[0].bins.correlation(), 3) + " of bin means",
-            "per token: " + standing(rows[0].per_token, 0.7106) + "; of bin means: " + standing(rows[0].bins.correlation(), 0.7106, 0.01) +
-                "; the paper does not say over what it averages");
-  f.compare("R2 of the line", "0.9774", number(bin_fit.value().r_squared, 3) + " on bin means, " + number(fit.value().r_squared, 3) + " on tokens",
+            detail::interval_text(rows[0].per_token) + " per token, " + number(rows[0].bins.correlation(), 3) +
+                " of bin means",
+            "per token: " + standing(rows[0].per_token, 0.7106) + "; of bin means: " +
+                standing(rows[0].bins.correlation(), 0.7106, 0.01) + "; the paper does not say over what it averages");
+  f.compare("R2 of the line", "0.9774",
+            number(bin_fit.value().r_squared, 3) + " on bin means, " + number(fit.value().r_squared, 3) + " on tokens",
             "bin means: " + standing(bin_fit.value().r_squared, 0.9774, 0.05) +
                 " (within 0.05 counts as the same); tokens: " + standing(fit.value().r_squared, 0.9774, 0.05));
-  f.compare("slope and intercept", "0.815, -0.066", number(bin_fit.value().slope, 3) + ", " + number(bin_fit.value().intercept, 2) + " (bin means)",
+  f.compare("slope and intercept", "0.815, -0.066",
+            number(bin_fit.value().slope, 3) + ", " + number(bin_fit.value().intercept, 2) + " (bin means)",
             "slope: " + standing(bin_fit.value().slope, printed.slope, 0.05) +
-                "; another pair, whose drafter was distilled from its target: rejections at u = 1 are " + number(rows[0].bins.y.back(), 3) + " on average");
+                "; another pair, whose drafter was distilled from its target: rejections at u = 1 are " +
+                number(rows[0].bins.y.back(), 3) + " on average");
   f.compare("Delta, share of tokens that the target holds less likely", "0.5956", number(r.rejectable, 3),
             standing(r.rejectable, 0.5956, 0.02) + "; no setting of the method enters it, only the pair and the texts");
-  const auto found = specverify::thresholds(fit.value(), r.rejectable), of_bins = specverify::thresholds(bin_fit.value(), r.rejectable);
+  const auto found = specverify::thresholds(fit.value(), r.rejectable),
+             of_bins = specverify::thresholds(bin_fit.value(), r.rejectable);
   demand(found.error(), "thresholds");
   demand(of_bins.error(), "thresholds of bins");
   f.compare("thresholds, risk-averse and risk-prone", "0.0810, 0.8118",
             number(of_bins.value().risk_averse, 3) + ", " + number(of_bins.value().risk_prone, 3) + " (bin means)",
             of_bins.value().risk_prone > 1
                 ? "the line reaches Delta only beyond u = 1: the risk-prone rule lets this pair skip everything"
-                : "the line reaches Delta at u = " + number(of_bins.value().risk_prone, 3) + ": the risk-prone rule skips what lies below");
-  f.require("at least 5000 drafted tokens (--quick: 1000)", r.size() >= context.scaled<std::size_t>(5000, 1000), std::to_string(r.size()));
-  f.require("correlation per token above 0.2, its interval too", rows[0].per_token.low > 0.2, detail::interval_text(rows[0].per_token));
-  f.require("correlation of bin means at least 0.8", rows[0].bins.correlation() >= context.scaled(0.8, 0.7), number(rows[0].bins.correlation(), 3));
-  f.require("with u shuffled no correlation per token is left", by_chance.low < 0 && by_chance.high > 0 && std::fabs(by_chance.value) < 0.05,
+                : "the line reaches Delta at u = " + number(of_bins.value().risk_prone, 3) +
+                      ": the risk-prone rule skips what lies below");
+  f.require("at least 5000 drafted tokens (--quick: 1000)", r.size() >= context.scaled<std::size_t>(5000, 1000),
+            std::to_string(r.size()));
+  f.require("correlation per token above 0.2, its interval too", rows[0].per_token.low > 0.2,
+            detail::interval_text(rows[0].per_token));
+  f.require("correlation of bin means at least 0.8", rows[0].bins.correlation() >= context.scaled(0.8, 0.7),
+            number(rows[0].bins.correlation(), 3));
+  f.require("with u shuffled no correlation per token is left",
+            by_chance.low < 0 && by_chance.high > 0 && std::fabs(by_chance.value) < 0.05,
             detail::interval_text(by_chance));
   f.require("with u shuffled none of bin means is left: its mean is near 0, and fewer than 1 % reach the true one",
             std::fabs(mean_bins) < 0.1 && as_large * 100 < permutations,
             number(mean_bins, 3) + ", " + std::to_string(as_large) + " of " + std::to_string(permutations));
-  std::printf("  u against rejection: %zu tokens, per token %s, bin means %.3f, AUC %.3f; entropy: %s, %.3f, %.3f; shuffled: %s, %.3f\n", r.size(),
-              detail::interval_text(rows[0].per_token).c_str(), rows[0].bins.correlation(), rows[0].curve, detail::interval_text(rows[1].per_token).c_str(),
-              rows[1].bins.correlation(), rows[1].curve, detail::interval_text(by_chance).c_str(), mean_bins);
-  std::printf("  fit on tokens %.3f u %+.3f, thresholds %.3f and %.3f; on bin means %.3f u %+.3f, %.3f and %.3f; Delta %.3f\n", fit.value().slope,
-              fit.value().intercept, found.value().risk_prone, found.value().risk_averse, bin_fit.value().slope, bin_fit.value().intercept,
-              of_bins.value().risk_prone, of_bins.value().risk_averse, r.rejectable);
+  std::printf(
+      "  u against rejection: %zu tokens, per token %s, bin means %.3f, AUC %.3f; entropy: %s, %.3f, %.3f; shuffled: "
+      "%s, %.3f\n",
+      r.size(), detail::interval_text(rows[0].per_token).c_str(), rows[0].bins.correlation(), rows[0].curve,
+      detail::interval_text(rows[1].per_token).c_str(), rows[1].bins.correlation(), rows[1].curve,
+      detail::interval_text(by_chance).c_str(), mean_bins);
+  std::printf(
+      "  fit on tokens %.3f u %+.3f, thresholds %.3f and %.3f; on bin means %.3f u %+.3f, %.3f and %.3f; Delta %.3f\n",
+      fit.value().slope, fit.value().intercept, found.value().risk_prone, found.value().risk_averse,
+      bin_fit.value().slope, bin_fit.value().intercept, of_bins.value().risk_prone, of_bins.value().risk_averse,
+      r.rejectable);
 }
 
 //! What a threshold on u skips, and how often the target would have agreed.
@@ -306,7 +342,8 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
   const hlm_record& r = hlm_study_of(context).test;
   const specverify::linear_fit& fit = hlm_study_of(context).fit;
   std::vector<double> mass(21, 0.0);
-  for (const double u : r.uncertainty) mass[static_cast<std::size_t>(std::lround(20 * u))] += 1 / static_cast<double>(r.size());
+  for (const double u : r.uncertainty)
+    mass[static_cast<std::size_t>(std::lround(20 * u))] += 1 / static_cast<double>(r.size());
   panel& rates = f.add_panel("What a threshold does", "threshold u_th", "share of tokens");
   panel& risks = f.add_panel("What it risks", "threshold u_th", "probability per token");
   rates.curves.resize(2);
@@ -318,7 +355,8 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
   risks.curves[1].label = "risk R of the fit";
   risks.curves[2].label = "its bound";
   table& t = f.add_table("At thresholds", {"u_th", "TR", "TSR", "false skips", "R", "bound of R"});
-  double last_tr = 2, tsr_low = 1, skipped_at_paper = 0, tsr_at_paper = 0, realised_at_paper = 0, risk_at_paper = 0, bound_at_paper = 0;
+  double last_tr = 2, tsr_low = 1, skipped_at_paper = 0, tsr_at_paper = 0, realised_at_paper = 0, risk_at_paper = 0,
+         bound_at_paper = 0;
   std::size_t under = 0, over = 0;
   bool monotone = true, bounded = true;
   for (int j = -1; j <= 20; ++j) {
@@ -335,41 +373,51 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
       agreed += skipped[i] != 0 ? 1 - r.rejection[i] : 0;
     }
     const double uploaded = 1 - kept / static_cast<double>(r.size()), rightly = kept > 0 ? agreed / kept : 1;
-    const double realised = specverify::false_skip(skipped, r.rejection), risked = specverify::risk(fit, gate.threshold, mass),
+    const double realised = specverify::false_skip(skipped, r.rejection),
+                 risked = specverify::risk(fit, gate.threshold, mass),
                  bound = specverify::risk_bound(fit, gate.threshold, mass);
     monotone = monotone && uploaded <= last_tr + 1e-12;
     bounded = bounded && risked <= bound + 1e-12;
     last_tr = uploaded;
     if (j < 0) continue;
     tsr_low = std::min(tsr_low, rightly);
-    if (j == 16) skipped_at_paper = 1 - uploaded, tsr_at_paper = rightly, realised_at_paper = realised, risk_at_paper = risked, bound_at_paper = bound;
+    if (j == 16)
+      skipped_at_paper = 1 - uploaded, tsr_at_paper = rightly, realised_at_paper = realised, risk_at_paper = risked,
+      bound_at_paper = bound;
     ++(realised > risked ? over : under);
     tr.add(threshold, uploaded);
     tsr.add(threshold, rightly);
     risks.curves[0].add(threshold, realised);
     risks.curves[1].add(threshold, risked);
     risks.curves[2].add(threshold, bound);
-    if (j % 4 == 0) t.rows.push_back({number(threshold), number(uploaded, 3), number(rightly, 3), number(realised, 3), number(risked, 3), number(bound, 3)});
+    if (j % 4 == 0)
+      t.rows.push_back({number(threshold), number(uploaded, 3), number(rightly, 3), number(realised, 3),
+                        number(risked, 3), number(bound, 3)});
   }
   f.about =
-      "The same record, with the decision taken after the fact: at every threshold the share of tokens sent, and among those kept the share that the target "
+      "The same record, with the decision taken after the fact: at every threshold the share of tokens sent, and among "
+      "those kept the share that the target "
       "would have accepted. The fit behind R comes from other texts.";
   f.compare("skipped at u_th = 0.8", "74.8 %", number(100 * skipped_at_paper, 3) + " %",
             standing(skipped_at_paper, 0.748, 0.01) + "; the mixture of problems (sure) and prose (unsure) sets it");
-  f.compare("of these accepted", "85.7 %", number(100 * tsr_at_paper, 3) + " %",
-            standing(tsr_at_paper, 0.857, 0.01) + ", at a share of skips that is " + standing(skipped_at_paper, 0.748, 0.01));
+  f.compare(
+      "of these accepted", "85.7 %", number(100 * tsr_at_paper, 3) + " %",
+      standing(tsr_at_paper, 0.857, 0.01) + ", at a share of skips that is " + standing(skipped_at_paper, 0.748, 0.01));
   f.compare("least TSR over the sweep", "at least 70.2 %", number(100 * tsr_low, 3) + " %",
-            tsr_low >= 0.702 ? "met: it is the share at u_th = 1, where everything is kept, of a drafter that is rejected less"
-                             : "not met: at u_th = 1 everything is kept");
-  f.compare("risk of skipping at u_th = 0.8, and its bound", "4.94e-3 below 9.87e-3", number(risk_at_paper, 3) + " below " + number(bound_at_paper, 3),
+            tsr_low >= 0.702
+                ? "met: it is the share at u_th = 1, where everything is kept, of a drafter that is rejected less"
+                : "not met: at u_th = 1 everything is kept");
+  f.compare("risk of skipping at u_th = 0.8, and its bound", "4.94e-3 below 9.87e-3",
+            number(risk_at_paper, 3) + " below " + number(bound_at_paper, 3),
             standing(risk_at_paper, 4.94e-3, 5e-4) + "; our line has the slope " + number(fit.slope, 2) +
                 " and is zero at u = " + number(-fit.intercept / fit.slope, 2) + ", the paper's 0.815 and 0.081");
   f.compare("false skips that happen, beside R", "0.748 (1 - 0.857) = 0.107, 22 times R",
             number(realised_at_paper, 3) + ", " + number(realised_at_paper / risk_at_paper, 3) + " times R",
-            std::string(realised_at_paper > risk_at_paper ? "above R, as in the paper's own numbers" : "below R, opposite to the paper's own numbers") +
+            std::string(realised_at_paper > risk_at_paper ? "above R, as in the paper's own numbers"
+                                                          : "below R, opposite to the paper's own numbers") +
                 "; above R at " + std::to_string(over) + " of " + std::to_string(over + under) +
-                " thresholds. R is made from a line that leaves out what it holds for accepted (u below " + number(-fit.intercept / fit.slope, 2) +
-                ") and is fitted to other texts, so neither order is promised");
+                " thresholds. R is made from a line that leaves out what it holds for accepted (u below " +
+                number(-fit.intercept / fit.slope, 2) + ") and is fitted to other texts, so neither order is promised");
   f.require("uploads fall with the threshold", monotone);
   f.require("R never exceeds its bound", bounded);
 }
@@ -395,15 +443,19 @@ struct hlm_outcome {
     return sum([](const hlm_step& s) { return s.sent ? 1.0 : 0.0; }) / std::max(1.0, tokens());
   }
   [[nodiscard]] double mean_size() const {
-    return sum([](const hlm_step& s) { return s.sent ? s.support_size : 0.0; }) / std::max(1.0, tokens() * upload_share());
+    return sum([](const hlm_step& s) { return s.sent ? s.support_size : 0.0; }) /
+           std::max(1.0, tokens() * upload_share());
   }
   [[nodiscard]] double reject_rate() const {
-    return sum([](const hlm_step& s) { return s.sent && !s.accepted ? 1.0 : 0.0; }) / std::max(1.0, tokens() * upload_share());
+    return sum([](const hlm_step& s) { return s.sent && !s.accepted ? 1.0 : 0.0; }) /
+           std::max(1.0, tokens() * upload_share());
   }
   //! Bits of a token on the uplink.
-  [[nodiscard]] double bits(const specverify::hlm_format& format, specverify::bit_accounting accounting, bool announced) const {
+  [[nodiscard]] double bits(const specverify::hlm_format& format, specverify::bit_accounting accounting,
+                            bool announced) const {
     return sum([&](const hlm_step& s) {
-             const specverify::hlm_upload upload{s.support_size, announced, s.draft_in_support || s.support_size == format.vocab_size, s.carried};
+             const specverify::hlm_upload upload{s.support_size, announced,
+                                                 s.draft_in_support || s.support_size == format.vocab_size, s.carried};
              return s.sent ? static_cast<double>(specverify::hlm_uplink_bits(format, upload, accounting)) : 0.0;
            }) /
            std::max(1.0, tokens());
@@ -412,7 +464,8 @@ struct hlm_outcome {
 
 //! Several systems over the same problems and numbers; all of one problem after another, so that its rows are at hand.
 [[nodiscard]] inline std::vector<hlm_outcome> run_hlm_systems(lab_context& context, std::span<const hlm_system> systems,
-                                                              const std::vector<lab_problem>& problems, std::uint64_t seed, bool with_attention = false) {
+                                                              const std::vector<lab_problem>& problems,
+                                                              std::uint64_t seed, bool with_attention = false) {
   std::vector<hlm_outcome> made(systems.size());
   for (hlm_outcome& one : made) {
     one.texts.resize(problems.size());
@@ -421,7 +474,8 @@ struct hlm_outcome {
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
     if (with_attention) worker.drafter.want_attention();
     for (std::size_t s = 0; s < systems.size(); ++s) {
-      made[s].texts[i] = write_hlm_text(worker, problems[i].prompt, systems[s], hlm_temperature, hlm_problem_tokens, seed + i);
+      made[s].texts[i] =
+          write_hlm_text(worker, problems[i].prompt, systems[s], hlm_temperature, hlm_problem_tokens, seed + i);
       made[s].solved[i] = context.solves(problems[i], made[s].texts[i].tokens) ? 1 : 0;
     }
   });
@@ -429,7 +483,9 @@ struct hlm_outcome {
 }
 
 //! Problems that the target solves when it draws every token itself.
-[[nodiscard]] inline std::vector<double> solved_by_target(lab_context& context, const std::vector<lab_problem>& problems, std::uint64_t seed) {
+[[nodiscard]] inline std::vector<double> solved_by_target(lab_context& context,
+                                                          const std::vector<lab_problem>& problems,
+                                                          std::uint64_t seed) {
   std::vector<double> solved(problems.size());
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
@@ -438,7 +494,8 @@ struct hlm_outcome {
     for (std::uint32_t t = 0; t < hlm_problem_tokens; ++t) {
       worker.target.feed(next, 1);
       const std::vector<double> y = law_of(worker.target.logits(0), hlm_temperature);
-      double at = specverify::decision_uniform(source({t, static_cast<std::uint32_t>(i), 0, specverify::purpose::draft_draw, 1}));
+      double at = specverify::decision_uniform(
+          source({t, static_cast<std::uint32_t>(i), 0, specverify::purpose::draft_draw, 1}));
       std::size_t v = 0;
       for (; v + 1 < y.size() && at >= y[v]; ++v) at -= y[v];
       if (static_cast<token_id>(v) == tinylm::tokenizer::end_token) break;
@@ -456,10 +513,12 @@ inline void run_hlm_size(lab_context& context, figure& f) {
   const std::uint64_t seed = context.seed("hlm_size");
   const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
   const specverify::hlm_format format{vocab_size};
-  const std::vector<std::uint32_t> sizes = context.quick() ? std::vector<std::uint32_t>{1, 16, 256} : std::vector<std::uint32_t>{1, 2, 4, 16, 64, 256, 1024};
+  const std::vector<std::uint32_t> sizes =
+      context.quick() ? std::vector<std::uint32_t>{1, 16, 256} : std::vector<std::uint32_t>{1, 2, 4, 16, 64, 256, 1024};
   std::vector<hlm_system> systems;
   for (const bool lossless : {false, true}) {
-    for (const std::uint32_t k : sizes) systems.push_back({"", specverify::always_send{}, hlm_size::fixed, k, {}, {}, lossless});
+    for (const std::uint32_t k : sizes)
+      systems.push_back({"", specverify::always_send{}, hlm_size::fixed, k, {}, {}, lossless});
   }
   systems.push_back({"full law", specverify::always_send{}});
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
@@ -467,7 +526,8 @@ inline void run_hlm_size(lab_context& context, figure& f) {
   panel& acceptance = f.add_panel("Rejections", "entries k", "share of uploads");
   panel& payload = f.add_panel("Payload", "entries k", "bits a token");
   accuracy.log_x = acceptance.log_x = payload.log_x = payload.log_y = true;
-  table& t = f.add_table("By the number of entries", {"order", "k", "solved [95 %]", "rejected", "bits, paper", "bits, with all that a receiver needs"});
+  table& t = f.add_table("By the number of entries", {"order", "k", "solved [95 %]", "rejected", "bits, paper",
+                                                      "bits, with all that a receiver needs"});
   for (const bool lossless : {false, true}) {
     const std::string label = lossless ? "drawn from the law that is sent" : "drawn from the whole law (paper)";
     curve &a = accuracy.add(label), &b = acceptance.add(label), &c = payload.add(label);
@@ -480,7 +540,8 @@ inline void run_hlm_size(lab_context& context, figure& f) {
       a.add(k, solved.value, solved.low, solved.high);
       b.add(k, one.reject_rate());
       c.add(k, paper_bits);
-      t.rows.push_back({label, std::to_string(k), detail::interval_text(solved), number(one.reject_rate(), 3), number(paper_bits), number(wire_bits)});
+      t.rows.push_back({label, std::to_string(k), detail::interval_text(solved), number(one.reject_rate(), 3),
+                        number(paper_bits), number(wire_bits)});
     }
   }
   const estimate gap = paired_difference(outcomes.back().solved, outcomes[2 * sizes.size() - 1].solved, seed);
@@ -496,28 +557,32 @@ inline void run_hlm_size(lab_context& context, figure& f) {
     while (from > 0 && lost[order][from - 1].low <= 0) --from;
     return from;
   };
-  table& losses =
-      f.add_table("Problems lost against the full law, paired [95 %]", {"k", "drawn from the whole law (paper)", "drawn from the law that is sent"});
+  table& losses = f.add_table("Problems lost against the full law, paired [95 %]",
+                              {"k", "drawn from the whole law (paper)", "drawn from the law that is sent"});
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    losses.rows.push_back({std::to_string(sizes[i]), detail::interval_text(lost[0][i]), detail::interval_text(lost[1][i])});
+    losses.rows.push_back(
+        {std::to_string(sizes[i]), detail::interval_text(lost[0][i]), detail::interval_text(lost[1][i])});
   f.about =
-      "Every token is sent; of its law the k largest entries, the rest of the mass even on all others. In the paper's order the token comes from the whole law "
-      "and only a rejection sees the compressed one (lossy); drawn from the compressed law the text follows the target's law at any k.";
+      "Every token is sent; of its law the k largest entries, the rest of the mass even on all others. In the paper's "
+      "order the token comes from the whole law "
+      "and only a rejection sees the compressed one (lossy); drawn from the compressed law the text follows the "
+      "target's law at any k.";
   const auto from_text = [&](std::size_t order) {
     const std::size_t from = suffices(order);
     return from == sizes.size() ? std::string("no k tried") : "k >= " + std::to_string(sizes[from]);
   };
   const double full_rejects = outcomes.back().reject_rate(), least_rejects = outcomes[sizes.size()].reject_rate();
   f.compare("entries that suffice", "k* = 30 of 32 000",
-            from_text(0) + " of " + std::to_string(vocab_size) + " loses no problems that the interval shows (" + std::to_string(problems.size()) +
-                " problems; at k = 1 " + detail::interval_text(lost[0][0]) + ")",
+            from_text(0) + " of " + std::to_string(vocab_size) + " loses no problems that the interval shows (" +
+                std::to_string(problems.size()) + " problems; at k = 1 " + detail::interval_text(lost[0][0]) + ")",
             "only a token that is rejected, " + number(100 * full_rejects, 3) +
                 " % of the uploads here, is drawn by the compressed law at all, so this task cannot show more; "
                 "k* is a bound on the law, not on a task");
   f.compare("price of the lossless order", "-",
             "rejected of uploads at k = 1: " + number(least_rejects, 3) + " against " + number(full_rejects, 3) +
                 " with the full law; problems: " + from_text(1) + " loses none that the interval shows",
-            "a draft drawn from the law that is sent is as far from the target as that law: it costs rejections, not quality");
+            "a draft drawn from the law that is sent is as far from the target as that law: it costs rejections, not "
+            "quality");
   f.require("in the lossless order rejections fall with k to those of the full law, within 2 points", [&] {
     double before = 1;
     for (std::size_t i = 0; i <= sizes.size(); ++i) {
@@ -533,8 +598,8 @@ inline void run_hlm_size(lab_context& context, figure& f) {
     }
     return true;
   }());
-  f.require("drawn from " + std::to_string(sizes.back()) + " entries as many problems are solved as with the full law", detail::about_zero(gap),
-            detail::interval_text(gap));
+  f.require("drawn from " + std::to_string(sizes.back()) + " entries as many problems are solved as with the full law",
+            detail::about_zero(gap), detail::interval_text(gap));
 }
 
 //! The systems side by side, and their speed over the paper's links from the uploads that were measured.
@@ -552,22 +617,26 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   std::vector<std::vector<std::pair<std::vector<float>, double>>> uploaded(tuning.size());
   context.for_each(tuning.size(), [&](lab_worker& worker, std::size_t i) {
     const hlm_system measured{"", specverify::uncertainty_gate{gate.threshold}};
-    (void)write_hlm_text(worker, tuning[i].prompt, measured, hlm_temperature, hlm_problem_tokens, seed + 7777 + i, true,
-                         [&](const hlm_step& step, const hlm_view& view) {
-                           if (!step.sent) return;
-                           const double variation = total_variation(law_of(view.drafter, hlm_temperature), law_of(view.target, hlm_temperature));
-                           uploaded[i].push_back({std::vector<float>(view.drafter.begin(), view.drafter.end()), variation});
-                         });
+    (void)write_hlm_text(
+        worker, tuning[i].prompt, measured, hlm_temperature, hlm_problem_tokens, seed + 7777 + i, true,
+        [&](const hlm_step& step, const hlm_view& view) {
+          if (!step.sent) return;
+          const double variation =
+              total_variation(law_of(view.drafter, hlm_temperature), law_of(view.target, hlm_temperature));
+          uploaded[i].push_back({std::vector<float>(view.drafter.begin(), view.drafter.end()), variation});
+        });
   });
-  std::vector<std::byte> memory(specverify::digest_workspace_size(vocab_size, {}, {.survivors = vocab_size, .integer_total = true})),
+  std::vector<std::byte> memory(
+      specverify::digest_workspace_size(vocab_size, {}, {.survivors = vocab_size, .integer_total = true})),
       more(specverify::tail_profile_workspace_size(vocab_size));
   for (const auto& text : uploaded) {
     for (const auto& [row, variation] : text) {
       specverify::workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
       specverify::row_digest digested;
       specverify::tail_profile profile;
-      demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)), {.temperature = hlm_temperature},
-                                {.survivors = vocab_size, .integer_total = true}, space, digested),
+      demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)),
+                                {.temperature = hlm_temperature}, {.survivors = vocab_size, .integer_total = true},
+                                space, digested),
              "digest");
       demand(specverify::make_tail_profile(digested, space, scratch, profile), "profile");
       specverify::record(offline, profile, variation);
@@ -585,8 +654,8 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
                                 {"CU-HLM lossless", gate, hlm_size::fixed, offline_size, {}, {}, true}};
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
   const std::vector<double> alone = solved_by_target(context, problems, seed);
-  table& t = f.add_table("Systems", {"system", "solved [95 %]", "less than HLM [95 %]", "TR", "rejected of uploads", "k mean (least, most)",
-                                     "bits a token, paper", "bits a token, wire"});
+  table& t = f.add_table("Systems", {"system", "solved [95 %]", "less than HLM [95 %]", "TR", "rejected of uploads",
+                                     "k mean (least, most)", "bits a token, paper", "bits a token, wire"});
   panel& solved = f.add_panel("Problems solved", "", "share");
   curve& bars = solved.add("ours");
   const auto show = [&](const std::string& label, const estimate& e) {
@@ -595,7 +664,8 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   };
   const estimate target_alone = mean_estimate(alone, seed);
   show("LLM", target_alone);
-  t.rows.push_back({"LLM", detail::interval_text(target_alone), detail::interval_text(paired_difference(outcomes[1].solved, alone, seed)), "", "", "", "", ""});
+  t.rows.push_back({"LLM", detail::interval_text(target_alone),
+                    detail::interval_text(paired_difference(outcomes[1].solved, alone, seed)), "", "", "", "", ""});
   std::vector<speed_system> fast;
   for (std::size_t s = 0; s < std::size(systems); ++s) {
     const hlm_outcome& one = outcomes[s];
@@ -610,16 +680,19 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
         if (!step.sent) continue;
         least = std::min(least, step.support_size);
         most = std::max(most, step.support_size);
-        bits.push_back(static_cast<double>(step.support_size == vocab_size ? specverify::hlm_full_bits(papers)
-                                                                           : specverify::hlm_compressed_bits(papers, step.support_size)));
+        bits.push_back(static_cast<double>(step.support_size == vocab_size
+                                               ? specverify::hlm_full_bits(papers)
+                                               : specverify::hlm_compressed_bits(papers, step.support_size)));
       }
     }
     const bool announced = systems[s].size == hlm_size::online;
-    t.rows.push_back({systems[s].label, detail::interval_text(e), detail::interval_text(paired_difference(outcomes[1].solved, one.solved, seed)),
-                      number(one.upload_share(), 3), number(one.reject_rate(), 3),
-                      most == 0 ? "" : number(one.mean_size(), 3) + " (" + std::to_string(least) + ", " + std::to_string(most) + ")",
-                      number(one.bits(ours, specverify::bit_accounting::paper, announced)),
-                      number(one.bits(ours, specverify::bit_accounting::wire, announced))});
+    t.rows.push_back(
+        {systems[s].label, detail::interval_text(e),
+         detail::interval_text(paired_difference(outcomes[1].solved, one.solved, seed)), number(one.upload_share(), 3),
+         number(one.reject_rate(), 3),
+         most == 0 ? "" : number(one.mean_size(), 3) + " (" + std::to_string(least) + ", " + std::to_string(most) + ")",
+         number(one.bits(ours, specverify::bit_accounting::paper, announced)),
+         number(one.bits(ours, specverify::bit_accounting::wire, announced))});
     if (s > 0 && s < 6) fast.push_back({systems[s].label, one.upload_share(), std::move(bits), std::move(uploads)});
   }
   speed_options link;
@@ -629,16 +702,21 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   add_speed_panel(f, "Rician fading, factor 10 dB", fast, link);
   const estimate lossless = paired_difference(outcomes[1].solved, alone, seed);
   f.about =
-      "Problems at temperature 1, u_th = 0.8. Speed: the uploads that these texts made, in their order, over the paper's link (10 MHz, passes of 25.6 and "
+      "Problems at temperature 1, u_th = 0.8. Speed: the uploads that these texts made, in their order, over the "
+      "paper's link (10 MHz, passes of 25.6 and "
       "104.6 "
-      "ms); a full law is charged as in the paper (32 000 entries of 23 bits), compressed ones by the entries that our pair needed. Medians of answers of 512 "
+      "ms); a full law is charged as in the paper (32 000 entries of 23 bits), compressed ones by the entries that our "
+      "pair needed. Medians of answers of 512 "
       "tokens, bands from the 10th to the 90th percentile.";
   f.compare("k* offline", "30", std::to_string(offline_size),
-            "of 4096 tokens instead of 32 000, distortion 0.1 of TV(x, y), from " + std::to_string(tuning.size()) + " tuning problems: a property of the pair");
+            "of 4096 tokens instead of 32 000, distortion 0.1 of TV(x, y), from " + std::to_string(tuning.size()) +
+                " tuning problems: a property of the pair");
   f.compare("k online", "4 to 5715, mean 832", number(outcomes[5].mean_size(), 3) + " on average",
-            standing(outcomes[5].mean_size(), 832, 8) + "; of 4096 tokens instead of 32 000, and with sharpness 2, which the paper does not give");
+            standing(outcomes[5].mean_size(), 832, 8) +
+                "; of 4096 tokens instead of 32 000, and with sharpness 2, which the paper does not give");
   f.compare("upload share of U-HLM", "25.2 %", number(100 * outcomes[3].upload_share(), 3) + " %",
-            standing(outcomes[3].upload_share(), 0.252, 0.005) + "; problems are numbers and fixed phrases, at which this drafter is rarely unsure");
+            standing(outcomes[3].upload_share(), 0.252, 0.005) +
+                "; problems are numbers and fixed phrases, at which this drafter is rarely unsure");
   // Problems solved relative to HLM, problem by problem, beside Table I.
   const auto of_hlm = [&](std::size_t s) {
     const std::vector<double> ones(problems.size(), 1.0);
@@ -646,10 +724,11 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
     return estimate{1 + e.value, 1 + e.low, 1 + e.high};
   };
   const auto percent_of = [](const estimate& e) { return interval(100 * e.value, 100 * e.low, 100 * e.high) + " %"; };
-  const std::tuple<const char*, std::size_t, double, const char*> printed[] = {{"CU-HLM offline", 4, 0.9691, "96.91 %"},
-                                                                               {"CU-HLM online", 5, 0.9742, "97.42 %"},
-                                                                               {"Rand-HLM", 2, 0.94, "94 %"},
-                                                                               {"U-HLM", 3, 0.985, "98.5 % (1.5 % lost by skipping)"}};
+  const std::tuple<const char*, std::size_t, double, const char*> printed[] = {
+      {"CU-HLM offline", 4, 0.9691, "96.91 %"},
+      {"CU-HLM online", 5, 0.9742, "97.42 %"},
+      {"Rand-HLM", 2, 0.94, "94 %"},
+      {"U-HLM", 3, 0.985, "98.5 % (1.5 % lost by skipping)"}};
   for (const auto& [label, at, share, text] : printed) {
     const estimate e = of_hlm(at);
     f.compare(std::string(label) + ", relative to HLM", text, percent_of(e),
@@ -659,20 +738,25 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
                  compressed = paired_difference(outcomes[3].solved, outcomes[4].solved, seed),
                  online = paired_difference(outcomes[3].solved, outcomes[5].solved, seed);
   f.compare("choosing by u, against a coin", "U-HLM loses 1.5 % with 25.2 % sent, Rand-HLM 6 % with half sent",
-            number(mean_of(outcomes[3].solved), 3) + " solved with " + number(100 * outcomes[3].upload_share(), 3) + " % sent, against " +
-                number(mean_of(outcomes[2].solved), 3) + " with " + number(100 * outcomes[2].upload_share(), 3) + " %; difference " +
-                detail::interval_text(gate_over_coin),
-            by_sign(gate_over_coin, "fewer problems than the coin", "as many problems as the coin", "more problems than the coin") + ", from " +
-                number(outcomes[3].upload_share() / outcomes[2].upload_share(), 2) + " times its uploads; that skipping is cheap is " +
+            number(mean_of(outcomes[3].solved), 3) + " solved with " + number(100 * outcomes[3].upload_share(), 3) +
+                " % sent, against " + number(mean_of(outcomes[2].solved), 3) + " with " +
+                number(100 * outcomes[2].upload_share(), 3) + " %; difference " + detail::interval_text(gate_over_coin),
+            by_sign(gate_over_coin, "fewer problems than the coin", "as many problems as the coin",
+                    "more problems than the coin") +
+                ", from " + number(outcomes[3].upload_share() / outcomes[2].upload_share(), 2) +
+                " times its uploads; that skipping is cheap is " +
                 (of_hlm(3).high < 0.985 ? "not met by this task" : "met"));
   f.compare("compressing, after skipping", "96.91 % offline, 97.42 % online, 98.5 % without",
-            "U-HLM less CU-HLM offline " + detail::interval_text(compressed) + ", less online " + detail::interval_text(online),
+            "U-HLM less CU-HLM offline " + detail::interval_text(compressed) + ", less online " +
+                detail::interval_text(online),
             by_sign(compressed, "offline solves more", "offline level", "offline costs problems") + ", " +
                 by_sign(online, "online solves more", "online level", "online costs problems") +
                 (compressed.low <= 0 && online.low <= 0 ? "; what is lost is lost by the gate" : ""));
-  f.require("HLM solves as many problems as the target alone", detail::about_zero(lossless), detail::interval_text(lossless));
+  f.require("HLM solves as many problems as the target alone", detail::about_zero(lossless),
+            detail::interval_text(lossless));
   f.require("HLM sends every token, SLM none", outcomes[1].upload_share() >= 1 && outcomes[0].upload_share() <= 0);
-  f.require("Rand-HLM sends half of the tokens", std::fabs(outcomes[2].upload_share() - 0.5) < context.scaled(0.02, 0.08),
+  f.require("Rand-HLM sends half of the tokens",
+            std::fabs(outcomes[2].upload_share() - 0.5) < context.scaled(0.02, 0.08),
             number(outcomes[2].upload_share(), 3));
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts of the HLM family, written round by round with the library's own functions: draw, measure, send or keep, compress, verify.
+//! Texts of the HLM family, written round by round with the library's own functions: draw, measure, send or keep,
+//! compress, verify.
 //!
-//! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that were kept since.
-//! With `as_session` a text is that of a session whose id is the text's seed, with `hlm_secret` on both sides: token for token with whole laws,
-//! and with entries as far as the session's lattice goes (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems that differ in what
-//! they send then write with the same numbers, and their differences come out of texts that differ in nothing else.
+//! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that
+//! were kept since. With `as_session` a text is that of a session whose id is the text's seed, with `hlm_secret` on
+//! both sides: token for token with whole laws, and with entries as far as the session's lattice goes
+//! (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems
+//! that differ in what they send then write with the same numbers, and their differences come out of texts that differ
+//! in nothing else.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 
@@ -23,7 +26,8 @@
 
 namespace lab {
 
-using hlm_gate = std::variant<specverify::always_send, specverify::random_skip, specverify::uncertainty_gate, specverify::uncertainty_and_importance_gate>;
+using hlm_gate = std::variant<specverify::always_send, specverify::random_skip, specverify::uncertainty_gate,
+                              specverify::uncertainty_and_importance_gate>;
 
 //! How many entries an upload has.
 enum class hlm_size : std::uint8_t {
@@ -39,8 +43,10 @@ struct hlm_system {
   std::uint32_t support_size = 30;
   specverify::linear_fit fit{};              //!< of rejection on uncertainty, for the online size
   specverify::online_size_options online{};  //!< for the online size
-  bool drawn_from_sent = false;              //!< the token is drawn from the law that is sent: compression loses nothing
-  bool as_session = false;                   //!< rounds are counted by uploads, from 1, and whole laws are half rows, which are drawn from
+  //! the token is drawn from the law that is sent: compression loses nothing
+  bool drawn_from_sent = false;
+  //! rounds are counted by uploads, from 1, and whole laws are half rows, which are drawn from
+  bool as_session = false;
 };
 
 //! Of both sides; the id of the session is the seed of a text.
@@ -71,7 +77,8 @@ struct hlm_numbers {
   specverify::session_keys keys;
   [[nodiscard]] specverify::random_block operator()(specverify::random_counter counter) const noexcept {
     using specverify::purpose;
-    const bool cloud = counter.use == purpose::acceptance || counter.use == purpose::residual_draw || counter.use == purpose::bonus_draw;
+    const bool cloud = counter.use == purpose::acceptance || counter.use == purpose::residual_draw ||
+                       counter.use == purpose::bonus_draw;
     return specverify::philox{cloud ? keys.verdict : keys.draft}(counter);
   }
 };
@@ -94,17 +101,19 @@ struct hlm_view {
   std::span<const float> attention{};
 };
 
-//! Writes one text of at most `tokens` tokens. With `ask_always` the target is asked at kept tokens too, for the record alone: nothing that
-//! is written changes. `observe(step, view)` is called for each step at which the target was asked.
+//! Writes one text of at most `tokens` tokens. With `ask_always` the target is asked at kept tokens too, for the record
+//! alone: nothing that is written changes. `observe(step, view)` is called for each step at which the target was asked.
 template <class Observe>
-[[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system, double temperature, std::uint32_t tokens,
-                                      std::uint64_t seed, bool ask_always, Observe observe) {
+[[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system,
+                                      double temperature, std::uint32_t tokens, std::uint64_t seed, bool ask_always,
+                                      Observe observe) {
   using namespace specverify;
   const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed)};
   const row_transform transform{.temperature = temperature};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
   const bool whole = system.size == hlm_size::full, half = whole && system.as_session;
-  const digest_request wanted = half ? digest_request{.exact_normaliser = true} : digest_request{.survivors = vocab_size, .integer_total = true};
+  const digest_request wanted =
+      half ? digest_request{.exact_normaliser = true} : digest_request{.survivors = vocab_size, .integer_total = true};
   detail::hlm_memory memory;
   hlm_text text;
   worker.drafter.rollback(0);
@@ -130,7 +139,8 @@ template <class Observe>
       return kept;
     };
     const compressed_law_options exactly{};
-    workspace law_space = memory.over(memory.law, half ? half_row_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
+    workspace law_space = memory.over(
+        memory.law, half ? half_row_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
     const random_counter draw_at{position, round, 0, purpose::draft_draw, 0};
     std::optional<draft> from_law;
     law sent_law;
@@ -155,7 +165,9 @@ template <class Observe>
         [&](const auto& gate) {
           using gate_type = std::decay_t<decltype(gate)>;
           workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source, position, round, scratch, seen), "gate");
+          demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source,
+                              position, round, scratch, seen),
+                 "gate");
           return gate.send(seen);
         },
         system.gate);
@@ -168,7 +180,8 @@ template <class Observe>
       worker.target.feed(unseen, 1);
       if (ask_always) {
         const auto d = static_cast<std::size_t>(step.drafted);
-        const double x = law_of(worker.drafter.logits(0), temperature)[d], y = law_of(worker.target.logits(0), temperature)[d];
+        const double x = law_of(worker.drafter.logits(0), temperature)[d],
+                     y = law_of(worker.target.logits(0), temperature)[d];
         step.rejection = x > 0 ? std::max(0.0, 1 - y / x) : 0;
       }
       if (step.sent) {
@@ -180,10 +193,11 @@ template <class Observe>
             tail_profile profile;
             demand(make_tail_profile(digested, space, scratch, profile), "profile");
             double probability = 0;
-            demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted, std::span<const double>(&temperature, 1),
-                                          std::span<double>(&probability, 1)),
+            demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted,
+                                          std::span<const double>(&temperature, 1), std::span<double>(&probability, 1)),
                    "probability");
-            k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()), system.online);
+            k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()),
+                                    system.online);
           }
           kept = keep(k);
           demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
@@ -198,8 +212,10 @@ template <class Observe>
         request.round = round;
         request.remaining_budget = 1;  // no bonus token
         const verdict said = from_law
-                                 ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, source, request, scratch)
-                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&foreign, 1), provider, source, request, scratch);
+                                 ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider,
+                                                       source, request, scratch)
+                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&foreign, 1),
+                                                             provider, source, request, scratch);
         demand(said.state, "verify");
         step.accepted = said.accepted == 1;
         committed = step.accepted ? step.drafted : said.next_token;
@@ -218,9 +234,11 @@ template <class Observe>
   return text;
 }
 
-[[nodiscard]] inline hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system, double temperature,
-                                             std::uint32_t tokens, std::uint64_t seed) {
-  return write_hlm_text(worker, prompt, system, temperature, tokens, seed, false, [](const hlm_step&, const hlm_view&) {});
+[[nodiscard]] inline hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt,
+                                             const hlm_system& system, double temperature, std::uint32_t tokens,
+                                             std::uint64_t seed) {
+  return write_hlm_text(worker, prompt, system, temperature, tokens, seed, false,
+                        [](const hlm_step&, const hlm_view&) {});
 }
 
 }  // namespace lab

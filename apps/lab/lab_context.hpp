@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every figure of the lab works with: the embedded pair behind traces, problems and prose, two workers, a seed, and progress.
+//! What every figure of the lab works with: the embedded pair behind traces, problems and prose, two workers, a seed,
+//! and progress.
 #ifndef SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
 #define SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
 
@@ -71,13 +72,16 @@ class lab_context {
   [[nodiscard]] std::shared_ptr<model_trace> drafter_trace() const { return drafter_trace_; }
   [[nodiscard]] std::shared_ptr<model_trace> target_trace() const { return target_trace_; }
 
-  //! The first `count` problems of a set: "test" (2400), "tune" (1000), "train" (4000). What is reported comes from test alone.
+  //! The first `count` problems of a set: "test" (2400), "tune" (1000), "train" (4000). What is reported comes from
+  //! test alone.
   [[nodiscard]] std::vector<lab_problem> problems(const std::string& set, std::size_t count) const {
     auto read = tinylm::read_problems(settings_.data + "/" + set + ".txt");
     if (!read.ok()) throw std::runtime_error(read.error);
-    if (count > read->size()) throw std::runtime_error(set + ".txt has only " + std::to_string(read->size()) + " problems");
+    if (count > read->size())
+      throw std::runtime_error(set + ".txt has only " + std::to_string(read->size()) + " problems");
     std::vector<lab_problem> made;
-    for (std::size_t i = 0; i < count; ++i) made.push_back({tinylm::problem_ids(pair_.vocabulary, (*read)[i].question), (*read)[i].answer});
+    for (std::size_t i = 0; i < count; ++i)
+      made.push_back({tinylm::problem_ids(pair_.vocabulary, (*read)[i].question), (*read)[i].answer});
     return made;
   }
   //! Openings of held-out prose, `tokens` tokens long, <|end|> first. There are 240.
@@ -99,12 +103,14 @@ class lab_context {
     return answer && *answer == problem.answer;
   }
 
-  //! Calls work(worker, i) for i in [0, count) on all jobs. Write results to place i: then they do not depend on who was faster.
+  //! Calls work(worker, i) for i in [0, count) on all jobs. Write results to place i: then they do not depend on who
+  //! was faster.
   template <class Work>
   void for_each(std::size_t count, Work work) {
     if (progress_) progress_->expect(count);
     while (workers_.size() < settings_.jobs) {
-      workers_.push_back(std::make_unique<lab_worker>(lab_worker{replayed_model(drafter_trace_), replayed_model(target_trace_)}));
+      workers_.push_back(
+          std::make_unique<lab_worker>(lab_worker{replayed_model(drafter_trace_), replayed_model(target_trace_)}));
     }
     std::atomic<std::size_t> next{0};
     std::exception_ptr trouble;
@@ -164,7 +170,8 @@ class lab_context {
   void save_traces(std::FILE* log) const {
     for (const auto& [trace, name] : {std::pair{drafter_trace_, "drafter.trace"}, {target_trace_, "target.trace"}}) {
       if (trace->sizes().states == 0) continue;
-      if (const std::string error = trace->save(settings_.out / name); !error.empty()) std::fprintf(log, "%s\n", error.c_str());
+      if (const std::string error = trace->save(settings_.out / name); !error.empty())
+        std::fprintf(log, "%s\n", error.c_str());
     }
   }
 

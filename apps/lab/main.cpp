@@ -10,14 +10,17 @@
 namespace {
 
 bool chosen(const lab::paper& p, const lab::planned_figure& f, const std::vector<std::string>& only) {
-  return only.empty() || std::find(only.begin(), only.end(), p.name) != only.end() || std::find(only.begin(), only.end(), f.name) != only.end();
+  return only.empty() || std::find(only.begin(), only.end(), p.name) != only.end() ||
+         std::find(only.begin(), only.end(), f.name) != only.end();
 }
 
 void list(const std::vector<lab::paper>& papers) {
   for (const lab::paper& p : papers) {
-    std::printf("%-6s %s%s\n", p.name.c_str(), p.title.c_str(), p.arxiv.empty() ? "" : (" (arXiv " + p.arxiv + ")").c_str());
+    std::printf("%-6s %s%s\n", p.name.c_str(), p.title.c_str(),
+                p.arxiv.empty() ? "" : (" (arXiv " + p.arxiv + ")").c_str());
     for (const lab::planned_figure& f : p.figures)
-      std::printf("         %-26s %4.0f s, quick %3.0f s  %s\n", f.name.c_str(), f.seconds, f.quick_seconds, f.title.c_str());
+      std::printf("         %-26s %4.0f s, quick %3.0f s  %s\n", f.name.c_str(), f.seconds, f.quick_seconds,
+                  f.title.c_str());
   }
 }
 
@@ -32,9 +35,14 @@ int main(int argc, char** argv) try {
   app.add_option("--only", only, "papers or figures, as --list names them")->delimiter(',');
   app.add_option("--out", settings.out, "folder of figures, traces and the report")->capture_default_str()->take_last();
   app.add_option("--seed", settings.seed, "of every draw")->capture_default_str();
-  app.add_option("--jobs", settings.jobs, "threads; the figures do not depend on it")->capture_default_str()->take_last()->check(CLI::Range(1, 64));
+  app.add_option("--jobs", settings.jobs, "threads; the figures do not depend on it")
+      ->capture_default_str()
+      ->take_last()
+      ->check(CLI::Range(1, 64));
   app.add_option("--models", settings.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
-  app.add_option("--data", settings.data, "folder of problems and prose")->capture_default_str()->check(CLI::ExistingDirectory);
+  app.add_option("--data", settings.data, "folder of problems and prose")
+      ->capture_default_str()
+      ->check(CLI::ExistingDirectory);
   app.add_flag("!--no-trace-files", settings.trace_files, "neither read nor write what the models said in other runs");
   app.add_flag("--list", only_list, "name the papers and figures, and run none");
   CLI11_PARSE(app, argc, argv);
@@ -43,7 +51,8 @@ int main(int argc, char** argv) try {
   if (only_list) return list(papers), 0;
   for (const std::string& name : only) {
     const bool known = std::any_of(papers.begin(), papers.end(), [&](const lab::paper& p) {
-      return p.name == name || std::any_of(p.figures.begin(), p.figures.end(), [&](const lab::planned_figure& f) { return f.name == name; });
+      return p.name == name || std::any_of(p.figures.begin(), p.figures.end(),
+                                           [&](const lab::planned_figure& f) { return f.name == name; });
     });
     if (!known) return std::fprintf(stderr, "nothing is named %s; --list names everything\n", name.c_str()), 2;
   }
@@ -85,7 +94,8 @@ int main(int argc, char** argv) try {
   }
   if (settings.trace_files) context.save_traces(stdout);
   for (const std::string& line : broken) std::printf("FAILS  %s\n", line.c_str());
-  std::printf("%zu figures, %.0f s, %zu checks fail; report: %s\n", count, facts.seconds, broken.size(), (settings.out / "report.html").string().c_str());
+  std::printf("%zu figures, %.0f s, %zu checks fail; report: %s\n", count, facts.seconds, broken.size(),
+              (settings.out / "report.html").string().c_str());
   return broken.empty() ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "lab: %s\n", error.what());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a figure says about samples: means with bootstrap intervals, paired differences, correlation, area under the ROC curve, laws.
+//! What a figure says about samples: means with bootstrap intervals, paired differences, correlation, area under the
+//! ROC curve, laws.
 #ifndef SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
 
@@ -35,8 +36,8 @@ struct estimate {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-//! Bootstrap interval of any statistic: `of(indices)` computes it from a sample of places in [0, count), drawn with replacement.
-//! Where the samples of one text belong together, let the places be texts.
+//! Bootstrap interval of any statistic: `of(indices)` computes it from a sample of places in [0, count), drawn with
+//! replacement. Where the samples of one text belong together, let the places be texts.
 template <class Statistic>
 [[nodiscard]] estimate bootstrap(std::size_t count, std::uint64_t seed, Statistic of, std::size_t repeats = 1000) {
   std::vector<std::size_t> places(count);
@@ -48,8 +49,10 @@ template <class Statistic>
   std::vector<double> values(repeats);
   for (std::size_t r = 0; r < repeats; ++r) {
     for (std::size_t i = 0; i < count; ++i) {
-      const auto block = source({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(r), 0, specverify::purpose::training, 0});
-      places[i] = std::min(count - 1, static_cast<std::size_t>(specverify::decision_uniform(block) * static_cast<double>(count)));
+      const auto block =
+          source({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(r), 0, specverify::purpose::training, 0});
+      places[i] = std::min(count - 1,
+                           static_cast<std::size_t>(specverify::decision_uniform(block) * static_cast<double>(count)));
     }
     values[r] = of(std::span<const std::size_t>(places));
   }
@@ -59,7 +62,8 @@ template <class Statistic>
 }
 
 //! Mean with its bootstrap interval.
-[[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed, std::size_t repeats = 1000) {
+[[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed,
+                                            std::size_t repeats = 1000) {
   return bootstrap(
       values.size(), seed,
       [&](std::span<const std::size_t> places) {
@@ -71,8 +75,8 @@ template <class Statistic>
 }
 
 //! sum(numerator) / sum(denominator) with its interval: `ratio_of_sums` over texts.
-[[nodiscard]] inline estimate ratio_estimate(std::span<const double> numerator, std::span<const double> denominator, std::uint64_t seed,
-                                             std::size_t repeats = 1000) {
+[[nodiscard]] inline estimate ratio_estimate(std::span<const double> numerator, std::span<const double> denominator,
+                                             std::uint64_t seed, std::size_t repeats = 1000) {
   return bootstrap(
       numerator.size(), seed,
       [&](std::span<const std::size_t> places) {
@@ -84,15 +88,17 @@ template <class Statistic>
 }
 
 //! Mean of a - b over pairs that belong together, with its interval.
-[[nodiscard]] inline estimate paired_difference(std::span<const double> a, std::span<const double> b, std::uint64_t seed, std::size_t repeats = 1000) {
+[[nodiscard]] inline estimate paired_difference(std::span<const double> a, std::span<const double> b,
+                                                std::uint64_t seed, std::size_t repeats = 1000) {
   std::vector<double> difference(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
   return mean_estimate(difference, seed, repeats);
 }
 
 //! (sum a / sum b) / (sum c / sum d) - 1 with its interval; the four belong together place by place.
-[[nodiscard]] inline estimate ratio_change(std::span<const double> a, std::span<const double> b, std::span<const double> c, std::span<const double> d,
-                                           std::uint64_t seed, std::size_t repeats = 1000) {
+[[nodiscard]] inline estimate ratio_change(std::span<const double> a, std::span<const double> b,
+                                           std::span<const double> c, std::span<const double> d, std::uint64_t seed,
+                                           std::size_t repeats = 1000) {
   return bootstrap(
       a.size(), seed,
       [&](std::span<const std::size_t> places) {
@@ -142,7 +148,8 @@ template <class Statistic>
     return law;
   }
   double sum = 0;
-  for (std::size_t i = 0; i < law.size(); ++i) sum += law[i] = std::exp((static_cast<double>(logits[i]) - static_cast<double>(logits[top])) / temperature);
+  for (std::size_t i = 0; i < law.size(); ++i)
+    sum += law[i] = std::exp((static_cast<double>(logits[i]) - static_cast<double>(logits[top])) / temperature);
   for (double& v : law) v /= sum;
   return law;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The two ways in which the lab asks a model: live, or from a trace that has the answer already. Both give the same bits.
+//! The two ways in which the lab asks a model: live, or from a trace that has the answer already. Both give the same
+//! bits.
 #ifndef SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
 
@@ -19,11 +20,13 @@ inline void demand(specverify::status why, const char* what) {
   if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
 }
 
-//! One text of one model. `feed` appends tokens; afterwards logits, hidden state and attention row of the last `rows` of them can be read,
-//! i = 0 being the first of these. Hidden state and attention row say what the model saw at that token; its logits are the next token's law.
-//! Spans live until the next feed. Errors are exceptions: the lab has no use for a text that went wrong.
+//! One text of one model. `feed` appends tokens; afterwards logits, hidden state and attention row of the last `rows`
+//! of them can be read, i = 0 being the first of these. Hidden state and attention row say what the model saw at that
+//! token; its logits are the next token's law. Spans live until the next feed. Errors are exceptions: the lab has no
+//! use for a text that went wrong.
 template <class Model>
-concept language_model = requires(Model& model, const Model& fixed, std::span<const token_id> ids, std::uint32_t count) {
+concept language_model = requires(Model& model, const Model& fixed, std::span<const token_id> ids,
+                                  std::uint32_t count) {
   model.feed(ids, count);
   model.rollback(count);
   { fixed.size() } -> std::same_as<std::uint32_t>;
@@ -85,8 +88,8 @@ enum class replay_mode : std::uint8_t {
 
 class replayed_model {
  public:
-  explicit replayed_model(std::shared_ptr<model_trace> trace, replay_mode mode = replay_mode::record, bool with_attention = false,
-                          std::size_t cached_rows = 2048)
+  explicit replayed_model(std::shared_ptr<model_trace> trace, replay_mode mode = replay_mode::record,
+                          bool with_attention = false, std::size_t cached_rows = 2048)
       : trace_(std::move(trace)),
         model_(trace_->model()),
         live_(model_),
@@ -100,9 +103,11 @@ class replayed_model {
 
   void feed(std::span<const token_id> ids, std::uint32_t rows) {
     const auto begin = std::chrono::steady_clock::now();
-    if (rows > ids.size() || ids.size() > model_->context - tokens_.size()) throw std::runtime_error("feed: rows do not fit the ids, or the text is too long");
+    if (rows > ids.size() || ids.size() > model_->context - tokens_.size())
+      throw std::runtime_error("feed: rows do not fit the ids, or the text is too long");
     for (const token_id id : ids) {
-      if (id < 0 || static_cast<std::size_t>(id) >= model_->vocab) throw std::runtime_error("feed: id " + std::to_string(id) + " is outside the vocabulary");
+      if (id < 0 || static_cast<std::size_t>(id) >= model_->vocab)
+        throw std::runtime_error("feed: id " + std::to_string(id) + " is outside the vocabulary");
     }
     for (const token_id id : ids) {
       nodes_.push_back(trace_->child(nodes_.empty() ? root_node : nodes_.back(), id, mode_ == replay_mode::record));
@@ -116,7 +121,8 @@ class replayed_model {
     counters_.passes += 1;
     counters_.positions += rows;
     for (std::uint32_t i = 0; i < rows; ++i) {
-      if (!trace_->read(nodes_[first_ + i], own_hidden(i), attention_[i]) || (with_attention_ && attention_[i].empty())) {
+      if (!trace_->read(nodes_[first_ + i], own_hidden(i), attention_[i]) ||
+          (with_attention_ && attention_[i].empty())) {
         compute(i, rows);
         break;
       }
@@ -151,7 +157,9 @@ class replayed_model {
     }
     return {row_cache_[at->second].values.data(), model_->vocab};
   }
-  [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return {hidden_.data() + std::size_t{i} * model_->dim, model_->dim}; }
+  [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const {
+    return {hidden_.data() + std::size_t{i} * model_->dim, model_->dim};
+  }
   //! Empty unless attention was asked for or happens to be recorded.
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return attention_[i]; }
   [[nodiscard]] const model_counters& counters() const { return counters_; }
@@ -162,7 +170,9 @@ class replayed_model {
     std::vector<float> values;
   };
 
-  [[nodiscard]] std::span<float> own_hidden(std::uint32_t i) { return {hidden_.data() + std::size_t{i} * model_->dim, model_->dim}; }
+  [[nodiscard]] std::span<float> own_hidden(std::uint32_t i) {
+    return {hidden_.data() + std::size_t{i} * model_->dim, model_->dim};
+  }
 
   void multiply(std::uint32_t i, std::vector<float>& row) const {
     const auto begin = std::chrono::steady_clock::now();
@@ -175,13 +185,15 @@ class replayed_model {
   //! Positions from first_ + missing on: the live model catches up and what it says is recorded.
   void compute(std::uint32_t missing, std::uint32_t rows) {
     if (mode_ == replay_mode::strict) {
-      throw std::runtime_error("the trace does not hold position " + std::to_string(first_ + missing) + " of this text");
+      throw std::runtime_error("the trace does not hold position " + std::to_string(first_ + missing) +
+                               " of this text");
     }
     std::size_t same = 0;
     const std::size_t most = std::min<std::size_t>(live_tokens_.size(), first_ + missing);
     while (same < most && live_tokens_[same] == tokens_[same]) ++same;
     live_.rollback(same);
-    if (const std::string error = live_.feed(std::span(tokens_).subspan(same), {}); !error.empty()) throw std::runtime_error(error);
+    if (const std::string error = live_.feed(std::span(tokens_).subspan(same), {}); !error.empty())
+      throw std::runtime_error(error);
     live_tokens_ = tokens_;
     for (std::uint32_t i = missing; i < rows; ++i) {
       const std::size_t at = first_ + i - same;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table of papers: each brings its figures, each figure its function. `qs_paper` and the others stand in qs.cpp, sqs.cpp, ...
+//! The table of papers: each brings its figures, each figure its function. `qs_paper` and the others stand in qs.cpp,
+//! sqs.cpp, ...
 #ifndef SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
 
@@ -8,7 +9,8 @@
 
 namespace lab {
 
-//! `run` fills in the figure: panels, tables, comparisons, checks. The seconds are what it takes on 2 cores, for the time left.
+//! `run` fills in the figure: panels, tables, comparisons, checks. The seconds are what it takes on 2 cores, for the
+//! time left.
 struct planned_figure {
   std::string name;  //!< of its files, "<paper>_<what>"
   std::string title;
@@ -32,7 +34,9 @@ struct paper {
 [[nodiscard]] paper ui_paper();
 [[nodiscard]] paper wisv_paper();
 
-[[nodiscard]] inline std::vector<paper> all_papers() { return {trace_paper(), qs_paper(), sqs_paper(), hlm_paper(), ui_paper(), wisv_paper()}; }
+[[nodiscard]] inline std::vector<paper> all_papers() {
+  return {trace_paper(), qs_paper(), sqs_paper(), hlm_paper(), ui_paper(), wisv_paper()};
+}
 
 }  // namespace lab
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Says what the lab is doing, how far it is and how long it will still take; on a terminal in place, elsewhere a line now and then.
+//! Says what the lab is doing, how far it is and how long it will still take; on a terminal in place, elsewhere a line
+//! now and then.
 #ifndef SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
 
@@ -18,7 +19,8 @@ namespace lab {
 class progress {
  public:
   //! `planned`: what all figures together are expected to take, in seconds.
-  progress(std::FILE* out, std::size_t figures, double planned) : out_(out), terminal_(isatty(fileno(out)) == 1), figures_(figures), planned_left_(planned) {}
+  progress(std::FILE* out, std::size_t figures, double planned)
+      : out_(out), terminal_(isatty(fileno(out)) == 1), figures_(figures), planned_left_(planned) {}
 
   void begin_figure(const std::string& name, double planned) {
     const std::lock_guard lock(mutex_);
@@ -51,8 +53,8 @@ class progress {
     spent_ += took;
     planned_done_ += planned_;
     const double cpu = static_cast<double>(std::clock() - begin_cpu_) / CLOCKS_PER_SEC;
-    std::fprintf(out_, "%s[%zu/%zu] %-28s %6.1f s (cpu %6.1f s)  %s\n", terminal_ ? "\r\033[K" : "", figure_, figures_, name_.c_str(), took, cpu,
-                 verdict.c_str());
+    std::fprintf(out_, "%s[%zu/%zu] %-28s %6.1f s (cpu %6.1f s)  %s\n", terminal_ ? "\r\033[K" : "", figure_, figures_,
+                 name_.c_str(), took, cpu, verdict.c_str());
     std::fflush(out_);
     return took;
   }
@@ -67,8 +69,8 @@ class progress {
     const double slowness = planned_done_ > 1 ? spent_ / planned_done_ : 1.0;
     const double of_plan = std::max(0.0, slowness * planned_ - elapsed());
     const double here = share > 0.05 ? elapsed() / share - elapsed() : of_plan;
-    std::fprintf(out_, "%s[%zu/%zu] %-28s %3.0f %%  %s left%s", terminal_ ? "\r\033[K" : "", figure_, figures_, name_.c_str(), 100 * share,
-                 time_text(here + slowness * planned_left_).c_str(), terminal_ ? "" : "\n");
+    std::fprintf(out_, "%s[%zu/%zu] %-28s %3.0f %%  %s left%s", terminal_ ? "\r\033[K" : "", figure_, figures_,
+                 name_.c_str(), 100 * share, time_text(here + slowness * planned_left_).c_str(), terminal_ ? "" : "\n");
     std::fflush(out_);
   }
   static std::string time_text(double seconds) {

@@ -25,8 +25,10 @@ constexpr std::array<qs_writer, 6> writers{{{"target", qs_writer::kind::target},
                                             {"Q-S, l = 12", qs_writer::kind::quantize_sample, 12},
                                             {"Q-S, l = 240", qs_writer::kind::quantize_sample, 240}}};
 
-//! The law of an emitted token when a draft drawn from `drawn` is tested as if it came from `claimed`: out(v) = d(v) a(v) + P(reject) res(v).
-std::vector<double> emitted_law(const std::vector<double>& drawn, const std::vector<double>& claimed, const std::vector<double>& p) {
+//! The law of an emitted token when a draft drawn from `drawn` is tested as if it came from `claimed`: out(v) = d(v)
+//! a(v) + P(reject) res(v).
+std::vector<double> emitted_law(const std::vector<double>& drawn, const std::vector<double>& claimed,
+                                const std::vector<double>& p) {
   std::vector<double> out(p.size()), residual(p.size());
   double rejected = 0, mass = 0;
   for (std::size_t v = 0; v < p.size(); ++v) {
@@ -39,8 +41,8 @@ std::vector<double> emitted_law(const std::vector<double>& drawn, const std::vec
   return out;
 }
 
-std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quantize, std::span<const float> drafter, const std::vector<double>& p,
-                                  double temperature) {
+std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quantize, std::span<const float> drafter,
+                                  const std::vector<double>& p, double temperature) {
   if (writer.how == qs_writer::kind::target) return p;
   std::vector<double> q = law_of(drafter, temperature);
   if (writer.how == qs_writer::kind::drafter) return q;
@@ -52,7 +54,9 @@ std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quan
 struct place_counts {
   std::array<std::uint64_t, 20> cells{};
 
-  void add(double place) { ++cells[std::min(cells.size() - 1, static_cast<std::size_t>(place * static_cast<double>(cells.size())))]; }
+  void add(double place) {
+    ++cells[std::min(cells.size() - 1, static_cast<std::size_t>(place * static_cast<double>(cells.size())))];
+  }
   void add(const place_counts& other) {
     for (std::size_t i = 0; i < cells.size(); ++i) cells[i] += other.cells[i];
   }
@@ -83,8 +87,9 @@ struct written {
 };
 
 //! One token of S-Q by the shipped rule: drawn from q, sent with the quantized law, verified against that.
-token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantizer, double temperature, const std::vector<double>& q,
-                              const specverify::philox& source, std::uint32_t t, std::vector<std::byte>& memory) {
+token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantizer, double temperature,
+                              const std::vector<double>& q, const specverify::philox& source, std::uint32_t t,
+                              std::vector<std::byte>& memory) {
   using namespace specverify;
   const row_transform transform{.temperature = temperature};
   const auto token = static_cast<token_id>(token_at(q, decision_uniform(source({t, t, 0, purpose::draft_draw, 0}))));
@@ -95,14 +100,15 @@ token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantiz
   verify_request request;
   request.base_position = request.round = t;
   request.remaining_budget = 1;
-  const verdict said = lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(drafts),
-                                                 row_span_provider<float>(rows, std::span<const row_transform>(&transform, 1)), source, request, scratch);
+  const verdict said = lossy_token_rule{}.verify(
+      exec::simd, std::span<const mismatched_draft>(drafts),
+      row_span_provider<float>(rows, std::span<const row_transform>(&transform, 1)), source, request, scratch);
   detail::require(said.state);
   return said.accepted == 1 ? token : said.next_token;
 }
 
-written write(lab_context& context, lab_worker& worker, const lab_problem& problem, const qs_writer& writer, double temperature, std::uint32_t index,
-              std::uint32_t setting) {
+written write(lab_context& context, lab_worker& worker, const lab_problem& problem, const qs_writer& writer,
+              double temperature, std::uint32_t index, std::uint32_t setting) {
   constexpr std::uint32_t budget = 110;
   const std::uint64_t seed = context.seed("qs_quality");
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -124,7 +130,8 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
   written made;
   dense_quantizer quantize;
   std::vector<std::byte> memory;
-  const specverify::philox of_text{{{static_cast<std::uint32_t>(seed) + index + 100000u * setting, static_cast<std::uint32_t>(seed >> 32)}}};
+  const specverify::philox of_text{
+      {{static_cast<std::uint32_t>(seed) + index + 100000u * setting, static_cast<std::uint32_t>(seed >> 32)}}};
   worker.drafter.rollback(0);
   worker.target.rollback(0);
   std::vector<token_id> next = problem.prompt;
@@ -132,23 +139,29 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
     worker.target.feed(next, 1);
     if (writer.how != qs_writer::kind::target) worker.drafter.feed(next, 1);
     const std::vector<double> p = law_of(worker.target.logits(0), temperature);
-    const std::vector<double> out =
-        law_of_writer(writer, quantize, writer.how == qs_writer::kind::target ? std::span<const float>{} : worker.drafter.logits(0), p, temperature);
+    const std::vector<double> out = law_of_writer(
+        writer, quantize, writer.how == qs_writer::kind::target ? std::span<const float>{} : worker.drafter.logits(0),
+        p, temperature);
     const bool by_rule = writer.how == qs_writer::kind::sample_quantize;
     made.distance += total_variation(out, p);
     made.entropy += entropy_of(out);
     made.tokens += 1;
     if (by_rule) {
-      text.push_back(sample_then_quantize(worker, quantize, temperature, law_of(worker.drafter.logits(0), temperature), of_text, t, memory));
+      text.push_back(sample_then_quantize(worker, quantize, temperature, law_of(worker.drafter.logits(0), temperature),
+                                          of_text, t, memory));
     } else if (!in_session) {
-      text.push_back(static_cast<token_id>(token_at(out, specverify::decision_uniform(source({t, index, 0, specverify::purpose::training, 6})))));
+      text.push_back(static_cast<token_id>(
+          token_at(out, specverify::decision_uniform(source({t, index, 0, specverify::purpose::training, 6})))));
     }
     if (by_rule || in_session) {
       // Ordered by where S-Q's law leaves the target's, so that a writer who does what S-Q does is seen soonest.
       std::vector<double> lean(p.size());
       const std::vector<double> other =
-          by_rule ? out : emitted_law(law_of(worker.drafter.logits(0), temperature), quantize(worker.drafter.logits(0), temperature, writer.resolution), p);
-      for (std::size_t v = 0; v < p.size(); ++v) lean[v] = other[v] + p[v] > 0 ? (other[v] - p[v]) / (other[v] + p[v]) : 0;
+          by_rule ? out
+                  : emitted_law(law_of(worker.drafter.logits(0), temperature),
+                                quantize(worker.drafter.logits(0), temperature, writer.resolution), p);
+      for (std::size_t v = 0; v < p.size(); ++v)
+        lean[v] = other[v] + p[v] > 0 ? (other[v] - p[v]) / (other[v] + p[v]) : 0;
       const auto token = static_cast<std::size_t>(text[t]);
       const double u = specverify::decision_uniform(source({t, index, 1 + setting, specverify::purpose::training, 6}));
       made.in_own.add(place_in(out, lean, token, u));
@@ -163,27 +176,34 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
 
 void run_quality(lab_context& context, figure& f) {
   f.about =
-      "Word problems written at one temperature for both models. S-Q draws the draft and quantizes afterwards: the library's lossy rule verifies it, token by "
-      "token. Q-S quantizes, draws, verifies: its text comes from the two sessions (L = 4). Distance is the mean over the emitted positions of the total "
-      "variation between the law of the next token and the target's, by formula (for Q-S the formula gives the target's law identically, so it is not a "
-      "measurement); entropy is that of the same law. Whether the tokens that were written follow these laws is tested: the place of each token in its law, "
+      "Word problems written at one temperature for both models. S-Q draws the draft and quantizes afterwards: the "
+      "library's lossy rule verifies it, token by "
+      "token. Q-S quantizes, draws, verifies: its text comes from the two sessions (L = 4). Distance is the mean over "
+      "the emitted positions of the total "
+      "variation between the law of the next token and the target's, by formula (for Q-S the formula gives the "
+      "target's law identically, so it is not a "
+      "measurement); entropy is that of the same law. Whether the tokens that were written follow these laws is "
+      "tested: the place of each token in its law, "
       "ordered by where S-Q's law leaves the target's, must be even over 20 cells (chi-square).";
   const auto problems = context.problems("test", context.scaled<std::size_t>(150, 12));
-  const std::vector<double> temperatures = context.quick() ? std::vector<double>{0.4, 1.0} : std::vector<double>{0.2, 0.4, 0.6, 0.8, 1.0};
+  const std::vector<double> temperatures =
+      context.quick() ? std::vector<double>{0.4, 1.0} : std::vector<double>{0.2, 0.4, 0.6, 0.8, 1.0};
   const std::size_t settings = temperatures.size() * writers.size();
   std::vector<written> all(problems.size() * settings);
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
     for (std::size_t s = 0; s < settings; ++s) {
-      all[i * settings + s] = write(context, worker, problems[i], writers[s % writers.size()], temperatures[s / writers.size()], static_cast<std::uint32_t>(i),
-                                    static_cast<std::uint32_t>(s));
+      all[i * settings + s] =
+          write(context, worker, problems[i], writers[s % writers.size()], temperatures[s / writers.size()],
+                static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(s));
     }
   });
   panel& accuracy = f.add_panel("task accuracy", "temperature", "share of problems solved");
   panel& distance = f.add_panel("distance to the target's law", "temperature", "total variation");
   panel& entropy = f.add_panel("entropy of the emitted law", "temperature", "bits per token");
   distance.log_y = true;
-  table& t = f.add_table("quality", {"temperature", "system", "solved", "total variation to the target, formula", "entropy in bits", "tokens",
-                                     "p-value of its formula", "p-value of the target's law"});
+  table& t =
+      f.add_table("quality", {"temperature", "system", "solved", "total variation to the target, formula",
+                              "entropy in bits", "tokens", "p-value of its formula", "p-value of the target's law"});
   double coarse = 0, fine = 0, drafter = 0, least_lossless = 1, least_formula = 1;
   std::vector<std::vector<double>> target_right(temperatures.size());
   place_counts lossless_places, coarse_places;  // in the target's law, over all temperatures
@@ -209,9 +229,11 @@ void run_quality(lab_context& context, figure& f) {
         own.add(all[i * settings + k * writers.size() + w].in_own);
         in_target.add(all[i * settings + k * writers.size() + w].in_target);
       }
-      const bool quantizes_first = writers[w].how == qs_writer::kind::quantize_sample, samples_first = writers[w].how == qs_writer::kind::sample_quantize;
-      t.rows.push_back({number(temperatures[k]), writers[w].label, interval(share.value, share.low, share.high), quantizes_first ? "0" : number(tv[k], 3),
-                        number(mean_of(all_entropy) / mean_of(tokens), 3), number(mean_of(tokens) * static_cast<double>(problems.size()), 6),
+      const bool quantizes_first = writers[w].how == qs_writer::kind::quantize_sample,
+                 samples_first = writers[w].how == qs_writer::kind::sample_quantize;
+      t.rows.push_back({number(temperatures[k]), writers[w].label, interval(share.value, share.low, share.high),
+                        quantizes_first ? "0" : number(tv[k], 3), number(mean_of(all_entropy) / mean_of(tokens), 3),
+                        number(mean_of(tokens) * static_cast<double>(problems.size()), 6),
                         quantizes_first || samples_first ? number(own.p_value(), 2) : "",
                         quantizes_first || samples_first ? number(in_target.p_value(), 2) : ""});
       if (writers[w].how == qs_writer::kind::target) target_right[k] = right;
@@ -226,7 +248,8 @@ void run_quality(lab_context& context, figure& f) {
         if (writers[w].resolution == 12) coarse_places.add(in_target);
       }
       const bool last = k + 1 == temperatures.size();
-      if (last && samples_first && writers[w].resolution == 12) worst_coarse = paired_difference(right, target_right[k], context.seed("qs_quality_interval"));
+      if (last && samples_first && writers[w].resolution == 12)
+        worst_coarse = paired_difference(right, target_right[k], context.seed("qs_quality_interval"));
       if (last && samples_first) (writers[w].resolution == 12 ? coarse : fine) = tv[k];
       if (last && writers[w].how == qs_writer::kind::drafter) drafter = tv[k];
     }
@@ -238,45 +261,55 @@ void run_quality(lab_context& context, figure& f) {
   const double chance = 1e-4;
   f.compare(
       "Q-S against the target", "equal ROUGE-2 at all temperatures",
-      "problems solved: the largest difference at any temperature is " + interval(widest.value, widest.low, widest.high) +
+      "problems solved: the largest difference at any temperature is " +
+          interval(widest.value, widest.low, widest.high) +
           "; the sessions' tokens against the target's law: p = " + number(lossless_places.p_value(), 2),
       by_sign(widest, "fewer problems at that temperature", "level", "more problems at that temperature") +
-          (lossless_places.p_value() >= chance ? std::string("; met: nothing in the tokens speaks against the target's law, which the rule has by construction")
-                                               : std::string("; not met: the tokens leave the target's law")));
+          (lossless_places.p_value() >= chance
+               ? std::string(
+                     "; met: nothing in the tokens speaks against the target's law, which the rule has by construction")
+               : std::string("; not met: the tokens leave the target's law")));
   f.compare("S-Q at the highest temperature", "degraded",
             "total variation " + number(coarse, 3) + " (l = 12), " + number(fine, 3) +
-                " (l = 240); problems solved at l = 12 against the target: " + interval(worst_coarse.value, worst_coarse.low, worst_coarse.high),
+                " (l = 240); problems solved at l = 12 against the target: " +
+                interval(worst_coarse.value, worst_coarse.low, worst_coarse.high),
             by_sign(worst_coarse, "met", "no loss of problems that the interval shows", "not met: more problems") +
                 "; the distance is a formula, the tokens are the lossy rule's; the drafter "
                 "alone is at " +
                 number(drafter, 3));
-  f.require("the tokens that the sessions write under Q-S follow the target's law (20 cells, level 1e-4, each temperature and l)", least_lossless >= chance,
-            "least p " + number(least_lossless, 2));
-  f.require("the tokens that the lossy rule writes under S-Q follow its formula (20 cells, level 1e-4, each temperature and l)", least_formula >= chance,
-            "least p " + number(least_formula, 2));
+  f.require(
+      "the tokens that the sessions write under Q-S follow the target's law (20 cells, level 1e-4, each temperature "
+      "and l)",
+      least_lossless >= chance, "least p " + number(least_lossless, 2));
+  f.require(
+      "the tokens that the lossy rule writes under S-Q follow its formula (20 cells, level 1e-4, each temperature and "
+      "l)",
+      least_formula >= chance, "least p " + number(least_formula, 2));
   if (!context.quick()) {
-    f.require("the same test sees that S-Q at l = 12 leaves the target's law (all temperatures)", coarse_places.p_value() < chance,
-              number(coarse_places.p_value(), 2));
+    f.require("the same test sees that S-Q at l = 12 leaves the target's law (all temperatures)",
+              coarse_places.p_value() < chance, number(coarse_places.p_value(), 2));
   }
-  f.require("by formula the law of S-Q is not the target's, and a coarser lattice is worse", coarse > fine && fine > 1e-6,
-            number(coarse, 3) + " and " + number(fine, 3));
+  f.require("by formula the law of S-Q is not the target's, and a coarser lattice is worse",
+            coarse > fine && fine > 1e-6, number(coarse, 3) + " and " + number(fine, 3));
 }
 
 }  // namespace
 
 paper qs_paper() {
-  return {
-      "qs",
-      "Quantize-Sample-and-Verify: LLM Acceleration via Adaptive Edge-Cloud Speculative Decoding",
-      "2507.00605",
-      {{"qs_quality", "Quality against temperature", run_quality, 60, 4},
-       {"qs_speed", "Speed over links", run_qs_speed, 25, 4},
-       {"qs_regret", "How far policies fall short of the best", run_qs_regret, 45, 6},
-       {"qs_network", "A network for the demo", run_qs_network, 25, 4}},
-      "The policy's state, actions, network and reward are those of the authors' code; episodes, rate and batch are smaller so that a training takes seconds "
-      "(300 to 400 episodes, Adam 1e-3, batch 32, an update every fourth round, epsilon falling by 0.98). The paper gives no computing times; with 8 ms a "
-      "draft and "
-      "45 ms a verification every gain moves with these two numbers; which of the paper's are met is said beside each."};
+  return {"qs",
+          "Quantize-Sample-and-Verify: LLM Acceleration via Adaptive Edge-Cloud Speculative Decoding",
+          "2507.00605",
+          {{"qs_quality", "Quality against temperature", run_quality, 60, 4},
+           {"qs_speed", "Speed over links", run_qs_speed, 25, 4},
+           {"qs_regret", "How far policies fall short of the best", run_qs_regret, 45, 6},
+           {"qs_network", "A network for the demo", run_qs_network, 25, 4}},
+          "The policy's state, actions, network and reward are those of the authors' code; episodes, rate and batch "
+          "are smaller so that a training takes seconds "
+          "(300 to 400 episodes, Adam 1e-3, batch 32, an update every fourth round, epsilon falling by 0.98). The "
+          "paper gives no computing times; with 8 ms a "
+          "draft and "
+          "45 ms a verification every gain moves with these two numbers; which of the paper's are met is said beside "
+          "each."};
 }
 
 }  // namespace lab

@@ -28,7 +28,8 @@ struct qs_player {
   const specverify::dqn_weights* network = nullptr;
 
   [[nodiscard]] specverify::window_action operator()(const specverify::observation& seen) const {
-    if (network != nullptr) return paper_grid[specverify::dqn_best(specverify::dqn_evaluate(*network, specverify::features_of(seen)))];
+    if (network != nullptr)
+      return paper_grid[specverify::dqn_best(specverify::dqn_evaluate(*network, specverify::features_of(seen)))];
     if (heuristic != nullptr) return heuristic->grid[heuristic->choose(seen)];
     return fixed;
   }

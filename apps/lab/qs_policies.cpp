@@ -18,12 +18,17 @@ void run_qs_speed(lab_context& context, figure& f) {
   qs_setting setting;
   setting.prefix_free = false;
   f.about =
-      "Prose continued by 52 tokens at temperature 0.4, recorded once and replayed: positions follow the target's text, a draft at a position is accepted with "
-      "sum min(p, q^) of that position, an accepted draft counts as the text's own token. Bits are those of the paper's vocabulary (V = 50272: 2209 and 5467 a "
-      "draft at l = 240 and 720). Computing times are assumed: 8 ms a draft, 45 ms a verification. Best static and DQN were fixed on other texts.";
+      "Prose continued by 52 tokens at temperature 0.4, recorded once and replayed: positions follow the target's "
+      "text, a draft at a position is accepted with "
+      "sum min(p, q^) of that position, an accepted draft counts as the text's own token. Bits are those of the "
+      "paper's vocabulary (V = 50272: 2209 and 5467 a "
+      "draft at l = 240 and 720). Computing times are assumed: 8 ms a draft, 45 ms a verification. Best static and DQN "
+      "were fixed on other texts.";
   const std::size_t count = context.scaled<std::size_t>(110, 12);
-  const auto tune = record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
-  const auto test = record_texts(context, prose_tasks(context, count, count), qs_temperature, qs_tokens, context.seed("qs_test"));
+  const auto tune =
+      record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
+  const auto test =
+      record_texts(context, prose_tasks(context, count, count), qs_temperature, qs_tokens, context.seed("qs_test"));
   const std::array<double, 3> acceptance = mean_acceptance(test);
 
   // One network for each pair of rates; the sweep changes the transitions alone.
@@ -32,7 +37,9 @@ void run_qs_speed(lab_context& context, figure& f) {
   std::array<specverify::dqn_weights, 2> networks{};
   qs_training plan;
   plan.episodes = context.scaled(400u, 40u);
-  context.for_each(2, [&](lab_worker&, std::size_t i) { networks[i] = train_dqn(trained[i], tune, context.seed("qs_speed_dqn"), false, plan).best(); });
+  context.for_each(2, [&](lab_worker&, std::size_t i) {
+    networks[i] = train_dqn(trained[i], tune, context.seed("qs_speed_dqn"), false, plan).best();
+  });
 
   struct place {
     std::string name;
@@ -49,7 +56,8 @@ void run_qs_speed(lab_context& context, figure& f) {
   }
   for (std::size_t i = 2; i < places.size(); ++i) places[i].link.start = specverify::markov_start::stationary;
 
-  const std::vector<std::string> labels{"LLM only", "SLM only", "static (3, 240)", "static (4, 240)", "static (3, 12)", "best static", "heuristic", "DQN"};
+  const std::vector<std::string> labels{"LLM only",       "SLM only",    "static (3, 240)", "static (4, 240)",
+                                        "static (3, 12)", "best static", "heuristic",       "DQN"};
   std::vector<std::vector<qs_played>> played(places.size(), std::vector<qs_played>(labels.size()));
   std::vector<window_action> best_static(places.size());
   const specverify::model_window heuristic = heuristic_for(setting);
@@ -74,7 +82,8 @@ void run_qs_speed(lab_context& context, figure& f) {
     for (std::size_t j = 0; j < 2; ++j) {  // alone: a token takes one pass, whatever the link
       for (const qs_text& text : test) {
         played[k][j].tokens.push_back(static_cast<double>(text.size()));
-        played[k][j].seconds.push_back(static_cast<double>(text.size()) * (j == 0 ? setting.times.verify_time : setting.times.draft_time));
+        played[k][j].seconds.push_back(static_cast<double>(text.size()) *
+                                       (j == 0 ? setting.times.verify_time : setting.times.draft_time));
       }
     }
   });
@@ -85,8 +94,10 @@ void run_qs_speed(lab_context& context, figure& f) {
   std::vector<std::vector<estimate>> speed(places.size(), std::vector<estimate>(labels.size()));
   for (std::size_t k = 0; k < places.size(); ++k) {
     for (std::size_t j = 0; j < labels.size(); ++j) {
-      const estimate e = speed[k][j] = ratio_estimate(played[k][j].tokens, played[k][j].seconds, context.seed("qs_speed_interval"), 300);
-      t.rows.push_back({places[k].name, labels[j] + (j == 5 ? " " + action_name(best_static[k]) : ""), interval(e.value, e.low, e.high, 4),
+      const estimate e = speed[k][j] =
+          ratio_estimate(played[k][j].tokens, played[k][j].seconds, context.seed("qs_speed_interval"), 300);
+      t.rows.push_back({places[k].name, labels[j] + (j == 5 ? " " + action_name(best_static[k]) : ""),
+                        interval(e.value, e.low, e.high, 4),
                         number(100 * (e.value / speed[k][0].value - 1), 3) + " %"});
     }
   }
@@ -95,46 +106,67 @@ void run_qs_speed(lab_context& context, figure& f) {
   for (std::size_t j = 0; j < labels.size(); ++j) {
     if (j == 1) continue;  // 125 tokens/s everywhere, of another law: in the table
     curve& bars = links.add(labels[j]);
-    for (std::size_t k = 0; k < 4; ++k) bars.add(static_cast<double>(k), speed[k][j].value, speed[k][j].low, speed[k][j].high);
+    for (std::size_t k = 0; k < 4; ++k)
+      bars.add(static_cast<double>(k), speed[k][j].value, speed[k][j].low, speed[k][j].high);
     if (j < 4 && j > 1) continue;
     curve& over = sweep.add(labels[j]);
-    for (std::size_t k = 4; k < places.size(); ++k) over.add(static_cast<double>(k - 4), speed[k][j].value, speed[k][j].low, speed[k][j].high);
+    for (std::size_t k = 4; k < places.size(); ++k)
+      over.add(static_cast<double>(k - 4), speed[k][j].value, speed[k][j].low, speed[k][j].high);
   }
-  enum : std::size_t { of_target = 0, of_three = 2, of_four = 3, of_coarse = 4, of_best = 5, of_heuristic = 6, of_network = 7 };
+  enum : std::size_t {
+    of_target = 0,
+    of_three = 2,
+    of_four = 3,
+    of_coarse = 4,
+    of_best = 5,
+    of_heuristic = 6,
+    of_network = 7
+  };
   const auto gain = [&](std::size_t k, std::size_t of, std::size_t over) {
     const qs_played &a = played[k][of], &b = played[k][over];
     return ratio_change(a.tokens, a.seconds, b.tokens, b.seconds, context.seed("qs_speed_gain"), 300);
   };
   const std::string best_name = "the best static " + action_name(best_static[0]),
-                    training = "; the network learned where the link changes between both rates, and is played here where it stays at the lower one",
+                    training =
+                        "; the network learned where the link changes between both rates, and is played here where it "
+                        "stays at the lower one",
                     pair_note = "; their pair is OPT-125M and 13B, ours accepts " + number(acceptance[1], 3) +
                                 " of the drafts at l = 240, and both computing times are assumed";
-  const estimate over_target = gain(0, of_network, of_target), over_three = gain(0, of_network, of_three), over_four = gain(0, of_network, of_four),
-                 over_best = gain(0, of_network, of_best), over_heuristic = gain(0, of_network, of_heuristic);
-  f.compare("DQN over LLM only, 350 kbit/s", "+40 to +50 %", change_text(over_target), standing(over_target, 0.4, 0.5) + pair_note);
+  const estimate over_target = gain(0, of_network, of_target), over_three = gain(0, of_network, of_three),
+                 over_four = gain(0, of_network, of_four), over_best = gain(0, of_network, of_best),
+                 over_heuristic = gain(0, of_network, of_heuristic);
+  f.compare("DQN over LLM only, 350 kbit/s", "+40 to +50 %", change_text(over_target),
+            standing(over_target, 0.4, 0.5) + pair_note);
   f.compare("DQN over static (4, 240), 350 kbit/s", "+15 to +20 % (which static is not said)", change_text(over_four),
             standing(over_four, 0.15, 0.2) + training);
   f.compare("DQN over static (3, 240), 350 kbit/s", "+15 to +20 % (which static is not said)", change_text(over_three),
             standing(over_three, 0.15, 0.2) + training);
   f.compare("DQN over " + best_name + ", 350 kbit/s", "+15 to +20 % (which static is not said)", change_text(over_best),
-            standing(over_best, 0.15, 0.2) + "; that action was found by trying all 22 on this link and other texts, which a preset is not");
+            standing(over_best, 0.15, 0.2) +
+                "; that action was found by trying all 22 on this link and other texts, which a preset is not");
   f.compare("DQN over heuristic, 350 kbit/s", "+8 to +12 %", change_text(over_heuristic),
             standing(over_heuristic, 0.08, 0.12) +
-                "; their heuristic is not defined, ours computes the best action from the link's state and an estimate of the "
+                "; their heuristic is not defined, ours computes the best action from the link's state and an estimate "
+                "of the "
                 "acceptance" +
                 training);
   const estimate changing = gain(2, of_network, of_heuristic), changing_best = gain(2, of_network, of_best);
-  f.compare("DQN where the link changes, 350k / 4M", "+15 to +20 % over static, +8 to +12 % over the heuristic (at 350 kbit/s)",
-            change_text(changing_best) + " over the best static " + action_name(best_static[2]) + ", " + change_text(changing) + " over the heuristic",
-            "where it was trained; static: " + standing(changing_best, 0.15, 0.2) + "; heuristic: " + standing(changing, 0.08, 0.12));
+  f.compare("DQN where the link changes, 350k / 4M",
+            "+15 to +20 % over static, +8 to +12 % over the heuristic (at 350 kbit/s)",
+            change_text(changing_best) + " over the best static " + action_name(best_static[2]) + ", " +
+                change_text(changing) + " over the heuristic",
+            "where it was trained; static: " + standing(changing_best, 0.15, 0.2) +
+                "; heuristic: " + standing(changing, 0.08, 0.12));
   const estimate fast_target = gain(1, of_network, of_target), fast_four = gain(1, of_network, of_four);
-  f.compare("DQN, 4 Mbit/s", "+5 to +10 % (over which baseline is not said)",
-            change_text(fast_target) + " over LLM only, " + change_text(fast_four) + " over (4, 240)",
-            "over LLM only: " + standing(fast_target, 0.05, 0.1) + "; over (4, 240): " + standing(fast_four, 0.05, 0.1));
+  f.compare(
+      "DQN, 4 Mbit/s", "+5 to +10 % (over which baseline is not said)",
+      change_text(fast_target) + " over LLM only, " + change_text(fast_four) + " over (4, 240)",
+      "over LLM only: " + standing(fast_target, 0.05, 0.1) + "; over (4, 240): " + standing(fast_four, 0.05, 0.1));
   const estimate coarse = gain(0, of_coarse, of_network);
-  f.compare("static (3, 12), 350 kbit/s", "a preset of the authors' code, outside the policy's grid", change_text(coarse) + " over the DQN",
-            by_sign(coarse, "slower: ", "level: ", "faster: ") + "a law of 159 bits instead of 2193 is accepted with " + number(acceptance[2], 3) +
-                " instead of " + number(acceptance[1], 3) + " at temperature 0.4");
+  f.compare("static (3, 12), 350 kbit/s", "a preset of the authors' code, outside the policy's grid",
+            change_text(coarse) + " over the DQN",
+            by_sign(coarse, "slower: ", "level: ", "faster: ") + "a law of 159 bits instead of 2193 is accepted with " +
+                number(acceptance[2], 3) + " instead of " + number(acceptance[1], 3) + " at temperature 0.4");
   f.require("DQN and heuristic beat the target alone on every link", [&] {
     for (const auto& row : speed) {
       if (row[6].value <= row[0].value || (!context.quick() && row[7].value <= row[0].value)) return false;
@@ -146,17 +178,23 @@ void run_qs_speed(lab_context& context, figure& f) {
 void run_qs_regret(lab_context& context, figure& f) {
   const qs_setting setting;
   f.about =
-      "The two-state link (350 kbit/s, 4 Mbit/s, every transition 1/2) with prefix-free acceptance: each drafted position is drawn anew from the recorded "
+      "The two-state link (350 kbit/s, 4 Mbit/s, every transition 1/2) with prefix-free acceptance: each drafted "
+      "position is drawn anew from the recorded "
       "positions "
-      "of prose at temperature 0.4, so a policy can gain from the link's state alone and the optimum is found by trying all 22 x 22 pairs of actions. Tokens "
+      "of prose at temperature 0.4, so a policy can gain from the link's state alone and the optimum is found by "
+      "trying all 22 x 22 pairs of actions. Tokens "
       "enter by "
-      "their expectation, time at each round's own rate. Five seeds: of the link met, and of the networks' weights, exploration and training. Training scores "
+      "their expectation, time at each round's own rate. Five seeds: of the link met, and of the networks' weights, "
+      "exploration and training. Training scores "
       "its weights 20 "
-      "times by the throughput that they reach, whatever rewards they learn from: \"best\" are the weights that scored highest, \"last\" those that "
-      "training ended with. Bonus: with the reward at the end of an episode that the authors' code gives. Shuffled rewards have no information, so what their "
+      "times by the throughput that they reach, whatever rewards they learn from: \"best\" are the weights that scored "
+      "highest, \"last\" those that "
+      "training ended with. Bonus: with the reward at the end of an episode that the authors' code gives. Shuffled "
+      "rewards have no information, so what their "
       "best weights reach is what choosing alone brings.";
   const std::size_t count = context.scaled<std::size_t>(110, 12);
-  const auto texts = record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
+  const auto texts =
+      record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
   const std::array<double, 3> acceptance = mean_acceptance(texts);
   const qs_optimum best = best_by_state(setting, acceptance, 0.5, paper_grid.all()),
                    best_static = best_by_state(setting, acceptance, 0.5, paper_grid.all(), true);
@@ -168,12 +206,14 @@ void run_qs_regret(lab_context& context, figure& f) {
   qs_training plan;
   plan.episodes = context.scaled(300u, 120u);
   enum : std::size_t { with_reward, with_bonus, with_shuffled, kinds };
-  // The weights that scored best while training, by the true throughput whatever the rewards were; and those that training ended with.
+  // The weights that scored best while training, by the true throughput whatever the rewards were; and those that
+  // training ended with.
   std::vector<specverify::dqn_weights> networks(kinds * seeds), last_networks(kinds * seeds);
   context.for_each(networks.size(), [&](lab_worker&, std::size_t i) {
     qs_setting here = setting;
     here.final_bonus = i % kinds == with_bonus;
-    const specverify::dqn_trainer trainer = train_dqn(here, texts, context.seed("qs_regret") + i / kinds, i % kinds == with_shuffled, plan);
+    const specverify::dqn_trainer trainer =
+        train_dqn(here, texts, context.seed("qs_regret") + i / kinds, i % kinds == with_shuffled, plan);
     networks[i] = trainer.best();
     last_networks[i] = trainer.weights();
   });
@@ -181,12 +221,15 @@ void run_qs_regret(lab_context& context, figure& f) {
   const specverify::model_window heuristic = heuristic_for(setting);
   std::vector<std::string> labels{"optimum " + action_name(best.low) + " low, " + action_name(best.high) + " high"};
   for (const window_action& action : presets) labels.push_back("static " + action_name(action));
-  labels.insert(labels.end(), {"best static " + action_name(best_static.low), "heuristic (model based)", "DQN, best", "bonus, best", "shuffled, best",
-                               "DQN, last", "bonus, last", "shuffled, last",
-                               "optimum with l = 12 too: " + action_name(best_wider.low) + " low, " + action_name(best_wider.high) + " high"});
+  labels.insert(labels.end(), {"best static " + action_name(best_static.low), "heuristic (model based)", "DQN, best",
+                               "bonus, best", "shuffled, best", "DQN, last", "bonus, last", "shuffled, last",
+                               "optimum with l = 12 too: " + action_name(best_wider.low) + " low, " +
+                                   action_name(best_wider.high) + " high"});
   std::vector<std::vector<double>> speed(labels.size(), std::vector<double>(seeds));
   context.for_each(seeds, [&](lab_worker&, std::size_t s) {
-    const auto play = [&](const auto& choose) { return prefix_free_throughput(setting, texts, rounds, context.seed("qs_regret_link") + s, choose); };
+    const auto play = [&](const auto& choose) {
+      return prefix_free_throughput(setting, texts, rounds, context.seed("qs_regret_link") + s, choose);
+    };
     const auto by_state = [&](const qs_optimum& of) {
       return play([&](const specverify::observation& seen) { return seen.uplink_state != 0 ? of.high : of.low; });
     };
@@ -196,13 +239,14 @@ void run_qs_regret(lab_context& context, figure& f) {
     speed[row++][s] = by_state(best_static);
     speed[row++][s] = play(qs_player{"", {}, &heuristic});
     for (const auto* of : {&networks, &last_networks}) {
-      for (std::size_t kind = 0; kind < kinds; ++kind) speed[row++][s] = play(qs_player{"", {}, nullptr, &(*of)[s * kinds + kind]});
+      for (std::size_t kind = 0; kind < kinds; ++kind)
+        speed[row++][s] = play(qs_player{"", {}, nullptr, &(*of)[s * kinds + kind]});
     }
     speed[row++][s] = by_state(best_wider);
   });
 
-  table& t =
-      f.add_table("regret against the best policy that knows the state", {"policy", "tokens/s", "short of the optimum in %", "least and most over the seeds"});
+  table& t = f.add_table("regret against the best policy that knows the state",
+                         {"policy", "tokens/s", "short of the optimum in %", "least and most over the seeds"});
   panel& p = f.add_panel("short of the per-state optimum", "", "%");
   curve& bars = p.add("mean of the seeds, least and most");
   std::vector<double> mean(labels.size()), least(labels.size()), most(labels.size());
@@ -212,7 +256,8 @@ void run_qs_regret(lab_context& context, figure& f) {
     mean[j] = mean_of(regret);
     least[j] = *std::min_element(regret.begin(), regret.end());
     most[j] = *std::max_element(regret.begin(), regret.end());
-    t.rows.push_back({labels[j], number(mean_of(speed[j]), 4), number(mean[j], 3), number(least[j], 3) + " to " + number(most[j], 3)});
+    t.rows.push_back({labels[j], number(mean_of(speed[j]), 4), number(mean[j], 3),
+                      number(least[j], 3) + " to " + number(most[j], 3)});
     if (j > 0 && j + 1 < labels.size()) {
       bars.add(static_cast<double>(p.x_names.size()), mean[j], least[j], most[j]);
       p.x_names.push_back(labels[j]);
@@ -236,40 +281,49 @@ void run_qs_regret(lab_context& context, figure& f) {
   };
   const double over_static = mean[row_static] - mean[row_network];
   f.compare("learned over static", "+15 to +20 % at 350 kbit/s",
-            number(over_static, 3) + " points over the best static (" + number(least_lead(row_network, row_static), 3) + " on the worst seed), " +
-                number(mean[row_four] - mean[row_network], 3) + " over (4, 240)",
+            number(over_static, 3) + " points over the best static (" + number(least_lead(row_network, row_static), 3) +
+                " on the worst seed), " + number(mean[row_four] - mean[row_network], 3) + " over (4, 240)",
             std::string(over_static >= 15       ? "met: "
                         : mean[row_static] < 15 ? "not met, and out of reach here: "
                                                 : "not met: ") +
-                "the best static action is " + number(mean[row_static], 3) + " % short of the optimum that knows the state");
-  f.compare("reward at the end of an episode", "the episode's throughput, as in the code",
-            number(mean[row_bonus], 3) + " % short with it, " + number(mean[row_network], 3) + " % without (best weights)",
-            mean[row_bonus] > mean[row_network] ? "it pays for ending the episode, which throughput does not; training here leaves it out"
-                                                : "no harm in this run; training here leaves it out");
+                "the best static action is " + number(mean[row_static], 3) +
+                " % short of the optimum that knows the state");
+  f.compare(
+      "reward at the end of an episode", "the episode's throughput, as in the code",
+      number(mean[row_bonus], 3) + " % short with it, " + number(mean[row_network], 3) + " % without (best weights)",
+      mean[row_bonus] > mean[row_network]
+          ? "it pays for ending the episode, which throughput does not; training here leaves it out"
+          : "no harm in this run; training here leaves it out");
   f.compare("choosing the weights by throughput", "not said",
-            "last weights are " + number(mean[row_last], 3) + " % short, the best ones " + number(mean[row_network], 3) + " %; with shuffled rewards " +
-                number(mean[row_last_shuffled], 3) + " and " + number(mean[row_shuffled], 3) + " %",
+            "last weights are " + number(mean[row_last], 3) + " % short, the best ones " +
+                number(mean[row_network], 3) + " %; with shuffled rewards " + number(mean[row_last_shuffled], 3) +
+                " and " + number(mean[row_shuffled], 3) + " %",
             "of what the best weights gain over the last ones of shuffled rewards, choosing among 20 brings " +
-                number(mean[row_last_shuffled] - mean[row_shuffled], 3) + " points by itself, learning " + number(mean[row_shuffled] - mean[row_network], 3) +
-                " more");
-  f.compare("resolutions", "l = 720 and 240", "with l = 12 " + number(-mean[row_wider], 3) + " % above the optimum of the grid",
-            "acceptance " + number(acceptance[0], 4) + ", " + number(acceptance[1], 4) + ", " + number(acceptance[2], 4) +
-                " at l = 720, 240, 12: the grid has no coarse action");
-  f.require("the heuristic is within 3 % of the optimum", most[row_heuristic] <= 3, number(most[row_heuristic], 3) + " % at most");
+                number(mean[row_last_shuffled] - mean[row_shuffled], 3) + " points by itself, learning " +
+                number(mean[row_shuffled] - mean[row_network], 3) + " more");
+  f.compare("resolutions", "l = 720 and 240",
+            "with l = 12 " + number(-mean[row_wider], 3) + " % above the optimum of the grid",
+            "acceptance " + number(acceptance[0], 4) + ", " + number(acceptance[1], 4) + ", " +
+                number(acceptance[2], 4) + " at l = 720, 240, 12: the grid has no coarse action");
+  f.require("the heuristic is within 3 % of the optimum", most[row_heuristic] <= 3,
+            number(most[row_heuristic], 3) + " % at most");
   if (!context.quick()) {  // a quick run trains too little to be held to this
-    f.require("the DQN is within 3 % of the optimum on every seed, with its best weights and with its last", most[row_network] <= 3 && most[row_last] <= 3,
+    f.require("the DQN is within 3 % of the optimum on every seed, with its best weights and with its last",
+              most[row_network] <= 3 && most[row_last] <= 3,
               number(most[row_network], 3) + " and " + number(most[row_last], 3) + " % at most");
     f.require("the DQN beats the best static action on every seed", least_lead(row_network, row_static) > 0,
               number(least_lead(row_network, row_static), 3) + " points at least");
     f.require("the DQN beats shuffled rewards on every seed, both with best and both with last weights",
               least_lead(row_network, row_shuffled) > 0 && least_lead(row_last, row_last_shuffled) > 0,
-              number(least_lead(row_network, row_shuffled), 3) + " and " + number(least_lead(row_last, row_last_shuffled), 3) + " points at least");
-    f.require("last weights of shuffled rewards fall short by more than 10 % on every seed", least[row_last_shuffled] > 10,
-              number(least[row_last_shuffled], 3) + " % at least");
+              number(least_lead(row_network, row_shuffled), 3) + " and " +
+                  number(least_lead(row_last, row_last_shuffled), 3) + " points at least");
+    f.require("last weights of shuffled rewards fall short by more than 10 % on every seed",
+              least[row_last_shuffled] > 10, number(least[row_last_shuffled], 3) + " % at least");
   }
   double nearest = 1e9;
   for (std::size_t j = row_static; j < row_wider; ++j) nearest = std::min(nearest, least[j]);
-  f.require("no policy over the grid beats the exhaustive optimum by more than the draw of the link", nearest > -0.5, number(nearest, 3) + " %");
+  f.require("no policy over the grid beats the exhaustive optimum by more than the draw of the link", nearest > -0.5,
+            number(nearest, 3) + " %");
 }
 
 }  // namespace lab

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and what an action (L, l) earns.
+//! QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and what an action
+//! (L, l) earns.
 //!
-//! Two worlds share it. In the prefix-free one each drafted position is drawn anew from all recorded positions, so a round's outcome depends on
-//! (L, l) and the link's state alone and the best policy can be found by trying all. In the replayed one positions follow a recorded text, and
-//! an accepted draft is taken to be the text's own token.
+//! Two worlds share it. In the prefix-free one each drafted position is drawn anew from all recorded positions, so a
+//! round's outcome depends on (L, l) and the link's state alone and the best policy can be found by trying all. In the
+//! replayed one positions follow a recorded text, and an accepted draft is taken to be the text's own token.
 #ifndef SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
 
@@ -30,7 +31,8 @@ namespace lab {
 class dense_quantizer {
  public:
   //! q^ over the vocabulary.
-  [[nodiscard]] std::vector<double> operator()(std::span<const float> logits, double temperature, std::uint32_t resolution) {
+  [[nodiscard]] std::vector<double> operator()(std::span<const float> logits, double temperature,
+                                               std::uint32_t resolution) {
     using namespace specverify;
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
     const top_k rule{lattice_support_size(vocab_size, resolution), true};
@@ -38,7 +40,8 @@ class dense_quantizer {
     memory_.resize(std::max(memory_.size(), draft_law_workspace_size(vocab_size, transform, rule, {}, lattice{}) + 64));
     workspace space{std::span<std::byte>(memory_)};
     draft_law& made = made_;
-    const status why = make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, lattice{}, {.resolution = resolution}, space, made);
+    const status why = make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, lattice{},
+                                      {.resolution = resolution}, space, made);
     if (!why.ok()) throw std::runtime_error(std::string("quantizing: ") + message(why.code));
     std::vector<double> law(vocab_size, 0.0);
     for (std::uint32_t i = 0; i < made.drafted.size; ++i)
@@ -76,11 +79,14 @@ struct qs_position {
 
 using qs_text = std::vector<qs_position>;
 
-[[nodiscard]] inline std::size_t resolution_index(std::uint32_t resolution) { return resolution == 720 ? 0 : resolution == 240 ? 1 : 2; }
+[[nodiscard]] inline std::size_t resolution_index(std::uint32_t resolution) {
+  return resolution == 720 ? 0 : resolution == 240 ? 1 : 2;
+}
 
-//! Texts of the target at a temperature, at most `tokens` tokens each, and what the drafter would have done at each of their positions.
-[[nodiscard]] inline std::vector<qs_text> record_texts(lab_context& context, const std::vector<lab_problem>& problems, double temperature, std::uint32_t tokens,
-                                                       std::uint64_t seed) {
+//! Texts of the target at a temperature, at most `tokens` tokens each, and what the drafter would have done at each of
+//! their positions.
+[[nodiscard]] inline std::vector<qs_text> record_texts(lab_context& context, const std::vector<lab_problem>& problems,
+                                                       double temperature, std::uint32_t tokens, std::uint64_t seed) {
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
   std::vector<qs_text> texts(problems.size());
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
@@ -91,13 +97,16 @@ using qs_text = std::vector<qs_position>;
     for (std::uint32_t t = 0; t < tokens; ++t) {
       worker.drafter.feed(next, 1);
       worker.target.feed(next, 1);
-      const std::vector<double> p = law_of(worker.target.logits(0), temperature), q = law_of(worker.drafter.logits(0), temperature);
+      const std::vector<double> p = law_of(worker.target.logits(0), temperature),
+                                q = law_of(worker.drafter.logits(0), temperature);
       const auto block = source({t, static_cast<std::uint32_t>(i), 0, specverify::purpose::training, 3});
       qs_position& here = texts[i].emplace_back();
       for (std::size_t k = 0; k < qs_resolutions.size(); ++k) {
         std::vector<double> both = quantize(worker.drafter.logits(0), temperature, qs_resolutions[k]);
         for (std::size_t v = 0; v < both.size(); ++v) here.acceptance[k] += both[v] = std::min(both[v], p[v]);
-        if (k == 1) here.probability = static_cast<float>(q[token_at(both, specverify::decision_uniform(block, 1), here.acceptance[k])]);
+        if (k == 1)
+          here.probability =
+              static_cast<float>(q[token_at(both, specverify::decision_uniform(block, 1), here.acceptance[k])]);
       }
       next.assign(1, static_cast<token_id>(token_at(p, specverify::decision_uniform(block))));
       if (next[0] == tinylm::tokenizer::end_token) break;
@@ -106,7 +115,8 @@ using qs_text = std::vector<qs_position>;
   return texts;
 }
 
-//! What a round costs and what the link does. The papers do not give computing times; these are a small and a large OPT on one GPU.
+//! What a round costs and what the link does. The papers do not give computing times; these are a small and a large OPT
+//! on one GPU.
 struct qs_setting {
   specverify::markov_options link = specverify::qs_paper_link();
   specverify::round_times times{8e-3, 45e-3};
@@ -131,7 +141,10 @@ struct qs_setting {
 class qs_run {
  public:
   qs_run(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed)
-      : setting_(setting), texts_(texts), link_(made(setting.link)), source_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}} {
+      : setting_(setting),
+        texts_(texts),
+        link_(made(setting.link)),
+        source_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}} {
     for (const qs_text& text : texts) pool_.insert(pool_.end(), text.begin(), text.end());
     state_ = link_.state(source_, 0, {});
     show_link();
@@ -150,7 +163,8 @@ class qs_run {
   //! Plays one round. Towards the end of a text fewer drafts are made than the action says, as a session would.
   outcome play(specverify::window_action action) {
     const std::size_t left = setting_.prefix_free ? setting_.episode_tokens : texts_[text_].size() - at_;
-    if (!setting_.prefix_free) action.draft_length = std::max(1u, std::min(action.draft_length, static_cast<std::uint32_t>(left) - 1));
+    if (!setting_.prefix_free)
+      action.draft_length = std::max(1u, std::min(action.draft_length, static_cast<std::uint32_t>(left) - 1));
     outcome made;
     made.seconds = setting_.seconds(action, state_);
     const std::size_t k = resolution_index(action.resolution);
@@ -188,7 +202,9 @@ class qs_run {
     return channel.value();
   }
   double uniform() { return specverify::decision_uniform(source_({draws_++, 0, 1, specverify::purpose::training, 4})); }
-  const qs_position& drawn_position() { return pool_[std::min(pool_.size() - 1, static_cast<std::size_t>(uniform() * static_cast<double>(pool_.size())))]; }
+  const qs_position& drawn_position() {
+    return pool_[std::min(pool_.size() - 1, static_cast<std::size_t>(uniform() * static_cast<double>(pool_.size())))];
+  }
   void show_link() {
     seen_.uplink_rate = static_cast<float>(state_.uplink_rate);
     seen_.uplink_state = state_.index;
@@ -219,12 +235,17 @@ class qs_run {
   return sum;
 }
 
-//! Learns in a `qs_run`. Reward of a round, as in the authors' code: half the expected tokens over the round's time; divided by 30, so that
-//! values are near 1. In the prefix-free world the expectation is over the positions too.
+//! Learns in a `qs_run`. Reward of a round, as in the authors' code: half the expected tokens over the round's time;
+//! divided by 30, so that values are near 1. In the prefix-free world the expectation is over the positions too.
 class qs_environment {
  public:
   qs_environment(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed, bool shuffled)
-      : setting_(setting), texts_(texts), run_(setting_, texts, seed), acceptance_(mean_acceptance(texts)), seed_(seed), shuffled_(shuffled) {}
+      : setting_(setting),
+        texts_(texts),
+        run_(setting_, texts, seed),
+        acceptance_(mean_acceptance(texts)),
+        seed_(seed),
+        shuffled_(shuffled) {}
   qs_environment(const qs_environment&) = delete;
 
   specverify::dqn_features reset(std::uint32_t) {
@@ -241,15 +262,19 @@ class qs_environment {
     specverify::dqn_step made;
     made.last = round.text_ends || tokens_ >= setting_.episode_tokens;
     const specverify::window_action& a = grid_[action];
-    double reward = 0.5 *
-                    (setting_.prefix_free ? specverify::expected_tokens(acceptance_[resolution_index(a.resolution)], a.draft_length) : round.expected_tokens) /
-                    round.seconds;
+    double reward =
+        0.5 *
+        (setting_.prefix_free ? specverify::expected_tokens(acceptance_[resolution_index(a.resolution)], a.draft_length)
+                              : round.expected_tokens) /
+        round.seconds;
     if (made.last && setting_.final_bonus) reward += tokens_ / seconds_;
     made.reward = static_cast<float>(reward / 30);
     if (shuffled_) {  // what some other round earned
       earned_.push_back(made.reward);
-      const auto block = specverify::philox{}({static_cast<std::uint32_t>(earned_.size()), 0, 0, specverify::purpose::training, 5});
-      made.reward = earned_[static_cast<std::size_t>(specverify::decision_uniform(block) * static_cast<double>(earned_.size()))];
+      const auto block =
+          specverify::philox{}({static_cast<std::uint32_t>(earned_.size()), 0, 0, specverify::purpose::training, 5});
+      made.reward =
+          earned_[static_cast<std::size_t>(specverify::decision_uniform(block) * static_cast<double>(earned_.size()))];
     }
     made.next = specverify::features_of(run_.seen());
     return made;
@@ -269,11 +294,11 @@ class qs_environment {
   bool shuffled_;
 };
 
-//! Long-run tokens per second in the prefix-free world when `choose(observation)` plays `rounds` rounds. Tokens enter by their expectation,
-//! which is exact there; only the link's states are drawn.
+//! Long-run tokens per second in the prefix-free world when `choose(observation)` plays `rounds` rounds. Tokens enter
+//! by their expectation, which is exact there; only the link's states are drawn.
 template <class Choose>
-[[nodiscard]] double prefix_free_throughput(const qs_setting& setting, std::span<const qs_text> texts, std::uint32_t rounds, std::uint64_t seed,
-                                            Choose choose) {
+[[nodiscard]] double prefix_free_throughput(const qs_setting& setting, std::span<const qs_text> texts,
+                                            std::uint32_t rounds, std::uint64_t seed, Choose choose) {
   const std::array<double, 3> acceptance = mean_acceptance(texts);
   qs_run run(setting, texts, seed);
   double tokens = 0, seconds = 0;
@@ -291,7 +316,8 @@ struct qs_played {
   [[nodiscard]] double throughput() const { return mean_of(tokens) / mean_of(seconds); }
 };
 template <class Choose>
-[[nodiscard]] qs_played replayed_texts(const qs_setting& setting, std::span<const qs_text> texts, std::uint32_t passes, std::uint64_t seed, Choose choose) {
+[[nodiscard]] qs_played replayed_texts(const qs_setting& setting, std::span<const qs_text> texts, std::uint32_t passes,
+                                       std::uint64_t seed, Choose choose) {
   qs_played made{std::vector<double>(texts.size(), 0.0), std::vector<double>(texts.size(), 0.0)};
   qs_run run(setting, texts, seed);
   for (std::size_t i = 0; i < passes * texts.size(); ++i) {
@@ -319,8 +345,9 @@ struct qs_optimum {
   specverify::window_action low{}, high{};
   double throughput = 0;
 };
-[[nodiscard]] inline qs_optimum best_by_state(const qs_setting& setting, const std::array<double, 3>& acceptance, double share_low,
-                                              std::span<const specverify::window_action> actions, bool same = false) {
+[[nodiscard]] inline qs_optimum best_by_state(const qs_setting& setting, const std::array<double, 3>& acceptance,
+                                              double share_low, std::span<const specverify::window_action> actions,
+                                              bool same = false) {
   qs_optimum best;
   const auto tokens = [&](const specverify::window_action& a) {
     return specverify::expected_tokens(acceptance[resolution_index(a.resolution)], a.draft_length);
@@ -329,7 +356,8 @@ struct qs_optimum {
     for (const specverify::window_action& high : actions) {
       if (same && !(low == high)) continue;
       const double gain = share_low * tokens(low) + (1 - share_low) * tokens(high);
-      const double time = share_low * setting.seconds(low, setting.link.low) + (1 - share_low) * setting.seconds(high, setting.link.high);
+      const double time = share_low * setting.seconds(low, setting.link.low) +
+                          (1 - share_low) * setting.seconds(high, setting.link.high);
       if (gain / time > best.throughput) best = {low, high, gain / time};
     }
   }
@@ -345,8 +373,8 @@ struct qs_training {
   std::uint32_t batch = 32;
 };
 
-[[nodiscard]] inline specverify::dqn_trainer train_dqn(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed, bool shuffled,
-                                                       const qs_training& plan) {
+[[nodiscard]] inline specverify::dqn_trainer train_dqn(const qs_setting& setting, std::span<const qs_text> texts,
+                                                       std::uint64_t seed, bool shuffled, const qs_training& plan) {
   specverify::dqn_trainer_options options;
   options.seed = seed;
   options.learning_rate = plan.learning_rate;

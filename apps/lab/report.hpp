@@ -55,7 +55,8 @@ inline void write_picture(std::ostream& out, const figure& f, const std::filesys
   std::string svg = read.str();
   svg.erase(0, std::min(svg.size(), svg.find("<svg")));
   const auto replace_all = [&](const std::string& from, const std::string& to) {
-    for (std::size_t at = svg.find(from); at != std::string::npos; at = svg.find(from, at + to.size())) svg.replace(at, from.size(), to);
+    for (std::size_t at = svg.find(from); at != std::string::npos; at = svg.find(from, at + to.size()))
+      svg.replace(at, from.size(), to);
   };
   replace_all("gnuplot_", f.name + "_");
   replace_all("gpDot", f.name + "_gpDot");
@@ -81,8 +82,8 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
   if (!f.checks.empty()) {
     out << "<ul class=checks>\n";
     for (const check& c : f.checks) {
-      out << "<li class=" << (c.holds ? "holds>holds: " : "fails>FAILS: ") << escaped(c.what) << (c.detail.empty() ? "" : " (" + escaped(c.detail) + ")")
-          << "</li>\n";
+      out << "<li class=" << (c.holds ? "holds>holds: " : "fails>FAILS: ") << escaped(c.what)
+          << (c.detail.empty() ? "" : " (" + escaped(c.detail) + ")") << "</li>\n";
     }
     out << "</ul>\n";
   }
@@ -119,7 +120,8 @@ inline void write_lists(const std::vector<reported_paper>& papers, const std::fi
   }
 }
 
-inline void write_report(const std::vector<reported_paper>& papers, const report_facts& facts, const std::filesystem::path& folder) {
+inline void write_report(const std::vector<reported_paper>& papers, const report_facts& facts,
+                         const std::filesystem::path& folder) {
   std::ofstream out(folder / "report.html");
   out << R"(<!doctype html>
 <html lang=en><head><meta charset=utf-8><title>specverify: the papers' experiments, rerun</title>
@@ -138,21 +140,23 @@ What is a property of a method or of a link can be compared number by number; wh
 right-hand column says so. Brackets hold 95 % of bootstrap samples. "Met": our interval reaches what the paper prints; "met in sign": only the
 direction is the same; "not met": it is the opposite, or the interval holds no change.)";
   if (facts.quick) out << " <b>This is a quick run: few problems, wide intervals.</b>";
-  out << "</p>\n<p class=small>seed " << facts.seed << ", " << facts.jobs << " jobs, " << number(facts.seconds, 4) << " s in all.</p>\n";
+  out << "</p>\n<p class=small>seed " << facts.seed << ", " << facts.jobs << " jobs, " << number(facts.seconds, 4)
+      << " s in all.</p>\n";
   out << "<table><caption>Contents</caption>\n";
   detail::write_row(out, "th", {"figure", "checks", "seconds"});
   for (const reported_paper& p : papers) {
     for (const figure& f : p.figures) {
       std::size_t good = 0;
       for (const check& c : f.checks) good += c.holds ? 1 : 0;
-      out << "<tr><td><a href='#" << f.name << "'>" << detail::escaped(f.title) << "</a></td><td>" << good << " of " << f.checks.size() << "</td><td>"
-          << number(f.seconds, 3) << "</td></tr>\n";
+      out << "<tr><td><a href='#" << f.name << "'>" << detail::escaped(f.title) << "</a></td><td>" << good << " of "
+          << f.checks.size() << "</td><td>" << number(f.seconds, 3) << "</td></tr>\n";
     }
   }
   out << "</table>\n";
   for (const reported_paper& p : papers) {
     if (p.figures.empty()) continue;
-    out << "<h2>" << detail::escaped(p.about.title) << (p.about.arxiv.empty() ? "" : " (arXiv " + p.about.arxiv + ")") << "</h2>\n";
+    out << "<h2>" << detail::escaped(p.about.title) << (p.about.arxiv.empty() ? "" : " (arXiv " + p.about.arxiv + ")")
+        << "</h2>\n";
     if (!p.about.remarks.empty()) out << "<p>" << detail::escaped(p.about.remarks) << "</p>\n";
     for (const figure& f : p.figures) detail::write_figure(out, f, folder);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQS: latency and resampling rate against temperature, a fixed threshold beside one that learns, bits by formula and on the wire, and the
-// bounds on dropped mass and rejections beside what was measured. papers.hpp says what a figure is.
+// SQS: latency and resampling rate against temperature, a fixed threshold beside one that learns, bits by formula and
+// on the wire, and the bounds on dropped mass and rejections beside what was measured. papers.hpp says what a figure
+// is.
 #include "papers.hpp"
 #include "say.hpp"
 #include "sqs_runs.hpp"
@@ -25,13 +26,16 @@ conformal threshold_rule(double target, double step, double first, conformal_upd
 
 std::string percent(double share, int digits = 3) { return number(100 * share, digits) + " %"; }
 
-//! All systems over all texts at one setting: [system][text]. Texts of one prompt share their draws as far as they go alike.
-std::vector<std::vector<sqs_run>> write_all(lab_context& context, std::span<const sqs_system> systems, const sqs_setting& setting,
+//! All systems over all texts at one setting: [system][text]. Texts of one prompt share their draws as far as they go
+//! alike.
+std::vector<std::vector<sqs_run>> write_all(lab_context& context, std::span<const sqs_system> systems,
+                                            const sqs_setting& setting,
                                             const std::vector<std::vector<token_id>>& prompts) {
   std::vector<std::vector<sqs_run>> runs(systems.size(), std::vector<sqs_run>(prompts.size()));
   const std::uint64_t first = context.seed("sqs_texts");
   context.for_each(prompts.size(), [&](lab_worker& worker, std::size_t i) {
-    for (std::size_t s = 0; s < systems.size(); ++s) runs[s][i] = write_sqs(systems[s], setting, prompts[i], first + i, worker);
+    for (std::size_t s = 0; s < systems.size(); ++s)
+      runs[s][i] = write_sqs(systems[s], setting, prompts[i], first + i, worker);
   });
   return runs;
 }
@@ -48,11 +52,13 @@ estimate ratio_over(const std::vector<sqs_run>& runs, std::uint64_t seed, Above 
 
 estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // milliseconds a token
   return ratio_over(
-      runs, seed, [](const sqs_run& r) { return 1e3 * r.text.seconds; }, [](const sqs_run& r) { return static_cast<double>(r.text.emitted()); });
+      runs, seed, [](const sqs_run& r) { return 1e3 * r.text.seconds; },
+      [](const sqs_run& r) { return static_cast<double>(r.text.emitted()); });
 }
 estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // rejected and resampled tokens a batch
   return ratio_over(
-      runs, seed, [](const sqs_run& r) { return static_cast<double>(r.rejected); }, [](const sqs_run& r) { return r.rounds(); });
+      runs, seed, [](const sqs_run& r) { return static_cast<double>(r.rejected); },
+      [](const sqs_run& r) { return r.rounds(); });
 }
 double total(const std::vector<sqs_run>& runs, double sqs_run::*field) {
   double sum = 0;
@@ -97,15 +103,16 @@ struct sqs_rivals {
     a_token = ratio_change(b.resampled, b.tokens, a.resampled, a.tokens, seed, 400);
   }
   [[nodiscard]] std::string said() const {
-    return learned_label + " " + number(learned.latency(), 3) + " ms against " + number(fixed.latency(), 3) + " ms of " + fixed_label + ", " +
-           change_text(time);
+    return learned_label + " " + number(learned.latency(), 3) + " ms against " + number(fixed.latency(), 3) +
+           " ms of " + fixed_label + ", " + change_text(time);
   }
 };
 
 // ---- latency and resampling against temperature
 
-void temperature_panels(lab_context& context, figure& f, const std::string& name, std::span<const sqs_system> systems, sqs_setting setting,
-                        std::span<const double> temperatures, const std::vector<std::vector<token_id>>& prompts, table& t,
+void temperature_panels(lab_context& context, figure& f, const std::string& name, std::span<const sqs_system> systems,
+                        sqs_setting setting, std::span<const double> temperatures,
+                        const std::vector<std::vector<token_id>>& prompts, table& t,
                         std::vector<std::vector<sqs_sums>>& all) {
   panel time{name + ": latency", "temperature", "ms a token", false, false, {}, {}},
       again{name + ": resampling", "temperature", "resampled a batch", false, false, {}, {}};
@@ -118,7 +125,8 @@ void temperature_panels(lab_context& context, figure& f, const std::string& name
     setting.temperature = temperature;
     const auto runs = write_all(context, systems, setting, prompts);
     for (std::size_t s = 0; s < systems.size(); ++s) {
-      const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")), rate = resampling(runs[s], context.seed("sqs_resampling"));
+      const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")),
+                     rate = resampling(runs[s], context.seed("sqs_resampling"));
       time.curves[s].add(temperature, milliseconds.value, milliseconds.low, milliseconds.high);
       again.curves[s].add(temperature, rate.value, rate.low, rate.high);
       all[s].emplace_back(runs[s]);
@@ -128,10 +136,13 @@ void temperature_panels(lab_context& context, figure& f, const std::string& name
         emitted += static_cast<double>(run.text.emitted());
         wire += 8.0 * static_cast<double>(run.text.bytes_up());
       }
-      t.rows.push_back({name, systems[s].label, number(temperature), interval(milliseconds.value, milliseconds.low, milliseconds.high),
-                        interval(rate.value, rate.low, rate.high), number(drafted(runs[s]) / rounds, 3), number(emitted / rounds, 3),
-                        number(total(runs[s], &sqs_run::kept) / drafted(runs[s]), 3), number(total(runs[s], &sqs_run::dropped) / drafted(runs[s]), 2),
-                        number(total(runs[s], &sqs_run::paper_bits) / drafted(runs[s]), 4), number(wire / drafted(runs[s]), 4)});
+      t.rows.push_back({name, systems[s].label, number(temperature),
+                        interval(milliseconds.value, milliseconds.low, milliseconds.high),
+                        interval(rate.value, rate.low, rate.high), number(drafted(runs[s]) / rounds, 3),
+                        number(emitted / rounds, 3), number(total(runs[s], &sqs_run::kept) / drafted(runs[s]), 3),
+                        number(total(runs[s], &sqs_run::dropped) / drafted(runs[s]), 2),
+                        number(total(runs[s], &sqs_run::paper_bits) / drafted(runs[s]), 4),
+                        number(wire / drafted(runs[s]), 4)});
     }
   }
   f.panels.push_back(std::move(time));
@@ -140,15 +151,20 @@ void temperature_panels(lab_context& context, figure& f, const std::string& name
 
 void run_temperature(lab_context& context, figure& f) {
   f.about =
-      "Openings of held-out prose continued by the two sessions; one temperature for both models, 25.6 ms a drafted token, 104.6 ms a verification, downlink "
-      "free as in the paper. First two panels: the paper's constants (l = 100, B = 5000, eta = 0.001, alpha = 0.0005) and the paper's code at 1 Mbit/s, "
+      "Openings of held-out prose continued by the two sessions; one temperature for both models, 25.6 ms a drafted "
+      "token, 104.6 ms a verification, downlink "
+      "free as in the paper. First two panels: the paper's constants (l = 100, B = 5000, eta = 0.001, alpha = 0.0005) "
+      "and the paper's code at 1 Mbit/s, "
       "windows cut at 24. "
-      "Last two: constants for this pair (B = 2000, alpha = 0.02, windows cut at 4) and the code without zero counts at 350 kbit/s. Bands are 95 % over texts; "
+      "Last two: constants for this pair (B = 2000, alpha = 0.02, windows cut at 4) and the code without zero counts "
+      "at 350 kbit/s. Bands are 95 % over texts; "
       "all systems share their prompts and draws.";
-  const std::vector<double> temperatures = context.quick() ? std::vector<double>{0.2, 0.6, 1.0} : std::vector<double>{0.1, 0.3, 0.5, 0.7, 0.85, 1.0};
+  const std::vector<double> temperatures =
+      context.quick() ? std::vector<double>{0.2, 0.6, 1.0} : std::vector<double>{0.1, 0.3, 0.5, 0.7, 0.85, 1.0};
   const auto prompts = context.prose(context.scaled<std::size_t>(28, 3), 20);
-  table& t = f.add_table("All settings", {"constants", "system", "T", "ms a token", "resampled a batch", "drafts a batch", "tokens a batch", "mean K",
-                                          "mean dropped mass", "bits a draft, paper's formula", "bits a draft, on the wire"});
+  table& t = f.add_table("All settings", {"constants", "system", "T", "ms a token", "resampled a batch",
+                                          "drafts a batch", "tokens a batch", "mean K", "mean dropped mass",
+                                          "bits a draft, paper's formula", "bits a draft, on the wire"});
   const sqs_system paper[] = {{"K = 2", top_k{2}},
                               {"K = 8", top_k{8}},
                               {"K = 32", top_k{32}},
@@ -171,65 +187,85 @@ void run_temperature(lab_context& context, figure& f) {
   setting.paper_code = false;
   temperature_panels(context, f, "our constants", ours, setting, temperatures, prompts, t, second);
   // At each temperature the K that was fastest there, chosen after the fact, against each threshold that learns.
-  const auto rivals = [&](std::span<const sqs_system> systems, const std::vector<std::vector<sqs_sums>>& of, std::size_t sizes, std::size_t learned,
-                          std::size_t at) {
+  const auto rivals = [&](std::span<const sqs_system> systems, const std::vector<std::vector<sqs_sums>>& of,
+                          std::size_t sizes, std::size_t learned, std::size_t at) {
     std::size_t best = 0;
     for (std::size_t s = 1; s < sizes; ++s) best = of[s][at].latency() < of[best][at].latency() ? s : best;
     return sqs_rivals(context, systems[best].label, systems[learned].label, of[best][at], of[learned][at]);
   };
-  table& pairs = f.add_table("A learning threshold against the fastest K of each temperature (K chosen after the fact; changes with their 95 %, text by text)",
-                             {"constants", "T", "fastest K", "against", "time a token", "resampled a batch", "resampled a token", "drafts a batch, both"});
+  table& pairs = f.add_table(
+      "A learning threshold against the fastest K of each temperature (K chosen after the fact; changes with their 95 "
+      "%, text by text)",
+      {"constants", "T", "fastest K", "against", "time a token", "resampled a batch", "resampled a token",
+       "drafts a batch, both"});
   std::vector<sqs_rivals> of_paper, of_ours, of_logarithmic;
   for (std::size_t at = 0; at < temperatures.size(); ++at) {
     of_paper.push_back(rivals(paper, first, 4, 4, at));
     of_ours.push_back(rivals(ours, second, 3, 3, at));
     of_logarithmic.push_back(rivals(ours, second, 3, 4, at));
-    for (const auto& [name, r] :
-         {std::pair<const char*, const sqs_rivals&>{"paper's", of_paper.back()}, {"ours", of_ours.back()}, {"ours", of_logarithmic.back()}}) {
-      pairs.rows.push_back({name, number(temperatures[at]), r.fixed_label, r.learned_label, change_text(r.time), change_text(r.a_batch), change_text(r.a_token),
+    for (const auto& [name, r] : {std::pair<const char*, const sqs_rivals&>{"paper's", of_paper.back()},
+                                  {"ours", of_ours.back()},
+                                  {"ours", of_logarithmic.back()}}) {
+      pairs.rows.push_back({name, number(temperatures[at]), r.fixed_label, r.learned_label, change_text(r.time),
+                            change_text(r.a_batch), change_text(r.a_token),
                             number(r.fixed.batch(), 3) + ", " + number(r.learned.batch(), 3)});
     }
   }
   const std::size_t last = temperatures.size() - 1;
-  const auto drafts = [](const sqs_rivals& r) { return number(r.learned.batch(), 3) + " drafts a batch against " + number(r.fixed.batch(), 3); };
-  for (const auto& [name, list] : {std::pair<const char*, const std::vector<sqs_rivals>&>{"paper's constants", of_paper}, {"our constants", of_ours}}) {
+  const auto drafts = [](const sqs_rivals& r) {
+    return number(r.learned.batch(), 3) + " drafts a batch against " + number(r.fixed.batch(), 3);
+  };
+  for (const auto& [name, list] :
+       {std::pair<const char*, const std::vector<sqs_rivals>&>{"paper's constants", of_paper},
+        {"our constants", of_ours}}) {
     const sqs_rivals &cold = list[0], &hot = list[last];
-    f.compare("low temperature (T = " + number(temperatures[0]) + "), " + name, "K-SQS with a well-chosen K is faster", cold.said(),
-              by_sign(cold.time, "not met: the threshold is faster", "no difference that the interval shows", "met") + "; " + drafts(cold) +
-                  ", and a draft takes 25.6 ms whatever its bits");
+    f.compare("low temperature (T = " + number(temperatures[0]) + "), " + name, "K-SQS with a well-chosen K is faster",
+              cold.said(),
+              by_sign(cold.time, "not met: the threshold is faster", "no difference that the interval shows", "met") +
+                  "; " + drafts(cold) + ", and a draft takes 25.6 ms whatever its bits");
     f.compare("high temperature (T = " + number(temperatures[last]) + "), " + name, "C-SQS is faster", hot.said(),
-              by_sign(hot.time, "met", "not met: the interval holds no difference", "not met: a fixed K is faster") + "; " + drafts(hot) +
-                  ", K = " + hot.fixed_label.substr(4) + " being the best of those tried at this very temperature");
+              by_sign(hot.time, "met", "not met: the interval holds no difference", "not met: a fixed K is faster") +
+                  "; " + drafts(hot) + ", K = " + hot.fixed_label.substr(4) +
+                  " being the best of those tried at this very temperature");
     f.compare(std::string("resampling at high temperature, ") + name, "C-SQS resamples less",
-              number(hot.learned.a_batch(), 3) + " against " + number(hot.fixed.a_batch(), 3) + " a batch (" + change_text(hot.a_batch) + "), " +
-                  number(hot.learned.a_token(), 3) + " against " + number(hot.fixed.a_token(), 3) + " a token written (" + change_text(hot.a_token) + ")",
+              number(hot.learned.a_batch(), 3) + " against " + number(hot.fixed.a_batch(), 3) + " a batch (" +
+                  change_text(hot.a_batch) + "), " + number(hot.learned.a_token(), 3) + " against " +
+                  number(hot.fixed.a_token(), 3) + " a token written (" + change_text(hot.a_token) + ")",
               "a batch: " + by_sign(hot.a_batch, "met", "not met, level", "not met, more") +
                   "; but a batch can be resampled once whatever its length, so a short one is "
                   "(" +
                   drafts(hot) + "); a token written: " + by_sign(hot.a_token, "less as well", "level", "more"));
   }
-  f.compare("the logarithmic update at T = " + number(temperatures[last]), "not in the paper", of_logarithmic[last].said(),
-            by_sign(of_logarithmic[last].time, "faster than every K tried", "level with the best K", "slower than the best K"));
+  f.compare("the logarithmic update at T = " + number(temperatures[last]), "not in the paper",
+            of_logarithmic[last].said(),
+            by_sign(of_logarithmic[last].time, "faster than every K tried", "level with the best K",
+                    "slower than the best K"));
   std::size_t best_everywhere = 0, always_best = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     bool always = true;
-    for (std::size_t at = 0; at < temperatures.size(); ++at) always = always && first[s][at].latency() <= of_paper[at].fixed.latency();
+    for (std::size_t at = 0; at < temperatures.size(); ++at)
+      always = always && first[s][at].latency() <= of_paper[at].fixed.latency();
     if (always) ++best_everywhere, always_best = s;
   }
   f.compare("one K for all temperatures, paper's constants", "not said",
-            best_everywhere == 0 ? "no K is the fastest at every temperature" : paper[always_best].label + " is the fastest K at every temperature",
+            best_everywhere == 0 ? "no K is the fastest at every temperature"
+                                 : paper[always_best].label + " is the fastest K at every temperature",
             best_everywhere == 0 ? "the fastest K changes with the temperature"
-                                 : "with a budget of bits a larger K also shortens the window, and a draft that is rejected costs its 25.6 ms");
+                                 : "with a budget of bits a larger K also shortens the window, and a draft that is "
+                                   "rejected costs its 25.6 ms");
   if (!context.quick()) {  // three texts do not say
     f.require("a fixed K resamples more a batch at the highest temperature than at the lowest, both constants", [&] {
       for (std::size_t s = 0; s < 4; ++s) {
-        if (first[s][last].a_batch() <= first[s][0].a_batch() || (s < 3 && second[s][last].a_batch() <= second[s][0].a_batch())) return false;
+        if (first[s][last].a_batch() <= first[s][0].a_batch() ||
+            (s < 3 && second[s][last].a_batch() <= second[s][0].a_batch()))
+          return false;
       }
       return true;
     }());
   }
   f.require("at the highest temperature the paper's C-SQS resamples less a batch than the fastest K",
-            (context.quick() ? of_paper[last].a_batch.value : of_paper[last].a_batch.high) < 0, change_text(of_paper[last].a_batch));
+            (context.quick() ? of_paper[last].a_batch.value : of_paper[last].a_batch.high) < 0,
+            change_text(of_paper[last].a_batch));
   f.compare("windows at B = 5000", "up to 135 drafts at K = 2, and none for 583 <= K <= 49770 (V = 50257)",
             "cut at 24 drafts; with V = 4096 no K is without a window",
             "a budget alone drafts far beyond what is accepted; the paper's deadlock needs the larger vocabulary");
@@ -239,9 +275,11 @@ void run_temperature(lab_context& context, figure& f) {
 
 void run_step(lab_context& context, figure& f) {
   f.about =
-      "C-SQS at temperature 0.7 against the threshold it begins with: a fixed one (eta = 0), the paper's linear update (eta = 0.02, alpha = 0.02) and the "
+      "C-SQS at temperature 0.7 against the threshold it begins with: a fixed one (eta = 0), the paper's linear update "
+      "(eta = 0.02, alpha = 0.02) and the "
       "logarithmic one (eta = 2). B = 1000 bits in the paper's code, 350 kbit/s, windows cut at 4.";
-  const std::vector<double> firsts = context.quick() ? std::vector<double>{1e-4, 1e-2, 0.3} : std::vector<double>{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3};
+  const std::vector<double> firsts =
+      context.quick() ? std::vector<double>{1e-4, 1e-2, 0.3} : std::vector<double>{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3};
   const auto prompts = context.prose(context.scaled<std::size_t>(28, 3), 20);
   sqs_setting setting;
   setting.budget = 1000;
@@ -250,11 +288,12 @@ void run_step(lab_context& context, figure& f) {
   setting.temperature = 0.7;
   setting.tokens = context.scaled<std::uint32_t>(64, 24);
   constexpr std::array<const char*, 3> names{"eta = 0", "linear, eta = 0.02", "logarithmic, eta = 2"};
-  panel time{"latency", "beta_1", "ms a token", true, false, {}, {}}, mass{"dropped mass", "beta_1", "mean d", true, true, {}, {}},
+  panel time{"latency", "beta_1", "ms a token", true, false, {}, {}},
+      mass{"dropped mass", "beta_1", "mean d", true, true, {}, {}},
       size{"support", "beta_1", "mean K", true, true, {}, {}};
   for (const char* name : names) time.add(name), mass.add(name), size.add(name);
-  table& t =
-      f.add_table("Against the first threshold", {"update", "beta_1", "ms a token", "resampled a batch", "mean K", "mean dropped mass", "laws cut by the cap"});
+  table& t = f.add_table("Against the first threshold", {"update", "beta_1", "ms a token", "resampled a batch",
+                                                         "mean K", "mean dropped mass", "laws cut by the cap"});
   std::array<std::vector<double>, 3> values;
   std::array<std::vector<estimate>, 2> changes;  // of linear and logarithmic over the fixed threshold, by beta_1
   for (const double first : firsts) {
@@ -262,24 +301,32 @@ void run_step(lab_context& context, figure& f) {
                                   {names[1], threshold_rule(0.02, 0.02, first)},
                                   {names[2], threshold_rule(0.02, 2, first, conformal_update::logarithmic)}};
     const auto runs = write_all(context, systems, setting, prompts);
-    for (const std::size_t s : {0u, 1u}) changes[s].push_back(sqs_rivals(context, names[0], names[s + 1], sqs_sums(runs[0]), sqs_sums(runs[s + 1])).time);
+    for (const std::size_t s : {0u, 1u})
+      changes[s].push_back(sqs_rivals(context, names[0], names[s + 1], sqs_sums(runs[0]), sqs_sums(runs[s + 1])).time);
     for (std::size_t s = 0; s < names.size(); ++s) {
-      const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")), rate = resampling(runs[s], context.seed("sqs_resampling"));
-      const double dropped = total(runs[s], &sqs_run::dropped) / drafted(runs[s]), kept = total(runs[s], &sqs_run::kept) / drafted(runs[s]);
+      const estimate milliseconds = latency(runs[s], context.seed("sqs_latency")),
+                     rate = resampling(runs[s], context.seed("sqs_resampling"));
+      const double dropped = total(runs[s], &sqs_run::dropped) / drafted(runs[s]),
+                   kept = total(runs[s], &sqs_run::kept) / drafted(runs[s]);
       double clamped = 0;
       for (const sqs_run& run : runs[s]) clamped += static_cast<double>(run.clamped);
       time.curves[s].add(first, milliseconds.value, milliseconds.low, milliseconds.high);
       mass.curves[s].add(first, std::max(dropped, 1e-6));
       size.curves[s].add(first, kept);
       values[s].push_back(milliseconds.value);
-      t.rows.push_back({names[s], number(first), interval(milliseconds.value, milliseconds.low, milliseconds.high), interval(rate.value, rate.low, rate.high),
-                        number(kept, 3), number(dropped, 3), percent(clamped / drafted(runs[s]))});
+      t.rows.push_back({names[s], number(first), interval(milliseconds.value, milliseconds.low, milliseconds.high),
+                        interval(rate.value, rate.low, rate.high), number(kept, 3), number(dropped, 3),
+                        percent(clamped / drafted(runs[s]))});
     }
   }
   f.panels = {time, mass, size};
-  const auto spread = [](const std::vector<double>& of) { return *std::max_element(of.begin(), of.end()) - *std::min_element(of.begin(), of.end()); };
-  table& d = f.add_table("Time a token against the fixed threshold of the same beta_1 (95 %, text by text)", {"beta_1", names[1], names[2]});
-  for (std::size_t i = 0; i < firsts.size(); ++i) d.rows.push_back({number(firsts[i]), change_text(changes[0][i]), change_text(changes[1][i])});
+  const auto spread = [](const std::vector<double>& of) {
+    return *std::max_element(of.begin(), of.end()) - *std::min_element(of.begin(), of.end());
+  };
+  table& d = f.add_table("Time a token against the fixed threshold of the same beta_1 (95 %, text by text)",
+                         {"beta_1", names[1], names[2]});
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    d.rows.push_back({number(firsts[i]), change_text(changes[0][i]), change_text(changes[1][i])});
   for (const std::size_t s : {0u, 1u}) {
     std::string faster, slower, level;
     for (std::size_t i = 0; i < firsts.size(); ++i) {
@@ -287,12 +334,16 @@ void run_step(lab_context& context, figure& f) {
       list += (list.empty() ? "" : ", ") + number(firsts[i]);
     }
     const auto shown = [](const std::string& list) { return list.empty() ? std::string("none") : list; };
-    f.compare(std::string("adaptive against eta = 0, ") + names[s + 1], "adaptive is better, most clearly for small beta_1",
-              "faster for beta_1 = " + shown(faster) + "; slower for " + shown(slower) + "; level for " + shown(level),
-              std::string(slower.empty() ? (level.empty() ? "met at every beta_1" : "never worse, not better everywhere") : "met only in part") +
-                  "; from the smallest beta_1 the change is " + change_text(changes[s].front()) + ", from the largest " + change_text(changes[s].back()) +
-                  (std::fabs(changes[s].back().value) > std::fabs(changes[s].front().value) ? ": clearer for large beta_1, not small"
-                                                                                            : ": clearest for small beta_1"));
+    f.compare(
+        std::string("adaptive against eta = 0, ") + names[s + 1], "adaptive is better, most clearly for small beta_1",
+        "faster for beta_1 = " + shown(faster) + "; slower for " + shown(slower) + "; level for " + shown(level),
+        std::string(slower.empty() ? (level.empty() ? "met at every beta_1" : "never worse, not better everywhere")
+                                   : "met only in part") +
+            "; from the smallest beta_1 the change is " + change_text(changes[s].front()) + ", from the largest " +
+            change_text(changes[s].back()) +
+            (std::fabs(changes[s].back().value) > std::fabs(changes[s].front().value)
+                 ? ": clearer for large beta_1, not small"
+                 : ": clearest for small beta_1"));
   }
   double fastest = 1e9;
   std::size_t whose = 0, where = 0;
@@ -301,17 +352,21 @@ void run_step(lab_context& context, figure& f) {
       if (values[s][i] < fastest) fastest = values[s][i], whose = s, where = i;
     }
   }
-  f.compare("the fastest setting of all", "adaptive",
-            std::string(names[whose]) + " from beta_1 = " + number(firsts[where]) + ", " + number(fastest, 3) + " ms a token",
-            whose == 0 ? "not met: a fixed threshold that happens to be right is the best there is; what learning brings is that beta_1 need not be known"
-                       : "met: no fixed threshold among those tried is faster");
-  f.compare("how much depends on beta_1", "less with adaptation",
-            "spread of the latency over beta_1: fixed " + number(spread(values[0]), 3) + ", linear " + number(spread(values[1]), 3) + ", logarithmic " +
-                number(spread(values[2]), 3) + " ms a token",
-            std::string(spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]) ? "met" : "not met") +
-                "; the column \"laws cut by the cap\" says where the budget, and not the threshold, sets the support");
+  f.compare(
+      "the fastest setting of all", "adaptive",
+      std::string(names[whose]) + " from beta_1 = " + number(firsts[where]) + ", " + number(fastest, 3) + " ms a token",
+      whose == 0 ? "not met: a fixed threshold that happens to be right is the best there is; what learning brings is "
+                   "that beta_1 need not be known"
+                 : "met: no fixed threshold among those tried is faster");
+  f.compare(
+      "how much depends on beta_1", "less with adaptation",
+      "spread of the latency over beta_1: fixed " + number(spread(values[0]), 3) + ", linear " +
+          number(spread(values[1]), 3) + ", logarithmic " + number(spread(values[2]), 3) + " ms a token",
+      std::string(spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]) ? "met" : "not met") +
+          "; the column \"laws cut by the cap\" says where the budget, and not the threshold, sets the support");
   f.require("from the largest beta_1 both updates are faster than the fixed threshold",
-            context.quick() ? std::max(changes[0].back().value, changes[1].back().value) < 0 : std::max(changes[0].back().high, changes[1].back().high) < 0,
+            context.quick() ? std::max(changes[0].back().value, changes[1].back().value) < 0
+                            : std::max(changes[0].back().high, changes[1].back().high) < 0,
             change_text(changes[0].back()) + " and " + change_text(changes[1].back()));
   f.require("the latency depends less on beta_1 with either update than without",
             spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]));
@@ -321,7 +376,8 @@ void run_step(lab_context& context, figure& f) {
 
 void run_bits(lab_context& context, figure& f) {
   f.about =
-      "The drafter's laws along held-out prose at temperature 1, l = 100: what a draft costs by the paper's formula (without the drafted token), on the wire "
+      "The drafter's laws along held-out prose at temperature 1, l = 100: what a draft costs by the paper's formula "
+      "(without the drafted token), on the wire "
       "in "
       "the paper's code, and on the wire without zero counts; messages of 8 drafts, header and checksum included.";
   constexpr std::uint32_t resolution = 100;
@@ -351,15 +407,17 @@ void run_bits(lab_context& context, figure& f) {
       draft_format ours{law_format::sparse_drop_zero, vocab_size, resolution, 0, block, 1};
       for (std::uint32_t n = 0; n < length; ++n) {
         top_k largest{learns ? 1 : sizes[s], true, true};
-        const draft_law made =
-            learns ? make(worker.drafter.logits(n), 1, rule, state, resolution, true) : make(worker.drafter.logits(n), 1, largest, {}, resolution, true);
+        const draft_law made = learns ? make(worker.drafter.logits(n), 1, rule, state, resolution, true)
+                                      : make(worker.drafter.logits(n), 1, largest, {}, resolution, true);
         if (learns) state = rule.advance(state, made.kept);
         std::vector<token_id> ids(made.drafted.size);
         std::vector<std::uint32_t> counts(made.drafted.size);
         std::uint32_t positive = 0;
-        detail::require(drop_zero({made.drafted.ids, made.drafted.size}, {made.drafted.counts, made.drafted.size}, ids, counts, positive));
+        detail::require(drop_zero({made.drafted.ids, made.drafted.size}, {made.drafted.counts, made.drafted.size}, ids,
+                                  counts, positive));
         law dropped;
-        detail::require(make_law(std::span<const token_id>(ids).first(positive), std::span<const std::uint32_t>(counts).first(positive), vocab_size, dropped));
+        detail::require(make_law(std::span<const token_id>(ids).first(positive),
+                                 std::span<const std::uint32_t>(counts).first(positive), vocab_size, dropped));
         const random_counter counter{n, static_cast<std::uint32_t>(i), 0, purpose::draft_draw, 0};
         detail::require(whole.value().push(draw(made.drafted, source, counter)));
         detail::require(short_block.value().push(draw(dropped, source, counter)));
@@ -367,7 +425,8 @@ void run_bits(lab_context& context, figure& f) {
         at.kept += made.drafted.size;
         at.positive += positive;
         at.drafts += 1;
-        at.formula += learns ? threshold_law_bits(vocab_size, made.drafted.size, resolution) : top_k_law_bits(vocab_size, made.drafted.size, resolution);
+        at.formula += learns ? threshold_law_bits(vocab_size, made.drafted.size, resolution)
+                             : top_k_law_bits(vocab_size, made.drafted.size, resolution);
         at.drop_formula += drop_zero_law_bits(vocab_size, positive, resolution);
         if (whole.value().size() == block || n + 1 == length) {
           std::size_t bytes = 0;
@@ -383,22 +442,25 @@ void run_bits(lab_context& context, figure& f) {
   });
   panel& p = f.add_panel("bits of a draft", "K", "bits");
   p.log_x = p.log_y = true;
-  for (const char* name :
-       {"paper's formula", "paper's code, on the wire", "without zero counts, formula", "without zero counts, on the wire", "dense (K = V), formula"})
+  for (const char* name : {"paper's formula", "paper's code, on the wire", "without zero counts, formula",
+                           "without zero counts, on the wire", "dense (K = V), formula"})
     p.add(name);
-  table& t = f.add_table("Bits of a draft", {"support", "mean K", "mean K+", "paper's formula", "paper's code, wire", "no zeros, formula", "no zeros, wire"});
+  table& t = f.add_table("Bits of a draft", {"support", "mean K", "mean K+", "paper's formula", "paper's code, wire",
+                                             "no zeros, formula", "no zeros, wire"});
   const double dense = static_cast<double>(specverify::dense_law_bits(vocab_size, resolution));
   double worst = 0, conformal_gain = 0, dear = 0;
   for (std::size_t s = 0; s <= sizes.size(); ++s) {
     sums all;
     for (const auto& text : found) {
-      all.formula += text[s].formula, all.paper_wire += text[s].paper_wire, all.drop_formula += text[s].drop_formula, all.drop_wire += text[s].drop_wire;
+      all.formula += text[s].formula, all.paper_wire += text[s].paper_wire, all.drop_formula += text[s].drop_formula,
+          all.drop_wire += text[s].drop_wire;
       all.kept += text[s].kept, all.positive += text[s].positive, all.drafts += text[s].drafts;
     }
     const double n = all.drafts;
     const bool learns = s == sizes.size();
-    t.rows.push_back({learns ? "C-SQS, paper's constants" : "K = " + std::to_string(sizes[s]), number(all.kept / n), number(all.positive / n),
-                      number(all.formula / n), number(all.paper_wire / n), number(all.drop_formula / n), number(all.drop_wire / n)});
+    t.rows.push_back({learns ? "C-SQS, paper's constants" : "K = " + std::to_string(sizes[s]), number(all.kept / n),
+                      number(all.positive / n), number(all.formula / n), number(all.paper_wire / n),
+                      number(all.drop_formula / n), number(all.drop_wire / n)});
     // Beyond the formula: the header of 8 bytes over 8 drafts, the place of the token, and what the code loses.
     const double place = std::log2(std::max(1.0, all.positive / n));
     worst = std::max(worst, all.drop_wire / n - all.drop_formula / n - place);
@@ -414,14 +476,19 @@ void run_bits(lab_context& context, figure& f) {
     p.curves[4].add(k, dense);
     dear = std::max(dear, all.formula / n);
   }
-  f.compare("cost of a larger support", "grows with K, then falls: dense costs " + number(dense) + " bits here, K = 1024 " + number(dear),
-            "without zero counts, on the wire: " + t.rows[7][6] + " bits at K = " + std::to_string(sizes[7]) + ", " + t.rows[sizes.size() - 1][6] +
-                " at K = " + std::to_string(sizes.back()),
+  f.compare("cost of a larger support",
+            "grows with K, then falls: dense costs " + number(dense) + " bits here, K = 1024 " + number(dear),
+            "without zero counts, on the wire: " + t.rows[7][6] + " bits at K = " + std::to_string(sizes[7]) + ", " +
+                t.rows[sizes.size() - 1][6] + " at K = " + std::to_string(sizes.back()),
             "tokens that get no count cannot be drafted and need not be named");
-  f.compare("C-SQS with the paper's constants", t.rows.back()[3] + " bits by the formula",
-            t.rows.back()[6] + " bits on the wire, " + number(conformal_gain, 3) + " times less",
-            "the threshold sinks and keeps " + t.rows.back()[1] + " tokens, of which " + t.rows.back()[2] + " get a count");
-  f.require("without zero counts a draft costs at most 20 bits beyond its formula and the place of its token, framing included", worst <= 20, number(worst));
+  f.compare(
+      "C-SQS with the paper's constants", t.rows.back()[3] + " bits by the formula",
+      t.rows.back()[6] + " bits on the wire, " + number(conformal_gain, 3) + " times less",
+      "the threshold sinks and keeps " + t.rows.back()[1] + " tokens, of which " + t.rows.back()[2] + " get a count");
+  f.require(
+      "without zero counts a draft costs at most 20 bits beyond its formula and the place of its token, framing "
+      "included",
+      worst <= 20, number(worst));
 }
 
 // ---- bounds
@@ -433,8 +500,10 @@ struct law_stream {
 
 void run_dropped(lab_context& context, figure& f) {
   f.about =
-      "The threshold moved along held-out prose, one text after the other, position by position: mean dropped mass so far and what it cannot exceed (the "
-      "tight form, the appendix form (28) and the paper's (9)). In the second stream the temperature jumps between 0.3 and 1.5 every 200 tokens.";
+      "The threshold moved along held-out prose, one text after the other, position by position: mean dropped mass so "
+      "far and what it cannot exceed (the "
+      "tight form, the appendix form (28) and the paper's (9)). In the second stream the temperature jumps between 0.3 "
+      "and 1.5 every 200 tokens.";
   const auto texts = context.prose(context.scaled<std::size_t>(240, 24), 41);
   std::vector<std::vector<float>> rows;
   {
@@ -442,17 +511,19 @@ void run_dropped(lab_context& context, figure& f) {
     context.for_each(texts.size(), [&](lab_worker& worker, std::size_t i) {
       worker.drafter.rollback(0);
       worker.drafter.feed(texts[i], static_cast<std::uint32_t>(texts[i].size()));
-      for (std::uint32_t n = 0; n < texts[i].size(); ++n) by_text[i].emplace_back(worker.drafter.logits(n).begin(), worker.drafter.logits(n).end());
+      for (std::uint32_t n = 0; n < texts[i].size(); ++n)
+        by_text[i].emplace_back(worker.drafter.logits(n).begin(), worker.drafter.logits(n).end());
     });
     for (auto& text : by_text) std::move(text.begin(), text.end(), std::back_inserter(rows));
   }
   const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
   const law_stream streams[] = {{"temperature 1", [](std::size_t) { return 1.0; }},
                                 {"temperature jumps", [](std::size_t n) { return n / 200 % 2 == 0 ? 0.3 : 1.5; }}};
-  const std::pair<const char*, conformal> rules[] = {{"paper's constants", threshold_rule(5e-4, 1e-3, 1e-3)},
-                                                     {"linear, alpha = eta = 0.02", threshold_rule(0.02, 0.02, 0.01)},
-                                                     {"logarithmic, alpha = 0.02, eta = 2", threshold_rule(0.02, 2, 0.01, conformal_update::logarithmic)},
-                                                     {"horizon, c = 0.2, d = 1", specverify::horizon_schedule(0.2, 1, rows.size())}};
+  const std::pair<const char*, conformal> rules[] = {
+      {"paper's constants", threshold_rule(5e-4, 1e-3, 1e-3)},
+      {"linear, alpha = eta = 0.02", threshold_rule(0.02, 0.02, 0.01)},
+      {"logarithmic, alpha = 0.02, eta = 2", threshold_rule(0.02, 2, 0.01, conformal_update::logarithmic)},
+      {"horizon, c = 0.2, d = 1", specverify::horizon_schedule(0.2, 1, rows.size())}};
   constexpr std::size_t count = 8;
   std::vector<std::vector<specverify::conformal_state>> states(count);
   std::vector<double> kept(count, 0.0);
@@ -468,7 +539,8 @@ void run_dropped(lab_context& context, figure& f) {
     }
   });
   table& t = f.add_table("After " + std::to_string(rows.size()) + " tokens",
-                         {"stream", "rule", "alpha", "mean dropped mass", "tight bound", "appendix (28)", "paper's (9)", "mean K", "last beta"});
+                         {"stream", "rule", "alpha", "mean dropped mass", "tight bound", "appendix (28)", "paper's (9)",
+                          "mean K", "last beta"});
   bool holds = true;
   double closest = 0;
   for (std::size_t job = 0; job < count; ++job) {
@@ -482,7 +554,8 @@ void run_dropped(lab_context& context, figure& f) {
     const auto loose = [&](double n, double last) { return rule.target + (first + 1 + last) / (rule.step * n); };
     double next = 1;
     for (std::size_t n = 1; n <= rows.size(); ++n) {
-      const double mean = specverify::mean_dropped_mass(states[job][n - 1]), bound = specverify::dropped_mass_bound(rule, n, vocab_size);
+      const double mean = specverify::mean_dropped_mass(states[job][n - 1]),
+                   bound = specverify::dropped_mass_bound(rule, n, vocab_size);
       holds = holds && mean <= bound + 1e-9;
       closest = std::max(closest, mean / bound);
       if (static_cast<double>(n) < next && n != rows.size()) continue;
@@ -495,20 +568,24 @@ void run_dropped(lab_context& context, figure& f) {
     }
     const double n = static_cast<double>(rows.size());
     const auto shown = [&](double last) { return linear ? number(loose(n, last)) : std::string("-"); };
-    t.rows.push_back({streams[job / 4].name, label, number(rule.target), number(specverify::mean_dropped_mass(states[job].back()), 3),
-                      number(specverify::dropped_mass_bound(rule, rows.size(), vocab_size), 3), shown(rule.step), shown(rule.step * rule.target),
-                      number(kept[job] / n, 3), number(states[job].back().beta, 3)});
+    t.rows.push_back({streams[job / 4].name, label, number(rule.target),
+                      number(specverify::mean_dropped_mass(states[job].back()), 3),
+                      number(specverify::dropped_mass_bound(rule, rows.size(), vocab_size), 3), shown(rule.step),
+                      shown(rule.step * rule.target), number(kept[job] / n, 3), number(states[job].back().beta, 3)});
     if (job / 4 == 0 || job % 4 == 1 || job % 4 == 2) f.panels.push_back(std::move(p));
   }
-  f.require("the mean dropped mass stays below the bound at every token of every stream", holds, "at most " + number(closest, 3) + " of it");
+  f.require("the mean dropped mass stays below the bound at every token of every stream", holds,
+            "at most " + number(closest, 3) + " of it");
   f.compare("bound after " + std::to_string(rows.size()) + " tokens, paper's constants", t.rows[0][6] + " by (9)",
             t.rows[0][4] + " by the tight form, measured " + t.rows[0][3],
-            "(9) charges 1 / (eta N) whatever beta_1 is; it reaches 2 alpha after about 2e6 tokens, the tight form after 4000");
+            "(9) charges 1 / (eta N) whatever beta_1 is; it reaches 2 alpha after about 2e6 tokens, the tight form "
+            "after 4000");
 }
 
 void run_rejections(lab_context& context, figure& f) {
   f.about =
-      "Every tested draft of the texts: whether it was rejected, the distance TV(q^, p) of the law it was drawn from, and the paper's bound on it, TV(q, p) + "
+      "Every tested draft of the texts: whether it was rejected, the distance TV(q^, p) of the law it was drawn from, "
+      "and the paper's bound on it, TV(q, p) + "
       "dropped mass + K / (4 l). All are averages over the run, thresholds included.";
   const auto prompts = context.prose(context.scaled<std::size_t>(24, 3), 20);
   const sqs_system systems[] = {{"K = 2", top_k{2}},
@@ -519,8 +596,8 @@ void run_rejections(lab_context& context, figure& f) {
   sqs_setting setting;
   setting.longest_window = 8;
   setting.tokens = context.scaled<std::uint32_t>(48, 24);
-  table& t =
-      f.add_table("Of a tested draft", {"T", "system", "tested", "rejected", "TV(q^, p)", "difference", "TV(q, p)", "dropped mass", "K / (4 l)", "bound"});
+  table& t = f.add_table("Of a tested draft", {"T", "system", "tested", "rejected", "TV(q^, p)", "difference",
+                                               "TV(q, p)", "dropped mass", "K / (4 l)", "bound"});
   bool below = true, equal = true;
   std::string worst;
   const std::vector<double> temperatures = context.quick() ? std::vector<double>{1.0} : std::vector<double>{0.4, 1.0};
@@ -548,16 +625,19 @@ void run_rejections(lab_context& context, figure& f) {
         sums& at = by_text[i];
         at.rejected = static_cast<double>(run.rejected);
         for (const tested_position& position : run.tested) {
-          const auto q_row = worker.drafter.logits(position.prefix - 1), p_row = worker.target.logits(position.prefix - 1);
+          const auto q_row = worker.drafter.logits(position.prefix - 1),
+                     p_row = worker.target.logits(position.prefix - 1);
           const std::vector<double> q = law_of(q_row, temperature), wanted = law_of(p_row, temperature);
           std::vector<double> hat(q.size(), 0.0);
           const auto fill = [&](const specverify::law& made) {
-            for (std::uint32_t k = 0; k < made.size; ++k) hat[static_cast<std::size_t>(made.ids[k])] = made.counts[k] / static_cast<double>(made.resolution);
+            for (std::uint32_t k = 0; k < made.size; ++k)
+              hat[static_cast<std::size_t>(made.ids[k])] = made.counts[k] / static_cast<double>(made.resolution);
           };
           if (const auto* fixed = std::get_if<top_k>(&systems[s].rule)) {
             fill(make(q_row, temperature, top_k{fixed->support_size, true}, {}, setting.resolution).drafted);
           } else {
-            fill(make(q_row, temperature, specverify::threshold{position.beta, position.kept}, {}, setting.resolution).drafted);
+            fill(make(q_row, temperature, specverify::threshold{position.beta, position.kept}, {}, setting.resolution)
+                     .drafted);
           }
           at.tested += 1;
           at.apart += total_variation(hat, wanted);
@@ -569,21 +649,24 @@ void run_rejections(lab_context& context, figure& f) {
       sums all;
       std::vector<double> gaps;
       for (const sums& text : by_text) {
-        all.tested += text.tested, all.rejected += text.rejected, all.apart += text.apart, all.drafter += text.drafter, all.dropped += text.dropped;
+        all.tested += text.tested, all.rejected += text.rejected, all.apart += text.apart, all.drafter += text.drafter,
+            all.dropped += text.dropped;
         all.lattice += text.lattice;
         gaps.push_back(text.rejected - text.apart);
       }
       const double n = all.tested, bound = (all.drafter + all.dropped + all.lattice) / n;
       double squares = 0;
       for (const double gap : gaps) squares += (gap - mean_of(gaps)) * (gap - mean_of(gaps));
-      const double count = static_cast<double>(gaps.size()), error = std::sqrt(squares / (count * std::max(1.0, count - 1)));
+      const double count = static_cast<double>(gaps.size()),
+                   error = std::sqrt(squares / (count * std::max(1.0, count - 1)));
       const bool agrees = std::fabs(mean_of(gaps)) <= 4.5 * error + 0.05;
       below = below && all.apart / n <= bound + 1e-6;
       equal = equal && agrees;
       if (!agrees) worst = systems[s].label + " at T = " + number(temperature);
-      t.rows.push_back({number(temperature), systems[s].label, number(n), number(all.rejected / n, 3), number(all.apart / n, 3),
-                        number((all.rejected - all.apart) / n, 2) + " +- " + number(1.96 * error * count / n, 2), number(all.drafter / n, 3),
-                        number(all.dropped / n, 2), number(all.lattice / n, 3), number(bound, 3)});
+      t.rows.push_back(
+          {number(temperature), systems[s].label, number(n), number(all.rejected / n, 3), number(all.apart / n, 3),
+           number((all.rejected - all.apart) / n, 2) + " +- " + number(1.96 * error * count / n, 2),
+           number(all.drafter / n, 3), number(all.dropped / n, 2), number(all.lattice / n, 3), number(bound, 3)});
       const double x = static_cast<double>(s);
       p.curves[0].add(x, all.rejected / n);
       p.curves[1].add(x, all.apart / n);
@@ -592,7 +675,8 @@ void run_rejections(lab_context& context, figure& f) {
   }
   f.require("rejections agree with the sum of TV(q^, p) within 4.5 standard errors", equal, worst);
   f.require("the sum of TV(q^, p) stays below the paper's bound", below);
-  f.compare("which part of the bound is loose", "not discussed", t.rows.back()[9] + " against " + t.rows.back()[4] + " in the last row",
+  f.compare("which part of the bound is loose", "not discussed",
+            t.rows.back()[9] + " against " + t.rows.back()[4] + " in the last row",
             "K / (4 l) charges every token kept; tokens that get no count are charged as well");
 }
 
@@ -607,7 +691,8 @@ paper sqs_paper() {
            {"sqs_bits", "Bits of a draft by formula and on the wire", run_bits, 2, 1},
            {"sqs_dropped", "Dropped mass and its bounds", run_dropped, 6, 1},
            {"sqs_rejections", "Rejections and their bound", run_rejections, 10, 1}},
-          "The paper's pair is GPT-Neo 125M and 1.3B on LM1B with 50257 tokens; ours has 4096. Its uplink rate is not in our source: 1 Mbit/s here."};
+          "The paper's pair is GPT-Neo 125M and 1.3B on LM1B with 50257 tokens; ours has 4096. Its uplink rate is not "
+          "in our source: 1 Mbit/s here."};
 }
 
 }  // namespace lab

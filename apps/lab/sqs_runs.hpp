@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SQS in the lab: texts written by the two sessions, with what every drafted position kept and dropped, and laws made again from a text.
+//! SQS in the lab: texts written by the two sessions, with what every drafted position kept and dropped, and laws made
+//! again from a text.
 #ifndef SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
 
@@ -18,7 +19,8 @@
 
 namespace lab {
 
-//! What a sparsifier did at one position, in the order in which laws were made. `beyond`: the budget closed the window before it.
+//! What a sparsifier did at one position, in the order in which laws were made. `beyond`: the budget closed the window
+//! before it.
 template <class State>
 struct support_note {
   State before{};
@@ -44,7 +46,8 @@ template <class State>
 struct noted_window : specverify::bit_budget_window {
   std::vector<support_note<State>>* notes = nullptr;
 
-  [[nodiscard]] bool proceed(std::uint32_t position, const specverify::law& next, std::uint64_t charged) const noexcept {
+  [[nodiscard]] bool proceed(std::uint32_t position, const specverify::law& next,
+                             std::uint64_t charged) const noexcept {
     const bool goes_on = bit_budget_window::proceed(position, next, charged);
     if (!goes_on && notes != nullptr && !notes->empty()) notes->back().beyond = true;
     return goes_on;
@@ -86,14 +89,16 @@ struct sqs_run {
   [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }
 };
 
-[[nodiscard]] inline double paper_bits_of(const sqs_system& system, std::uint32_t vocab_size, std::uint32_t kept, std::uint32_t resolution) {
-  return std::holds_alternative<specverify::top_k>(system.rule) ? specverify::top_k_law_bits(vocab_size, kept, resolution)
-                                                                : specverify::threshold_law_bits(vocab_size, kept, resolution);
+[[nodiscard]] inline double paper_bits_of(const sqs_system& system, std::uint32_t vocab_size, std::uint32_t kept,
+                                          std::uint32_t resolution) {
+  return std::holds_alternative<specverify::top_k>(system.rule)
+             ? specverify::top_k_law_bits(vocab_size, kept, resolution)
+             : specverify::threshold_law_bits(vocab_size, kept, resolution);
 }
 
 //! Writes one text. The sessions, the codes and the draws are the library's; the clock only counts.
-[[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting, std::span<const token_id> prompt, std::uint64_t session_id,
-                                       lab_worker& worker) {
+[[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting,
+                                       std::span<const token_id> prompt, std::uint64_t session_id, lab_worker& worker) {
   using namespace specverify;
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
   run_options options;
@@ -101,7 +106,12 @@ struct sqs_run {
   options.tokens = setting.tokens;
   options.temperature = setting.temperature;
   options.session_id = session_id;
-  options.format = {setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero, vocab_size, setting.resolution, 0, setting.longest_window, 1};
+  options.format = {setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
+                    vocab_size,
+                    setting.resolution,
+                    0,
+                    setting.longest_window,
+                    1};
   options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
   const auto accounting = !setting.paper_code                          ? position_accounting::drop_zero
                           : std::holds_alternative<top_k>(system.rule) ? position_accounting::top_k
@@ -110,14 +120,16 @@ struct sqs_run {
   const auto run = [&](auto rule) {
     using state = typename decltype(rule)::state_type;
     std::vector<support_note<state>> notes;
-    bit_budget_window window{{setting.longest_window, setting.resolution, vocab_size}, vocab_size, setting.budget, 0, accounting};
+    bit_budget_window window{
+        {setting.longest_window, setting.resolution, vocab_size}, vocab_size, setting.budget, 0, accounting};
     if constexpr (requires { rule.exactly; }) {
       window.plan.support_size = rule.support_size;
       if (setting.paper_code) options.format.support_size = rule.support_size = window.clamp().support_size;
       rule.exactly = setting.paper_code;
       rule.with_total_weight = true;
     }
-    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(rule)>{rule, &notes}, noted_window<state>{window, &notes});
+    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(rule)>{rule, &notes},
+                              noted_window<state>{window, &notes});
     made.clamped = made.text.edge.budget_clamp;
     std::size_t next = 0;
     auto length = static_cast<std::uint32_t>(prompt.size());
@@ -130,7 +142,8 @@ struct sqs_run {
         made.paper_bits += paper_bits_of(system, vocab_size, note.kept, setting.resolution);
         double beta = 0;
         if constexpr (requires { note.before.beta; }) beta = note.before.beta;
-        if (i < round.accepted + (rejected ? 1u : 0u)) made.tested.push_back({length + i, note.kept, note.dropped, beta});
+        if (i < round.accepted + (rejected ? 1u : 0u))
+          made.tested.push_back({length + i, note.kept, note.dropped, beta});
       }
       if (next < notes.size() && notes[next].beyond) ++next;
       made.drafted += round.drafted;
@@ -146,15 +159,19 @@ struct sqs_run {
 class law_maker {
  public:
   template <specverify::sparsifier Rule>
-  [[nodiscard]] specverify::draft_law operator()(std::span<const float> logits, double temperature, const Rule& rule, const typename Rule::state_type& state,
-                                                 std::uint32_t resolution, bool keep_zeros = false) {
+  [[nodiscard]] specverify::draft_law operator()(std::span<const float> logits, double temperature, const Rule& rule,
+                                                 const typename Rule::state_type& state, std::uint32_t resolution,
+                                                 bool keep_zeros = false) {
     using namespace specverify;
     const row_transform transform{.temperature = temperature};
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
-    memory_.resize(std::max(memory_.size(), draft_law_workspace_size(vocab_size, transform, rule, widest_state(rule), sparse_lattice{}) + 64));
+    memory_.resize(
+        std::max(memory_.size(),
+                 draft_law_workspace_size(vocab_size, transform, rule, widest_state(rule), sparse_lattice{}) + 64));
     workspace space{std::span<std::byte>(memory_)};
     draft_law made;
-    detail::require(make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, state, sparse_lattice{}, {resolution, keep_zeros}, space, made));
+    detail::require(make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, state, sparse_lattice{},
+                                   {resolution, keep_zeros}, space, made));
     return made;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What follows from the link models alone: the two published tables recomputed, and speed against SNR from a transmission rate and payloads.
+//! What follows from the link models alone: the two published tables recomputed, and speed against SNR from a
+//! transmission rate and payloads.
 #ifndef SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
 
@@ -23,7 +24,8 @@ struct speed_system {
   std::string label;
   double upload_share = 1;                     //!< TR, in [0, 1]
   std::vector<double> upload_bits = {736000};  //!< of the first, second, ... upload, in turn
-  std::vector<std::uint8_t> uploads = {};      //!< whether round 0, 1, ... uploads, in turn, as measured; empty: a coin of that share
+  //! whether round 0, 1, ... uploads, in turn, as measured; empty: a coin of that share
+  std::vector<std::uint8_t> uploads = {};
 };
 
 enum class fading_kind : std::uint8_t { none, rayleigh, rician };
@@ -59,7 +61,8 @@ namespace detail {
 }
 
 template <class Rate>
-[[nodiscard]] speed_point speed_at(const speed_system& system, const speed_options& options, const specverify::philox& source, const Rate& state) {
+[[nodiscard]] speed_point speed_at(const speed_system& system, const speed_options& options,
+                                   const specverify::philox& source, const Rate& state) {
   specverify::throughput_meter all;
   std::vector<double> answers;
   std::uint32_t step = 0;
@@ -68,10 +71,12 @@ template <class Rate>
     specverify::throughput_meter one;
     for (std::uint32_t r = 0; r < options.rounds; ++r, ++step) {
       const double coin = specverify::decision_uniform(source({0, step, 0, specverify::purpose::skip_coin, 0}));
-      const bool uploads = system.uploads.empty() ? coin < system.upload_share : system.uploads[step % system.uploads.size()] != 0;
+      const bool uploads =
+          system.uploads.empty() ? coin < system.upload_share : system.uploads[step % system.uploads.size()] != 0;
       double seconds = options.times.draft_time;
       if (uploads) {
-        seconds = specverify::hlm_upload_time(options.times, system.upload_bits[upload % system.upload_bits.size()], state(source, step));
+        seconds = specverify::hlm_upload_time(options.times, system.upload_bits[upload % system.upload_bits.size()],
+                                              state(source, step));
         ++upload;
       }
       one.add(1, seconds);
@@ -80,7 +85,12 @@ template <class Rate>
     answers.push_back(one.value());
   }
   std::sort(answers.begin(), answers.end());
-  return {0, all.value(), all.value(specverify::throughput_estimator::mean_of_rounds), quantile(answers, 0.1), quantile(answers, 0.5), quantile(answers, 0.9)};
+  return {0,
+          all.value(),
+          all.value(specverify::throughput_estimator::mean_of_rounds),
+          quantile(answers, 0.1),
+          quantile(answers, 0.5),
+          quantile(answers, 0.9)};
 }
 
 [[nodiscard]] inline std::string percent(double share, int decimals = 2) {
@@ -101,7 +111,8 @@ template <class Rate>
 [[nodiscard]] inline std::vector<speed_point> speed_over_snr(const speed_system& system, const speed_options& options) {
   std::vector<speed_point> points;
   if (system.upload_bits.empty() || options.rounds == 0 || options.answers == 0) return points;
-  const specverify::philox source{{{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)}}};
+  const specverify::philox source{
+      {{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)}}};
   for (const double decibel : options.decibels) {
     specverify::fading_options link = options.link;
     link.mean_snr = specverify::from_decibel(decibel);
@@ -110,11 +121,16 @@ template <class Rate>
     if (!rayleigh.ok() || !rician.ok()) return {};
     speed_point point;
     if (options.fading == fading_kind::rayleigh) {
-      point = detail::speed_at(system, options, source, [&](const auto& from, std::uint32_t step) { return rayleigh.value().state(from, step, {}); });
+      point = detail::speed_at(system, options, source, [&](const auto& from, std::uint32_t step) {
+        return rayleigh.value().state(from, step, {});
+      });
     } else if (options.fading == fading_kind::rician) {
-      point = detail::speed_at(system, options, source, [&](const auto& from, std::uint32_t step) { return rician.value().state(from, step, {}); });
+      point = detail::speed_at(system, options, source, [&](const auto& from, std::uint32_t step) {
+        return rician.value().state(from, step, {});
+      });
     } else {
-      point = detail::speed_at(system, options, source, [&](const auto&, std::uint32_t) { return rayleigh.value().at_gain(1); });
+      point = detail::speed_at(system, options, source,
+                               [&](const auto&, std::uint32_t) { return rayleigh.value().at_gain(1); });
     }
     point.decibel = decibel;
     points.push_back(point);
@@ -122,13 +138,15 @@ template <class Rate>
   return points;
 }
 
-//! A panel "tokens/s against SNR" (median of answers, band from the 10th to the 90th percentile) and a table with both estimators.
-//! The target alone and the drafter alone, which use no link, are added as lines.
-inline void add_speed_panel(figure& f, const std::string& title, std::span<const speed_system> systems, const speed_options& options) {
+//! A panel "tokens/s against SNR" (median of answers, band from the 10th to the 90th percentile) and a table with both
+//! estimators. The target alone and the drafter alone, which use no link, are added as lines.
+inline void add_speed_panel(figure& f, const std::string& title, std::span<const speed_system> systems,
+                            const speed_options& options) {
   panel& p = f.add_panel(title, "mean SNR in dB", "tokens/s");
   p.log_y = true;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [label, seconds] : {std::pair{"LLM alone", options.times.verify_time}, std::pair{"SLM alone", options.times.draft_time}}) {
+  for (const auto& [label, seconds] :
+       {std::pair{"LLM alone", options.times.verify_time}, std::pair{"SLM alone", options.times.draft_time}}) {
     curve& line = p.add(label);
     for (const double decibel : options.decibels) line.add(decibel, 1 / seconds);
   }
@@ -136,15 +154,17 @@ inline void add_speed_panel(figure& f, const std::string& title, std::span<const
     curve& line = p.add(system.label);
     for (const speed_point& at : speed_over_snr(system, options)) {
       line.add(at.decibel, at.median, at.low, at.high);
-      rows.push_back(
-          {system.label, number(at.decibel), number(at.median), number(at.low), number(at.high), number(at.ratio_of_sums), number(at.mean_of_rounds)});
+      rows.push_back({system.label, number(at.decibel), number(at.median), number(at.low), number(at.high),
+                      number(at.ratio_of_sums), number(at.mean_of_rounds)});
     }
   }
-  table& t = f.add_table(title + ": tokens/s", {"system", "SNR in dB", "median of answers", "10 %", "90 %", "all tokens / all time", "mean of 1 / round time"});
+  table& t = f.add_table(title + ": tokens/s", {"system", "SNR in dB", "median of answers", "10 %", "90 %",
+                                                "all tokens / all time", "mean of 1 / round time"});
   t.rows = std::move(rows);
 }
 
-//! Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token; the time on the link from a payload at g = 1.
+//! Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token; the time on the link from a
+//! payload at g = 1.
 inline void show_hlm_table(figure& f) {
   using namespace specverify;
   struct line {
@@ -161,41 +181,50 @@ inline void show_hlm_table(figure& f) {
       {"CU-HLM online, 7B to 13B", 64, 16.2e-3, 12.8, 13.0, 200},
   };
   f.about =
-      "Each row from its own columns: the share of tokens that are uploaded is the time of the target over 104.6 ms, the time on the link that share of a "
-      "payload at 10 dB without fading, the throughput one over the sum. All six throughputs come out to the printed digit.";
+      "Each row from its own columns: the share of tokens that are uploaded is the time of the target over 104.6 ms, "
+      "the time on the link that share of a "
+      "payload at 10 dB without fading, the throughput one over the sum. All six throughputs come out to the printed "
+      "digit.";
   channel_state link;
   link.uplink_rate = shannon_rate(10e6, from_decibel(10));
   fading_options faded;
   faded.mean_snr = from_decibel(10);
   const double mean_per_bit = rayleigh_channel::make(faded).value().mean_seconds_per_bit();
-  table& t = f.add_table("Table II at 10 dB", {"system", "upload share from the table", "link, paper (ms)", "link, model (ms)", "tokens/s, paper",
-                                               "tokens/s, model", "error", "tokens/s under Rayleigh fading"});
+  table& t = f.add_table("Table II at 10 dB",
+                         {"system", "upload share from the table", "link, paper (ms)", "link, model (ms)",
+                          "tokens/s, paper", "tokens/s, model", "error", "tokens/s under Rayleigh fading"});
   bool all_digits = true;
   double shares[2] = {0, 0};
   for (const line& row : printed) {
     const round_times times{row.draft * 1e-3, 104.6e-3};
     const double share = row.verify / 104.6, bits = static_cast<double>(hlm_compressed_bits({}, row.support_size));
     const double transfer = uplink_time(bits, link), throughput = 1 / hlm_mean_round_time(times, share, transfer);
-    t.rows.push_back({row.label, detail::decimals(share, 3), number(row.transfer), number(share * transfer * 1e3, 3), detail::decimals(row.throughput, 1),
-                      detail::decimals(throughput, 2), detail::percent(throughput / row.throughput - 1),
+    t.rows.push_back({row.label, detail::decimals(share, 3), number(row.transfer), number(share * transfer * 1e3, 3),
+                      detail::decimals(row.throughput, 1), detail::decimals(throughput, 2),
+                      detail::percent(throughput / row.throughput - 1),
                       detail::decimals(1 / hlm_mean_round_time(times, share, bits * mean_per_bit), 2)});
     all_digits = all_digits && std::fabs(throughput - row.throughput) <= 0.05 + 1e-9;
     if (row.support_size == 32000 && shares[0] == 0) shares[0] = share;
     if (row.support_size == 200 && shares[1] == 0) shares[1] = share;
   }
   f.require("every throughput of the table is reproduced to its printed digit", all_digits);
-  f.compare("share of tokens uploaded", "0.252", detail::decimals(shares[0], 3) + " (U-HLM), " + detail::decimals(shares[1], 3) + " (CU-HLM)",
+  f.compare("share of tokens uploaded", "0.252",
+            detail::decimals(shares[0], 3) + " (U-HLM), " + detail::decimals(shares[1], 3) + " (CU-HLM)",
             "the text says that 74.8 % are skipped; the table's own times say 70 to 71 %");
   f.compare("time on the link", "Rayleigh fading", "no fading",
-            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; under Rayleigh fading a full payload takes " +
+            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; under Rayleigh fading a full "
+            "payload takes " +
                 detail::decimals(736000 * mean_per_bit * 1e3, 1) + " ms on average with gains clipped at 1e-3");
-  f.compare("entries sent by CU-HLM", "832 on average", "200", "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
-  f.compare("CU-HLM over U-HLM, time on the link", "177.5 times less", detail::decimals(6.3 / 38.1e-3, 0) + " times less",
+  f.compare("entries sent by CU-HLM", "832 on average", "200",
+            "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
+  f.compare("CU-HLM over U-HLM, time on the link", "177.5 times less",
+            detail::decimals(6.3 / 38.1e-3, 0) + " times less",
             "the paper divides a run without distillation by one with it; this is like for like");
   f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1),
             std::fabs(18.0 / 15.9 - 1 - 0.176) <= 5e-4
                 ? "the same"
-                : "from the rows without distillation; 18.7 over 15.9, with and without it, is " + detail::percent(18.7 / 15.9 - 1, 1));
+                : "from the rows without distillation; 18.7 over 15.9, with and without it, is " +
+                      detail::percent(18.7 / 15.9 - 1, 1));
 }
 
 //! Speed against SNR at the operating point that CU-HLM reports.
@@ -203,15 +232,19 @@ inline void show_hlm_links(figure& f) {
   using namespace specverify;
   const hlm_format format;
   const double full = static_cast<double>(hlm_full_bits(format));
-  const auto entries = [&](std::uint32_t k) { return std::vector<double>{static_cast<double>(hlm_compressed_bits(format, k))}; };
+  const auto entries = [&](std::uint32_t k) {
+    return std::vector<double>{static_cast<double>(hlm_compressed_bits(format, k))};
+  };
   const speed_system systems[] = {{"HLM", 1, {full}},
                                   {"Rand-HLM", 0.5, {full}},
                                   {"U-HLM", 0.252, {full}},
                                   {"CU-HLM online, k = 832", 0.252, entries(832)},
                                   {"CU-HLM offline, k = 30", 0.252, entries(30)}};
   f.about =
-      "The paper's link, times and upload shares (25.2 % for the uncertainty gate) with no model behind them: medians over 200 answers of 512 tokens, bands "
-      "from the 10th to the 90th percentile. Gains below 1e-3 are clipped, since the mean time of a Rayleigh link without a floor is infinite.";
+      "The paper's link, times and upload shares (25.2 % for the uncertainty gate) with no model behind them: medians "
+      "over 200 answers of 512 tokens, bands "
+      "from the 10th to the 90th percentile. Gains below 1e-3 are clipped, since the mean time of a Rayleigh link "
+      "without a floor is infinite.";
   speed_options options;
   add_speed_panel(f, "Rayleigh fading", systems, options);
   options.fading = fading_kind::rician;
@@ -223,22 +256,25 @@ inline void show_hlm_links(figure& f) {
     return hlm_mean_round_time({}, share, bits * rayleigh_channel::make(link).value().mean_seconds_per_bit());
   };
   const auto gain = [&](double decibel, std::uint32_t k) {
-    return mean_round(decibel, 1, full) / mean_round(decibel, 0.252, static_cast<double>(hlm_compressed_bits(format, k)));
+    return mean_round(decibel, 1, full) /
+           mean_round(decibel, 0.252, static_cast<double>(hlm_compressed_bits(format, k)));
   };
   const double hlm = 1 / mean_round(10, 1, full);
   f.compare("HLM at 10 dB, Rayleigh", "fewer than 5 tokens/s", number(hlm) + " tokens/s",
             "the floor under the gain; without it 4.8 to 5.3 by the number of rounds");
-  f.compare(
-      "CU-HLM offline over HLM at -20 dB", "1014 times", number(gain(-20, 30)) + " times",
-      "a ratio of means that diverge: without a floor the median over runs of 10 000 to 51 200 rounds is 814 to 898, with a wide spread; without fading 101 "
-      "is the most that any payload gives");
+  f.compare("CU-HLM offline over HLM at -20 dB", "1014 times", number(gain(-20, 30)) + " times",
+            "a ratio of means that diverge: without a floor the median over runs of 10 000 to 51 200 rounds is 814 to "
+            "898, with a wide spread; without fading 101 "
+            "is the most that any payload gives");
   f.compare("CU-HLM online over HLM at -20 dB", "206 times", number(gain(-20, 832)) + " times",
             "the same; 206 would need a mean of about 520 entries instead of 832");
-  f.require("the means agree with the exact integrals: HLM 5.396 tokens/s at 10 dB", std::fabs(hlm - 5.396) <= 5e-4, number(hlm, 5));
-  f.require("gain at 10 dB with 832 entries is 3.542", std::fabs(gain(10, 832) - 3.542) <= 5e-4, number(gain(10, 832), 5));
+  f.require("the means agree with the exact integrals: HLM 5.396 tokens/s at 10 dB", std::fabs(hlm - 5.396) <= 5e-4,
+            number(hlm, 5));
+  f.require("gain at 10 dB with 832 entries is 3.542", std::fabs(gain(10, 832) - 3.542) <= 5e-4,
+            number(gain(10, 832), 5));
   const std::vector<speed_point> drawn = speed_over_snr(systems[0], speed_options{});
-  f.require("drawn rounds agree with the integral within 5 % at 10 dB", std::fabs(drawn.back().ratio_of_sums / hlm - 1) <= 0.05,
-            number(drawn.back().ratio_of_sums));
+  f.require("drawn rounds agree with the integral within 5 % at 10 dB",
+            std::fabs(drawn.back().ratio_of_sums / hlm - 1) <= 0.05, number(drawn.back().ratio_of_sums));
 }
 
 //! Table I of WISV (arXiv 2604.17701) from a line through its five greedy rows and the payloads of each method.
@@ -257,15 +293,17 @@ inline void show_wisv_table(figure& f) {
   }
   const fitted_times times = fit_round_times(lengths, seconds).value();
   constexpr double window_uploads = 20.4;
-  f.about =
-      "Latency of an answer = rounds * (t_fix + L * t_tok) + uplink bits / rate, with t_tok = " + number(times.per_token * 1e3, 5) +
-      " ms and t_fix = " + number(times.fixed * 1e3, 5) +
-      " ms from the five greedy rows at 500 Mbit/s alone. Rounds are the paper's; everything else is predicted. The last column charges 20.4 uploads of a "
-      "window an answer, whatever the number of rounds.";
-  table& t = f.add_table("Table I: latency of an answer in seconds", {"L", "method", "Mbit/s", "paper", "model", "error", "20.4 window uploads", "error"});
+  f.about = "Latency of an answer = rounds * (t_fix + L * t_tok) + uplink bits / rate, with t_tok = " +
+            number(times.per_token * 1e3, 5) + " ms and t_fix = " + number(times.fixed * 1e3, 5) +
+            " ms from the five greedy rows at 500 Mbit/s alone. Rounds are the paper's; everything else is predicted. "
+            "The last column charges 20.4 uploads of a "
+            "window an answer, whatever the number of rounds.";
+  table& t = f.add_table("Table I: latency of an answer in seconds",
+                         {"L", "method", "Mbit/s", "paper", "model", "error", "20.4 window uploads", "error"});
   double worst = 0, worst_slow = 0, worst_window = 0;
   for (const wisv_row& row : specverify_test::wisv_table) {
-    for (const auto& [cell, rate] : {std::pair<wisv_cell, double>{row.fast, specverify_test::wisv_fast_rate}, {row.slow, specverify_test::wisv_slow_rate}}) {
+    for (const auto& [cell, rate] : {std::pair<wisv_cell, double>{row.fast, specverify_test::wisv_fast_rate},
+                                     {row.slow, specverify_test::wisv_slow_rate}}) {
       channel_state link;
       link.uplink_rate = rate;
       const std::uint32_t length = row.draft_length;
@@ -275,12 +313,13 @@ inline void show_wisv_table(figure& f) {
                                                                      : wisv_token_upload_bits(format, length);
       const double model = cell.rounds * fitted_round_time(times, length, static_cast<double>(bits), link);
       const double error = model / cell.latency - 1;
-      const double window =
-          cell.rounds * fitted_round_time(times, length, 0, link) + uplink_time(window_uploads * length * static_cast<double>(wisv_hidden_bits(format)), link);
+      const double window = cell.rounds * fitted_round_time(times, length, 0, link) +
+                            uplink_time(window_uploads * length * static_cast<double>(wisv_hidden_bits(format)), link);
       const double window_error = window / cell.latency - 1;
       const char* method = wisv ? "WISV" : row.method == wisv_method::reject ? "reject" : "greedy";
-      t.rows.push_back({std::to_string(length), method, number(rate / 1e6), detail::decimals(cell.latency, 3), detail::decimals(model, 3),
-                        detail::percent(error), wisv ? detail::decimals(window, 3) : "", wisv ? detail::percent(window_error) : ""});
+      t.rows.push_back({std::to_string(length), method, number(rate / 1e6), detail::decimals(cell.latency, 3),
+                        detail::decimals(model, 3), detail::percent(error), wisv ? detail::decimals(window, 3) : "",
+                        wisv ? detail::percent(window_error) : ""});
       double& most = wisv && rate < 100e6 ? worst_slow : worst;
       most = std::max(most, std::fabs(error));
       if (wisv) worst_window = std::max(worst_window, std::fabs(window_error));
@@ -289,18 +328,23 @@ inline void show_wisv_table(figure& f) {
   const wisv_row &greedy = specverify_test::wisv_table[12], &wisv = specverify_test::wisv_table[14];
   f.require("greedy, rejection and WISV at 500 Mbit/s within 0.3 %", worst <= 0.003, detail::percent(worst));
   f.require("WISV at 20 Mbit/s within 6 %", worst_slow <= 0.06, detail::percent(worst_slow));
-  f.require("with 20.4 window uploads an answer WISV is within 0.3 % at both rates", worst_window <= 0.003, detail::percent(worst_window));
+  f.require("with 20.4 window uploads an answer WISV is within 0.3 % at both rates", worst_window <= 0.003,
+            detail::percent(worst_window));
   f.compare("WISV's time on the link", "L hidden vectors a round", "20.4 times L hidden vectors an answer",
-            "rounds fall from 27 to 12 over the windows, the extra time does not: the simulator seems to charge every mismatch it judges, not every round");
+            "rounds fall from 27 to 12 over the windows, the extra time does not: the simulator seems to charge every "
+            "mismatch it judges, not every round");
   f.compare("fixed time of a round", "not given", number(times.fixed * 1e3, 5) + " ms",
             "the round trip of 50 ms alone: verifying has no fixed cost in that table");
-  f.compare("latency saved at L = 64, 500 Mbit/s, as the text says", "31.4 %", detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
-            "from the paper's own rows (ours stand under the grid of links and windows); L = 10 is faster than any other window, and there it is " +
-                detail::percent(specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
-  f.compare(
-      "accepted length and rounds at L = 64, 20 Mbit/s, as the text says", "+60.8 %, -37.3 %",
-      detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " + detail::percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
-      "from the paper's own rows");
+  f.compare("latency saved at L = 64, 500 Mbit/s, as the text says", "31.4 %",
+            detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
+            "from the paper's own rows (ours stand under the grid of links and windows); L = 10 is faster than any "
+            "other window, and there it is " +
+                detail::percent(
+                    specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
+  f.compare("accepted length and rounds at L = 64, 20 Mbit/s, as the text says", "+60.8 %, -37.3 %",
+            detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " +
+                detail::percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
+            "from the paper's own rows");
 }
 
 //! The same as figures of the lab; they need no model.

@@ -10,7 +10,9 @@ namespace {
 struct cost {
   double seconds = 0;
   std::uint64_t tokens = 0, bytes = 0, rounds = 0;
-  friend bool operator==(const cost& a, const cost& b) { return a.tokens == b.tokens && a.bytes == b.bytes && a.rounds == b.rounds; }
+  friend bool operator==(const cost& a, const cost& b) {
+    return a.tokens == b.tokens && a.bytes == b.bytes && a.rounds == b.rounds;
+  }
 };
 
 template <class Model>
@@ -40,15 +42,18 @@ cost write_all(lab_context& context, const std::vector<lab_problem>& problems, M
 
 void run_replay(lab_context& context, figure& f) {
   f.about =
-      "The same texts (K-SQS, K=16, l=100, L=8, temperature 1) four times: with live models, with an empty trace, with the full trace, and once more "
+      "The same texts (K-SQS, K=16, l=100, L=8, temperature 1) four times: with live models, with an empty trace, with "
+      "the full trace, and once more "
       "with the rows still in memory. Sessions, codec and draws run every time; only the models' passes are replayed.";
   const auto problems = context.problems("tune", context.scaled<std::size_t>(200, 20));
-  const auto drafter_trace = std::make_shared<model_trace>(context.pair().drafter), target_trace = std::make_shared<model_trace>(context.pair().target);
+  const auto drafter_trace = std::make_shared<model_trace>(context.pair().drafter),
+             target_trace = std::make_shared<model_trace>(context.pair().target);
   live_model live_drafter(context.pair().drafter), live_target(context.pair().target);
   const cost live = write_all(context, problems, live_drafter, live_target);
   replayed_model first_drafter(drafter_trace), first_target(target_trace);
   const cost recording = write_all(context, problems, first_drafter, first_target);
-  replayed_model drafter(drafter_trace, replay_mode::strict, false, 20000), target(target_trace, replay_mode::strict, false, 20000);
+  replayed_model drafter(drafter_trace, replay_mode::strict, false, 20000),
+      target(target_trace, replay_mode::strict, false, 20000);
   const cost replayed = write_all(context, problems, drafter, target);
   const double replayed_models = drafter.counters().seconds + target.counters().seconds;
   const cost warm = write_all(context, problems, drafter, target);
@@ -61,19 +66,27 @@ void run_replay(lab_context& context, figure& f) {
   const double all_seconds[] = {live.seconds, recording.seconds, replayed.seconds, warm.seconds};
   for (std::size_t i = 0; i < 4; ++i) all.add(static_cast<double>(i), all_seconds[i]);
   curve& models = p.add("in the models");
-  const double model_seconds[] = {live_models, first_drafter.counters().seconds + first_target.counters().seconds, replayed_models, warm_models};
+  const double model_seconds[] = {live_models, first_drafter.counters().seconds + first_target.counters().seconds,
+                                  replayed_models, warm_models};
   for (std::size_t i = 0; i < 4; ++i) models.add(static_cast<double>(i), model_seconds[i]);
-  f.compare("time in the models, live / replayed", "-",
-            number(live_models / replayed_models, 3) + " (rows in memory: " + number(live_models / warm_models, 3) + ")",
-            "a trace keeps hidden states; the head's product is made again when a row is read for the first time");
-  f.require("the four runs have the same tokens, bytes and rounds", live == recording && live == replayed && live == warm,
-            std::to_string(live.tokens) + " tokens, " + std::to_string(live.bytes) + " bytes, " + std::to_string(live.rounds) + " rounds");
+  f.compare(
+      "time in the models, live / replayed", "-",
+      number(live_models / replayed_models, 3) + " (rows in memory: " + number(live_models / warm_models, 3) + ")",
+      "a trace keeps hidden states; the head's product is made again when a row is read for the first time");
+  f.require("the four runs have the same tokens, bytes and rounds",
+            live == recording && live == replayed && live == warm,
+            std::to_string(live.tokens) + " tokens, " + std::to_string(live.bytes) + " bytes, " +
+                std::to_string(live.rounds) + " rounds");
 }
 
 }  // namespace
 
 paper trace_paper() {
-  return {"trace", "How the lab works: traces", "", {{"trace_replay", "Replaying the models instead of running them", run_replay, 20, 3}}, {}};
+  return {"trace",
+          "How the lab works: traces",
+          "",
+          {{"trace_replay", "Replaying the models instead of running them", run_replay, 20, 3}},
+          {}};
 }
 
 }  // namespace lab

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a model said after every prefix it was shown, recorded once: its hidden state, from which the head makes the logits bit for bit,
-//! and, where it was asked for, its attention row. Prefixes stand in a tree; one file keeps them between runs.
+//! What a model said after every prefix it was shown, recorded once: its hidden state, from which the head makes the
+//! logits bit for bit, and, where it was asked for, its attention row. Prefixes stand in a tree; one file keeps them
+//! between runs.
 //!
-//! File: "SVTRACE1", version, dim, probe (hash of the model's states on a fixed text: another model, or the same one compiled to other
-//! arithmetic, is refused), nodes (parent, token, state, attention length), states, attention rows, checksum; little endian.
+//! File: "SVTRACE1", version, dim, probe (hash of the model's states on a fixed text: another model, or the same one
+//!       compiled to other
+//! arithmetic, is refused), nodes (parent, token, state, attention length), states, attention rows, checksum; little
+//! endian.
 #ifndef SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 
@@ -141,9 +144,13 @@ class model_trace {
   };
   static constexpr std::size_t chunk_states = 1024;
 
-  static std::uint64_t key_of(node_id parent, token_id token) { return std::uint64_t{parent} << 32 | static_cast<std::uint32_t>(token); }
+  static std::uint64_t key_of(node_id parent, token_id token) {
+    return std::uint64_t{parent} << 32 | static_cast<std::uint32_t>(token);
+  }
 
-  [[nodiscard]] const float* state(node_id number) const { return chunks_[number / chunk_states].data() + number % chunk_states * model_->dim; }
+  [[nodiscard]] const float* state(node_id number) const {
+    return chunks_[number / chunk_states].data() + number % chunk_states * model_->dim;
+  }
   node_id add_state(const float* values) {
     if (states_ % chunk_states == 0) chunks_.emplace_back(chunk_states * model_->dim);
     std::copy_n(values, model_->dim, chunks_.back().data() + states_ % chunk_states * model_->dim);
@@ -220,7 +227,8 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   file_head head, mine;
   if (!read(&head, sizeof head)) return wrong("truncated: no header");
   if (std::memcmp(head.magic, mine.magic, sizeof mine.magic) != 0) return wrong("is no trace");
-  if (head.version != mine.version) return wrong("version " + std::to_string(head.version) + ", this program reads " + std::to_string(mine.version));
+  if (head.version != mine.version)
+    return wrong("version " + std::to_string(head.version) + ", this program reads " + std::to_string(mine.version));
   if (head.dim != model_->dim || head.probe != probe_) return wrong("recorded with another model or other arithmetic");
   if (head.nodes == 0 || head.nodes > no_node) return wrong("has a bad number of nodes");
   std::error_code error;
@@ -236,10 +244,13 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const file_node& n = list[i];
     if (i > 0 && n.parent >= i) return wrong("node " + std::to_string(i) + " stands before its parent");
-    if (i > 0 && (n.token < 0 || static_cast<std::size_t>(n.token) >= model_->vocab)) return wrong("node " + std::to_string(i) + " has no token");
-    if (n.has_state > 1 || n.attention_length > model_->context) return wrong("node " + std::to_string(i) + " has bad sizes");
+    if (i > 0 && (n.token < 0 || static_cast<std::size_t>(n.token) >= model_->vocab))
+      return wrong("node " + std::to_string(i) + " has no token");
+    if (n.has_state > 1 || n.attention_length > model_->context)
+      return wrong("node " + std::to_string(i) + " has bad sizes");
     if (i > 0) {
-      if (!made.children_.emplace(key_of(n.parent, n.token), static_cast<node_id>(i)).second) return wrong("node " + std::to_string(i) + " stands twice");
+      if (!made.children_.emplace(key_of(n.parent, n.token), static_cast<node_id>(i)).second)
+        return wrong("node " + std::to_string(i) + " stands twice");
       made.nodes_.push_back({n.parent, n.token, no_node, no_node});
     }
     if (n.has_state != 0) {

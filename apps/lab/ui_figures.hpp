@@ -12,7 +12,8 @@ namespace lab {
 //! At the default of 0.8 our pair uploads too few tokens for a second gate to matter; the figure says how many.
 inline constexpr double ui_threshold = 0.2;
 
-//! Joules a token, for everybody and for the device alone, over a Rayleigh link at 10 dB; every upload is a full law as the paper counts it.
+//! Joules a token, for everybody and for the device alone, over a Rayleigh link at 10 dB; every upload is a full law as
+//! the paper counts it.
 struct ui_energy {
   double all = 0, device = 0;
 };
@@ -21,13 +22,17 @@ struct ui_energy {
   fading_options link;
   link.mean_snr = from_decibel(10);
   const round_times compute;
-  energy_times times{compute.draft_time, static_cast<double>(hlm_full_bits({})) * rayleigh_channel::make(link).value().mean_seconds_per_bit(), 0,
-                     compute.verify_time};
+  energy_times times{
+      compute.draft_time,
+      static_cast<double>(hlm_full_bits({})) * rayleigh_channel::make(link).value().mean_seconds_per_bit(), 0,
+      compute.verify_time};
   const power_options everybody;
   power_options device;
   device.verify = 0;
   const double share = outcome.upload_share();
-  const auto mean = [&](const power_options& power) { return share * round_energy(power, times, true) + (1 - share) * round_energy(power, times, false); };
+  const auto mean = [&](const power_options& power) {
+    return share * round_energy(power, times, true) + (1 - share) * round_energy(power, times, false);
+  };
   return {mean(everybody), mean(device)};
 }
 
@@ -42,11 +47,13 @@ struct ui_point {
   std::vector<std::size_t> front;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const bool beaten = std::any_of(points.begin(), points.end(), [&](const ui_point& other) {
-      return other.solved >= points[i].solved && other.saved >= points[i].saved && (other.solved > points[i].solved || other.saved > points[i].saved);
+      return other.solved >= points[i].solved && other.saved >= points[i].saved &&
+             (other.solved > points[i].solved || other.saved > points[i].saved);
     });
     if (!beaten) front.push_back(i);
   }
-  std::sort(front.begin(), front.end(), [&](std::size_t a, std::size_t b) { return points[a].saved < points[b].saved; });
+  std::sort(front.begin(), front.end(),
+            [&](std::size_t a, std::size_t b) { return points[a].saved < points[b].saved; });
   return front;
 }
 
@@ -55,11 +62,14 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   using specverify::importance_rule;
   const auto problems = context.problems("test", context.scaled<std::size_t>(100, 10));
   const std::uint64_t seed = context.seed("ui_grid");
-  const std::vector<std::uint32_t> ks = context.quick() ? std::vector<std::uint32_t>{3, 11} : std::vector<std::uint32_t>{3, 5, 7, 9, 11};
+  const std::vector<std::uint32_t> ks =
+      context.quick() ? std::vector<std::uint32_t>{3, 11} : std::vector<std::uint32_t>{3, 5, 7, 9, 11};
   const std::vector<double> gammas =
-      context.quick() ? std::vector<double>{0.5, 1.5, 5.0} : std::vector<double>{0.5, 1.0, 1.5, 3.0, 5.0};  // the paper's end at 1.5
+      // the paper's end at 1.5
+      context.quick() ? std::vector<double>{0.5, 1.5, 5.0} : std::vector<double>{0.5, 1.0, 1.5, 3.0, 5.0};
   std::vector<hlm_system> systems{{"HLM", specverify::always_send{}}, {"SLM", specverify::random_skip{0.0}}};
-  for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8}) systems.push_back({"U-HLM, u_th " + number(threshold), specverify::uncertainty_gate{threshold}});
+  for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8})
+    systems.push_back({"U-HLM, u_th " + number(threshold), specverify::uncertainty_gate{threshold}});
   const std::size_t without_grid = systems.size();
   for (const bool inverted : {false, true}) {
     for (const std::uint32_t k : ks) {
@@ -67,7 +77,9 @@ inline void run_ui_grid(lab_context& context, figure& f) {
         specverify::uncertainty_and_importance_gate gate;
         gate.threshold = ui_threshold;
         gate.importance = importance_rule{k, gamma, inverted};
-        systems.push_back({std::string(inverted ? "inverted" : "as written") + ", k " + std::to_string(k) + ", gamma " + number(gamma), gate});
+        systems.push_back({std::string(inverted ? "inverted" : "as written") + ", k " + std::to_string(k) + ", gamma " +
+                               number(gamma),
+                           gate});
       }
     }
   }
@@ -78,9 +90,11 @@ inline void run_ui_grid(lab_context& context, figure& f) {
     const ui_energy energy = energy_of(outcomes[s]);
     const estimate e = mean_estimate(outcomes[s].solved, seed, 400);
     points.push_back({systems[s].label, e.value, e.low, e.high, specverify::energy_saving(energy.all, reference.all),
-                      specverify::energy_saving(energy.device, reference.device), outcomes[s].upload_share(), outcomes[s].reject_rate()});
+                      specverify::energy_saving(energy.device, reference.device), outcomes[s].upload_share(),
+                      outcomes[s].reject_rate()});
   }
-  panel& plane = f.add_panel("Accuracy against energy saved", "energy saved against HLM, device and server", "problems solved");
+  panel& plane =
+      f.add_panel("Accuracy against energy saved", "energy saved against HLM, device and server", "problems solved");
   const std::size_t half = (systems.size() - without_grid) / 2;
   const auto scatter = [&](const char* label, std::size_t from, std::size_t count) {
     curve& c = plane.add(label);
@@ -98,14 +112,17 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   for (const bool inverted : {false, true}) {
     for (std::size_t g = 0; g < gammas.size(); ++g) {
       curve& c = uploads.add(std::string(inverted ? "inverted" : "as written") + ", gamma " + number(gammas[g]));
-      for (std::size_t k = 0; k < ks.size(); ++k) c.add(ks[k], points[without_grid + (inverted ? half : 0) + k * gammas.size() + g].upload_share);
+      for (std::size_t k = 0; k < ks.size(); ++k)
+        c.add(ks[k], points[without_grid + (inverted ? half : 0) + k * gammas.size() + g].upload_share);
     }
   }
-  table& t = f.add_table("Grid", {"system", "solved [95 %]", "energy saved", "saved by the device", "uploaded", "rejected of uploads", "on the front"});
+  table& t = f.add_table("Grid", {"system", "solved [95 %]", "energy saved", "saved by the device", "uploaded",
+                                  "rejected of uploads", "on the front"});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const ui_point& p = points[i];
-    t.rows.push_back({p.label, interval(p.solved, p.low, p.high), number(100 * p.saved, 3) + " %", number(100 * p.device_saved, 3) + " %",
-                      number(p.upload_share, 3), number(p.reject_rate, 3), std::find(front.begin(), front.end(), i) != front.end() ? "yes" : ""});
+    t.rows.push_back({p.label, interval(p.solved, p.low, p.high), number(100 * p.saved, 3) + " %",
+                      number(100 * p.device_saved, 3) + " %", number(p.upload_share, 3), number(p.reject_rate, 3),
+                      std::find(front.begin(), front.end(), i) != front.end() ? "yes" : ""});
   }
   const auto mean_over = [&](bool inverted, double ui_point::*field) {
     double sum = 0;
@@ -113,58 +130,76 @@ inline void run_ui_grid(lab_context& context, figure& f) {
     return sum / static_cast<double>(half);
   };
   const auto cell = [&](std::uint32_t k, double gamma) -> const ui_point& {
-    const auto at = [](const auto& list, auto value) { return static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin()); };
+    const auto at = [](const auto& list, auto value) {
+      return static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin());
+    };
     return points[without_grid + at(ks, k) * gammas.size() + at(gammas, gamma)];
   };
   const ui_point &accurate = cell(3, 1.5), &efficient = cell(11, 0.5), &alone = points[3], &at_default = points[6];
   const auto place_of = [&](const ui_point& p) { return static_cast<std::size_t>(&p - points.data()); };
   f.about =
-      "Problems at temperature 1; a token is uploaded when more than 20 % of 20 draws disagree and its attention row (last layer, mean over heads) passes. "
+      "Problems at temperature 1; a token is uploaded when more than 20 % of 20 draws disagree and its attention row "
+      "(last layer, mean over heads) passes. "
       "The threshold on u is 0.2 and not the default 0.8: at 0.8 uncertainty alone uploads " +
-      number(100 * at_default.upload_share, 3) + " % of the tokens and solves " + number(100 * at_default.solved, 3) + " %, at 0.2 " +
-      number(100 * alone.upload_share, 3) + " % and " + number(100 * alone.solved, 3) +
+      number(100 * at_default.upload_share, 3) + " % of the tokens and solves " + number(100 * at_default.solved, 3) +
+      " %, at 0.2 " + number(100 * alone.upload_share, 3) + " % and " + number(100 * alone.solved, 3) +
       " %, so that a second gate has something to decide on. "
-      "Energy: 10 W drafting, 1.5 W sending, 250 W verifying, full laws over a Rayleigh link at 10 dB; the paper's own model is not public.";
-  const auto both = [](const ui_point& p) { return number(100 * p.solved, 3) + " % solved, " + number(100 * p.saved, 3) + " % saved"; };
+      "Energy: 10 W drafting, 1.5 W sending, 250 W verifying, full laws over a Rayleigh link at 10 dB; the paper's own "
+      "model is not public.";
+  const auto both = [](const ui_point& p) {
+    return number(100 * p.solved, 3) + " % solved, " + number(100 * p.saved, 3) + " % saved";
+  };
   const auto passes = [&](const ui_point& p) {
-    return "of the " + number(100 * alone.upload_share, 3) + " % of tokens that uncertainty alone uploads the rule as written lets about " +
+    return "of the " + number(100 * alone.upload_share, 3) +
+           " % of tokens that uncertainty alone uploads the rule as written lets about " +
            number(100 * p.upload_share / alone.upload_share, 3) + " % through";
   };
-  const auto against_alone = [&](const ui_point& p) { return paired_difference(outcomes[place_of(p)].solved, outcomes[place_of(alone)].solved, seed, 400); };
+  const auto against_alone = [&](const ui_point& p) {
+    return paired_difference(outcomes[place_of(p)].solved, outcomes[place_of(alone)].solved, seed, 400);
+  };
   const auto solved_by = [](const estimate& e) {
-    return by_sign(e, "fewer problems than uncertainty alone", "as many problems as uncertainty alone", "more problems than uncertainty alone");
+    return by_sign(e, "fewer problems than uncertainty alone", "as many problems as uncertainty alone",
+                   "more problems than uncertainty alone");
   };
   f.compare("k = 3, gamma = 1.5 (accuracy)", "87.5 % BERTScore (U-HLM 85.8 %), 40.7 % saved", both(accurate),
-            solved_by(against_alone(accurate)) + " " + detail::interval_text(against_alone(accurate)) + "; " + passes(accurate));
+            solved_by(against_alone(accurate)) + " " + detail::interval_text(against_alone(accurate)) + "; " +
+                passes(accurate));
   f.compare("k = 11, gamma = 0.5 (efficiency)", "87.0 % BERTScore (U-HLM 85.8 %), 43.6 % saved", both(efficient),
-            solved_by(against_alone(efficient)) + " " + detail::interval_text(against_alone(efficient)) + "; " + passes(efficient) +
-                "; the paper does not say which layer and heads it reads");
-  f.compare(
-      "uncertainty alone", "85.8 % BERTScore, 31.6 % saved", both(alone) + " at u_th 0.2",
-      "share saved: " + standing(alone.saved, 0.316, 0.005) + ", with " + number(100 * alone.upload_share, 3) + " % uploaded; the paper's share is not given");
+            solved_by(against_alone(efficient)) + " " + detail::interval_text(against_alone(efficient)) + "; " +
+                passes(efficient) + "; the paper does not say which layer and heads it reads");
+  f.compare("uncertainty alone", "85.8 % BERTScore, 31.6 % saved", both(alone) + " at u_th 0.2",
+            "share saved: " + standing(alone.saved, 0.316, 0.005) + ", with " + number(100 * alone.upload_share, 3) +
+                " % uploaded; the paper's share is not given");
   const ui_point& inverted = points[without_grid + half + place_of(accurate) - without_grid];
   f.compare("k = 3, gamma = 1.5, inverted", "sharp rows pass, in words", both(inverted),
-            solved_by(against_alone(inverted)) + " " + detail::interval_text(against_alone(inverted)) + ", " + number(100 * (inverted.saved - alone.saved), 3) +
-                " points more saved");
+            solved_by(against_alone(inverted)) + " " + detail::interval_text(against_alone(inverted)) + ", " +
+                number(100 * (inverted.saved - alone.saved), 3) + " points more saved");
   // Speed by the same link as the energy; the paper's own link is not public, so that only ratios to U-HLM compare.
   specverify::fading_options speed_link;
   speed_link.mean_snr = specverify::from_decibel(10);
-  const double upload = static_cast<double>(specverify::hlm_full_bits({})) * specverify::rayleigh_channel::make(speed_link).value().mean_seconds_per_bit();
+  const double upload = static_cast<double>(specverify::hlm_full_bits({})) *
+                        specverify::rayleigh_channel::make(speed_link).value().mean_seconds_per_bit();
   const auto speed = [&](const ui_point& p) { return 1 / specverify::hlm_mean_round_time({}, p.upload_share, upload); };
-  const std::tuple<const char*, const ui_point*, double> rates[] = {
-      {"k = 3, gamma = 1.5", &accurate, 0.37}, {"k = 11, gamma = 0.5", &efficient, 0.40}, {"uncertainty alone", &alone, 0.36}};
+  const std::tuple<const char*, const ui_point*, double> rates[] = {{"k = 3, gamma = 1.5", &accurate, 0.37},
+                                                                    {"k = 11, gamma = 0.5", &efficient, 0.40},
+                                                                    {"uncertainty alone", &alone, 0.36}};
   for (const auto& [label, p, printed] : rates) {
-    f.compare(std::string("speed, ") + label, number(printed) + " tokens/s, " + number(printed / 0.36, 3) + " times U-HLM",
+    f.compare(std::string("speed, ") + label,
+              number(printed) + " tokens/s, " + number(printed / 0.36, 3) + " times U-HLM",
               number(speed(*p), 3) + " tokens/s, " + number(speed(*p) / speed(alone), 3) + " times U-HLM",
               standing(speed(*p) / speed(alone), printed / 0.36, 0.01) +
-                  " as a ratio; by the paper's passes of 25.6 and 104.6 ms over Rayleigh fading at 10 dB, while a third of a token a second needs a far slower "
+                  " as a ratio; by the paper's passes of 25.6 and 104.6 ms over Rayleigh fading at 10 dB, while a "
+                  "third of a token a second needs a far slower "
                   "link or device");
   }
-  f.compare("which rows are important", "sharp ones, in words",
-            "as written " + number(100 * mean_over(false, &ui_point::upload_share), 3) + " % of tokens pass both gates, inverted " +
-                number(100 * mean_over(true, &ui_point::upload_share), 3) + " % (mean over the grid)",
-            "the rule passes rows with many weights near the largest; its complement is what the words ask for, and solves " +
-                number(100 * mean_over(true, &ui_point::solved), 3) + " % against " + number(100 * mean_over(false, &ui_point::solved), 3) + " %");
+  f.compare(
+      "which rows are important", "sharp ones, in words",
+      "as written " + number(100 * mean_over(false, &ui_point::upload_share), 3) +
+          " % of tokens pass both gates, inverted " + number(100 * mean_over(true, &ui_point::upload_share), 3) +
+          " % (mean over the grid)",
+      "the rule passes rows with many weights near the largest; its complement is what the words ask for, and solves " +
+          number(100 * mean_over(true, &ui_point::solved), 3) + " % against " +
+          number(100 * mean_over(false, &ui_point::solved), 3) + " %");
   f.require("inverted solves more problems than the rule as written (mean over the grid)",
             mean_over(true, &ui_point::solved) > mean_over(false, &ui_point::solved),
             number(mean_over(true, &ui_point::solved), 3) + " and " + number(mean_over(false, &ui_point::solved), 3));
@@ -174,12 +209,15 @@ inline void run_ui_grid(lab_context& context, figure& f) {
     }
     return true;
   }());
-  f.require("HLM saves nothing and uploads every token", points[0].upload_share >= 1 && std::fabs(points[0].saved) < 1e-12);
-  f.require("k = 3, gamma = 1.5 uploads at least as much as k = 11, gamma = 0.5", accurate.upload_share >= efficient.upload_share,
+  f.require("HLM saves nothing and uploads every token",
+            points[0].upload_share >= 1 && std::fabs(points[0].saved) < 1e-12);
+  f.require("k = 3, gamma = 1.5 uploads at least as much as k = 11, gamma = 0.5",
+            accurate.upload_share >= efficient.upload_share,
             number(accurate.upload_share, 3) + ", " + number(efficient.upload_share, 3));
 }
 
-//! The same gates on one recorded text each: only the decision differs, so uploads must fall with k and grow with gamma.
+//! The same gates on one recorded text each: only the decision differs, so uploads must fall with k and grow with
+//! gamma.
 inline void run_ui_trace(lab_context& context, figure& f) {
   struct moment {
     specverify::skip_observation seen{};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One text written by the two sessions of the library in one process, on a clock that only counts: messages are the real bytes, what
-//! they take on the link and what a forward pass takes are given numbers.
+//! One text written by the two sessions of the library in one process, on a clock that only counts: messages are the
+//! real bytes, what they take on the link and what a forward pass takes are given numbers.
 //!
-//! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The greeting and the
-//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round; a token that the edge commits alone is
-//! a round of its own.
+//! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
+//!       greeting and the
+//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round; a token that the
+//! edge commits alone is a round of its own.
 #ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 
@@ -41,7 +42,8 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
 [[nodiscard]] inline channel_function replayed(std::vector<link_state> states) {
   const auto kept = std::make_shared<const std::vector<link_state>>(std::move(states));
   const auto channel = specverify::recorded_channel::make(*kept);
-  if (!channel.ok()) throw std::runtime_error(std::string("a channel's states: ") + specverify::message(channel.error().code));
+  if (!channel.ok())
+    throw std::runtime_error(std::string("a channel's states: ") + specverify::message(channel.error().code));
   return [kept, replay = channel.value()](std::uint32_t step) { return replay.state(specverify::philox{}, step, {}); };
 }
 
@@ -50,7 +52,8 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
   std::vector<link_state> states(specverify::max_channel_trace_steps(trace));
   const auto steps = specverify::read_channel_trace(trace, states);
   if (!steps.ok()) {
-    throw std::runtime_error("a channel trace, line " + std::to_string(steps.error().where) + ": " + specverify::message(steps.error().code));
+    throw std::runtime_error("a channel trace, line " + std::to_string(steps.error().where) + ": " +
+                             specverify::message(steps.error().code));
   }
   states.resize(steps.value());
   return replayed(std::move(states));
@@ -76,8 +79,9 @@ struct compute_times {
 
 //! One mismatch that the semantic rule asks about.
 struct judge_request {
-  std::uint32_t draft = 0;               //!< its number in the window, from 0
-  std::span<const float> drafter{};      //!< what the edge sent of its hidden state, decoded; empty where the format carries none
+  std::uint32_t draft = 0;  //!< its number in the window, from 0
+  //! what the edge sent of its hidden state, decoded; empty where the format carries none
+  std::span<const float> drafter{};
   std::span<const float> target{};       //!< the target's hidden state whose logits give the law of this draft
   specverify::channel_report channel{};  //!< as the edge reported it; zeros where the format has no report
 };
@@ -89,13 +93,18 @@ struct run_options {
   specverify::draft_format format{};
   specverify::wire_rule rule = specverify::wire_rule::token;
   specverify::session_mode mode = specverify::session_mode::draft;
-  bool bonus = true;                                                        //!< false: the rounds of HLM, which end with the draft
-  bool draw_from_row = false;                                               //!< the order of CU-HLM's paper: `edge_options::draw_from_row`
-  double threshold = 0.5;                                                   //!< of the semantic rule
-  bool lazy = false;                                                        //!< semantic rule: hidden states are asked for one by one
-  std::function<double(const judge_request&)> judge{};                      //!< semantic rule: the score of a mismatch
-  std::function<void(std::span<const float>, std::span<float>)> project{};  //!< what the edge sends instead of its hidden state (split head)
-  std::uint64_t session_id = 1;                                             //!< all draws derive from it and the secrets
+  //! false: the rounds of HLM, which end with the draft
+  bool bonus = true;
+  //! the order of CU-HLM's paper: `edge_options::draw_from_row`
+  bool draw_from_row = false;
+  double threshold = 0.5;  //!< of the semantic rule
+  //! semantic rule: hidden states are asked for one by one
+  bool lazy = false;
+  std::function<double(const judge_request&)> judge{};  //!< semantic rule: the score of a mismatch
+  //! what the edge sends instead of its hidden state (split head)
+  std::function<void(std::span<const float>, std::span<float>)> project{};
+  //! all draws derive from it and the secrets
+  std::uint64_t session_id = 1;
   std::uint64_t edge_secret = 0x65646765;
   std::uint64_t cloud_secret = 0x636c6f75;
   compute_times compute{};
@@ -106,8 +115,9 @@ struct round_entry {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  bool skipped = false;                   //!< committed by the edge alone
-  std::uint32_t mismatches = 0;           //!< semantic rule: drafts that differ from the target's choice and were decided
+  bool skipped = false;  //!< committed by the edge alone
+  //! semantic rule: drafts that differ from the target's choice and were decided
+  std::uint32_t mismatches = 0;
   std::uint32_t accepted_mismatches = 0;  //!< and of these, the ones that stood
   std::uint32_t state = 0;
   std::uint64_t bytes_up = 0;
@@ -131,7 +141,8 @@ struct run_result {
   [[nodiscard]] std::uint64_t bytes_up() const { return sum(&round_entry::bytes_up); }
   [[nodiscard]] std::uint64_t bytes_down() const { return sum(&round_entry::bytes_down); }
   [[nodiscard]] std::uint64_t uploads() const {
-    return static_cast<std::uint64_t>(std::count_if(rounds.begin(), rounds.end(), [](const round_entry& r) { return r.bytes_up > 0; }));
+    return static_cast<std::uint64_t>(
+        std::count_if(rounds.begin(), rounds.end(), [](const round_entry& r) { return r.bytes_up > 0; }));
   }
   [[nodiscard]] std::uint64_t emitted() const { return sum(&round_entry::emitted); }
   //! Tokens over time: `ratio_of_sums`.
@@ -160,7 +171,11 @@ template <language_model EdgeModel, language_model CloudModel, class Session>
 class virtual_pair {
  public:
   virtual_pair(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session, bool measures)
-      : options_(options), drafter_(drafter), target_(target), edge_(std::move(session)), cloud_(make_cloud(options, target)) {
+      : options_(options),
+        drafter_(drafter),
+        target_(target),
+        edge_(std::move(session)),
+        cloud_(make_cloud(options, target)) {
     transform_.temperature = options.temperature;
     draft_seconds_ = options.compute.draft_pass + (measures ? options.compute.uncertainty : 0.0);
   }
@@ -232,8 +247,11 @@ class virtual_pair {
     queue.erase(queue.begin());
     return first;
   }
-  [[nodiscard]] specverify::session_time now() const { return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6); }
-  //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as text.
+  [[nodiscard]] specverify::session_time now() const {
+    return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6);
+  }
+  //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as
+  //! text.
   [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
     specverify::message_header header;
     if (!specverify::peek_header(bytes, header).ok()) return false;
@@ -244,10 +262,11 @@ class virtual_pair {
 
   void tell_link(std::uint32_t step) {
     const link_state next = options_.channel(begun_ ? step : 0);
-    edge_.record_link(static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate), static_cast<float>(next.round_trip),
-                      static_cast<float>(options_.compute.draft_pass));
-    edge_.record_channel({static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate), static_cast<float>(next.uplink_loss),
-                          static_cast<float>(next.downlink_loss), static_cast<float>(next.round_trip)},
+    edge_.record_link(static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate),
+                      static_cast<float>(next.round_trip), static_cast<float>(options_.compute.draft_pass));
+    edge_.record_channel({static_cast<float>(next.uplink_rate), static_cast<float>(next.downlink_rate),
+                          static_cast<float>(next.uplink_loss), static_cast<float>(next.downlink_loss),
+                          static_cast<float>(next.round_trip)},
                          next.index);
   }
 
@@ -297,7 +316,8 @@ class virtual_pair {
           send_up(next.bytes);
           break;
         case specverify::session_action::evaluate: {
-          if (next.position != drafter_.size()) throw std::logic_error("the session and its drafter disagree about the position");
+          if (next.position != drafter_.size())
+            throw std::logic_error("the session and its drafter disagree about the position");
           drafter_.feed(next.tokens, next.rows);
           if (!begun_) begin_ = edge_time_;
           begun_ = true;
@@ -332,7 +352,8 @@ class virtual_pair {
           send_down(next.bytes);
           break;
         case specverify::session_action::evaluate: {
-          if (next.position != target_.size()) throw std::logic_error("the session and its target disagree about the position");
+          if (next.position != target_.size())
+            throw std::logic_error("the session and its target disagree about the position");
           target_.feed(next.tokens, next.rows);
           const double took = options_.compute.target_pass + options_.compute.target_position * next.rows;
           cloud_time_ += took;
@@ -365,12 +386,14 @@ class virtual_pair {
   };
   void send_up(std::span<const std::byte> bytes) {
     const link_state state = link();
-    send(bytes, greets(bytes, true), edge_time_, {state.uplink_rate, state.uplink_loss, state.round_trip / 2, up_free_, open_.bytes_up, open_.uplink, up_});
+    send(bytes, greets(bytes, true), edge_time_,
+         {state.uplink_rate, state.uplink_loss, state.round_trip / 2, up_free_, open_.bytes_up, open_.uplink, up_});
   }
   void send_down(std::span<const std::byte> bytes) {
     const link_state state = link();
     send(bytes, greets(bytes, false), cloud_time_,
-         {state.downlink_rate, state.downlink_loss, state.round_trip / 2, down_free_, open_.bytes_down, open_.downlink, down_});
+         {state.downlink_rate, state.downlink_loss, state.round_trip / 2, down_free_, open_.bytes_down, open_.downlink,
+          down_});
   }
   //! A message starts when the lane is free and arrives when its bytes are through and half a round trip has passed.
   void send(std::span<const std::byte> bytes, bool greeting, double at, const lane& on) {
@@ -448,19 +471,24 @@ class virtual_pair {
   return made;
 }
 
-//! Writes one text with a session that was made of `edge_options_of`: one of the library, or what has its inputs, outputs and statistics.
-//! `measures`: its skip policy measures uncertainty. The models' caches are cleared first; what they say is a function of the text alone.
+//! Writes one text with a session that was made of `edge_options_of`: one of the library, or what has its inputs,
+//! outputs and statistics. `measures`: its skip policy measures uncertainty. The models' caches are cleared first; what
+//! they say is a function of the text alone.
 template <language_model EdgeModel, language_model CloudModel, class Session>
-[[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session, bool measures) {
-  return detail::virtual_pair<EdgeModel, CloudModel, Session>(options, drafter, target, std::move(session), measures).run();
+[[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target,
+                                     Session session, bool measures) {
+  return detail::virtual_pair<EdgeModel, CloudModel, Session>(options, drafter, target, std::move(session), measures)
+      .run();
 }
 
 //! The same with a session of these rules. A skip policy that looks at attention needs a drafter that gives it
 //! (`replayed_model::want_attention`).
 template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier = specverify::top_k,
-          specverify::window_policy Window = specverify::fixed_window, specverify::skip_policy Skip = specverify::always_send>
-[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target, const Sparsifier& support = {},
-                                       const Window& window = {}, const Skip& skip = {}) {
+          specverify::window_policy Window = specverify::fixed_window,
+          specverify::skip_policy Skip = specverify::always_send>
+[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
+                                       const Sparsifier& support = {}, const Window& window = {},
+                                       const Skip& skip = {}) {
   using session = specverify::basic_edge_session<Sparsifier, Window, Skip>;
   auto made = session::make(edge_options_of(options, drafter.vocab_size()), support, window, skip);
   if (!made.ok()) detail::require(made.error());

@@ -18,9 +18,12 @@ struct channel_range {
   double shortest_trip = 5e-3, longest_trip = 50e-3;  // s
 };
 
-[[nodiscard]] inline specverify::channel_state draw_channel(const channel_range& range, const specverify::philox& source, std::uint32_t episode,
+[[nodiscard]] inline specverify::channel_state draw_channel(const channel_range& range,
+                                                            const specverify::philox& source, std::uint32_t episode,
                                                             std::uint32_t draw) {
-  const auto uniform = [&](std::uint32_t lane) { return specverify::decision_uniform(source({episode, draw, lane, specverify::purpose::training, 0})); };
+  const auto uniform = [&](std::uint32_t lane) {
+    return specverify::decision_uniform(source({episode, draw, lane, specverify::purpose::training, 0}));
+  };
   const auto between = [](double low, double high, double at) { return low * std::pow(high / low, at); };
   specverify::channel_state made;
   made.uplink_rate = made.downlink_rate = between(range.lowest_rate, range.highest_rate, uniform(0));
@@ -47,13 +50,15 @@ struct labelled_samples {
   std::vector<std::uint8_t> labels;
 
   [[nodiscard]] double rate() const {
-    return static_cast<double>(std::count(labels.begin(), labels.end(), std::uint8_t{1})) / static_cast<double>(std::max<std::size_t>(1, labels.size()));
+    return static_cast<double>(std::count(labels.begin(), labels.end(), std::uint8_t{1})) /
+           static_cast<double>(std::max<std::size_t>(1, labels.size()));
   }
 };
 
 //! The same draws of channels for every plan of a seed, so that heads differ by their plan alone.
 [[nodiscard]] inline labelled_samples label_mismatches(const mismatch_set& set, const head_plan& plan) {
-  const specverify::philox source{{{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
+  const specverify::philox source{
+      {{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
   const specverify::relabel_options options;
   labelled_samples made;
   for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
@@ -65,8 +70,10 @@ struct labelled_samples {
     demand(specverify::smooth(positions, important, options, scores), "smooth");
     for (std::uint32_t draw = 0; draw < plan.draws; ++draw) {
       const specverify::channel_state link = draw_channel({}, source, set.episode[first], draw);
-      const double quality = plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
-      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels), "relabel");
+      const double quality =
+          plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
+      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels),
+             "relabel");
       specverify::channel_vector c{};
       demand(specverify::channel_features(link, c), "channel_features");
       for (std::size_t j = first; j < last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
@@ -93,8 +100,9 @@ struct trained_head {
   options.late_rate = plan.late_rate;
   options.use_channel = plan.use_channel;
   options.seed = plan.seed;
-  auto trainer = specverify::head_trainer::make(options, {specverify::hidden_mode::predicting, set.drafter_size, set.target_size, set.drafter_states,
-                                                          set.target_states, set.episode, samples.state, samples.channel, samples.labels});
+  auto trainer = specverify::head_trainer::make(
+      options, {specverify::hidden_mode::predicting, set.drafter_size, set.target_size, set.drafter_states,
+                set.target_states, set.episode, samples.state, samples.channel, samples.labels});
   if (!trainer.ok()) demand(trainer.error(), "head_trainer");
   std::vector<specverify::epoch_report> epochs;
   while (!trainer.value().finished()) epochs.push_back(trainer.value().run_epoch());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy and semantic verification of greedy drafts, window by window, by the library's own rules; and what the rounds cost on a link.
+//! Greedy and semantic verification of greedy drafts, window by window, by the library's own rules; and what the rounds
+//! cost on a link.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 
@@ -22,8 +23,9 @@ struct semantic_settings {
   double threshold = 0;
   bool split = false;  //!< the device sends its part of the head as int8 with a scale, not its state in half precision
   specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
-  std::function<specverify::channel_state(std::uint32_t round)> channel = {};  //!< what the head is told; not needed without one
-  std::size_t max_length = 250;                                                //!< tokens of prompt and continuation
+  //! what the head is told; not needed without one
+  std::function<specverify::channel_state(std::uint32_t round)> channel = {};
+  std::size_t max_length = 250;  //!< tokens of prompt and continuation
 };
 
 struct semantic_round {
@@ -65,7 +67,8 @@ struct drafted_window {
   std::vector<float> states;
 };
 
-inline void travel(std::span<const float> state, std::vector<float>& received, specverify::hidden_format format = specverify::hidden_format::float16) {
+inline void travel(std::span<const float> state, std::vector<float>& received,
+                   specverify::hidden_format format = specverify::hidden_format::float16) {
   std::vector<std::byte> bytes(specverify::hidden_bytes(format, state.size()));
   received.resize(received.size() + state.size());
   demand(specverify::encode_hidden(state, format, bytes), "encode_hidden");
@@ -81,8 +84,9 @@ inline void travel(std::span<const float> state, std::vector<float>& received, s
 
 //! A channel as the edge's report tells it to the cloud.
 [[nodiscard]] inline specverify::channel_vector reported(const specverify::channel_state& link) {
-  specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate), static_cast<float>(link.uplink_loss),
-                                    static_cast<float>(link.downlink_loss), static_cast<float>(link.round_trip)};
+  specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate),
+                                    static_cast<float>(link.uplink_loss), static_cast<float>(link.downlink_loss),
+                                    static_cast<float>(link.round_trip)};
   std::array<std::byte, specverify::channel_report_bytes> bytes{};
   demand(specverify::encode_channel_report(report, bytes), "encode_channel_report");
   demand(specverify::decode_channel_report(bytes, report), "decode_channel_report");
@@ -92,7 +96,8 @@ inline void travel(std::span<const float> state, std::vector<float>& received, s
 }
 
 template <language_model Drafter>
-void draft_window(Drafter& drafter, std::span<const token_id> committed, const semantic_settings& settings, token_id end, drafted_window& window) {
+void draft_window(Drafter& drafter, std::span<const token_id> committed, const semantic_settings& settings,
+                  token_id end, drafted_window& window) {
   window.drafts.clear();
   window.states.clear();
   drafter.feed(committed.subspan(drafter.size()), 1);
@@ -112,13 +117,16 @@ void draft_window(Drafter& drafter, std::span<const token_id> committed, const s
 
 //! The verdict of SH or lazy: marks first, then scores of those marks whose hidden vectors were asked for.
 template <class Rows>
-[[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows, const specverify::verify_request& request,
-                                                      const specverify::head_judge& judge, const semantic_settings& settings, semantic_round& round) {
+[[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows,
+                                                      const specverify::verify_request& request,
+                                                      const specverify::head_judge& judge,
+                                                      const semantic_settings& settings, semantic_round& round) {
   const std::span<const specverify::claimed_draft> drafts(window.drafts);
   std::vector<token_id> best(drafts.size() + 1);
   std::vector<std::uint64_t> marks(specverify::position_words(static_cast<std::uint32_t>(drafts.size())));
   specverify::workspace none;
-  demand(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks), "compare_greedily");
+  demand(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks),
+         "compare_greedily");
   round.mismatches = specverify::position_count(marks);
   std::vector<double> scores;
   const auto ask = [&](std::uint32_t position) {
@@ -128,11 +136,14 @@ template <class Rows>
     round.uploaded += 1;
   };
   if (settings.protocol == specverify::hidden_protocol::selective) {
-    for (std::uint32_t at = specverify::next_position(marks, 0); at < drafts.size(); at = specverify::next_position(marks, at + 1)) ask(at);
+    for (std::uint32_t at = specverify::next_position(marks, 0); at < drafts.size();
+         at = specverify::next_position(marks, at + 1))
+      ask(at);
     round.exchanges = round.uploaded > 0 ? 1 : 0;
   }
   while (true) {
-    const specverify::verdict said = specverify::decide_semantically(drafts, best, marks, scores, settings.threshold, request);
+    const specverify::verdict said =
+        specverify::decide_semantically(drafts, best, marks, scores, settings.threshold, request);
     if (said.outcome != specverify::verdict_outcome::needs) return said;
     ask(said.accepted);
     round.exchanges += 1;
@@ -143,8 +154,8 @@ template <class Rows>
 
 //! Writes one text. The models' caches are cleared first; both stop at `end`.
 template <language_model Drafter, language_model Target>
-[[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt, token_id end,
-                                               const semantic_settings& settings) {
+[[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt,
+                                               token_id end, const semantic_settings& settings) {
   const token_id stop[] = {end};
   drafter.rollback(0);
   target.rollback(0);
@@ -170,16 +181,20 @@ template <language_model Drafter, language_model Target>
     specverify::workspace none;
     specverify::verdict said;
     if (settings.head == nullptr) {
-      said = specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
+      said =
+          specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
     } else {
       target_states.clear();
-      for (std::uint32_t i = 0; i < length; ++i) target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
-      const auto sent = settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
+      for (std::uint32_t i = 0; i < length; ++i)
+        target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
+      const auto sent =
+          settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
       specverify::head_judge judge{*settings.head, sent, window.states, target_states, {}};
-      judge.channel = specverify::standardise(detail::reported(settings.channel(request.round)), settings.head->channel);
+      judge.channel =
+          specverify::standardise(detail::reported(settings.channel(request.round)), settings.head->channel);
       if (settings.protocol == specverify::hidden_protocol::full) {
-        said = specverify::semantic_rule<specverify::head_judge>{judge, settings.threshold}.verify(specverify::exec::simd, drafts, rows, specverify::philox{},
-                                                                                                   request, none);
+        said = specverify::semantic_rule<specverify::head_judge>{judge, settings.threshold}.verify(
+            specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
         round.mismatches = said.counters.mismatches;
         round.uploaded = length;
       } else {
@@ -204,22 +219,29 @@ template <language_model Drafter, language_model Target>
   return made;
 }
 
-//! The parts of a round's latency that do not depend on the link: WISV's simulation, fitted to its Table I, is a line in the window.
+//! The parts of a round's latency that do not depend on the link: WISV's simulation, fitted to its Table I, is a line
+//! in the window.
 struct semantic_costs {
-  specverify::wisv_format format{};                          //!< of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
+  //! of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
+  specverify::wisv_format format{};
   double token_time = specverify::fitted_times{}.per_token;  //!< drafting and verifying one token, s
   specverify::compute_engine server{149.7e12, 0.4};          //!< of the head: an A40 in half precision
   std::uint32_t head_input = 2048 + 4096 + 5, head_width = 256;
 
-  [[nodiscard]] double head_seconds(std::uint32_t judged) const { return specverify::head_time(judged, head_input, head_width, server); }
+  [[nodiscard]] double head_seconds(std::uint32_t judged) const {
+    return specverify::head_time(judged, head_input, head_width, server);
+  }
   [[nodiscard]] double greedy(const semantic_round& r, const specverify::channel_state& link) const {
-    return specverify::wisv_round_time(r.drafted * token_time, specverify::greedy_exchange_time(format, r.drafted, link), 0);
+    return specverify::wisv_round_time(r.drafted * token_time,
+                                       specverify::greedy_exchange_time(format, r.drafted, link), 0);
   }
   [[nodiscard]] double reject(const semantic_round& r, const specverify::channel_state& link) const {
-    return specverify::wisv_round_time(r.drafted * token_time, specverify::reject_exchange_time(format, r.drafted, link), 0);
+    return specverify::wisv_round_time(r.drafted * token_time,
+                                       specverify::reject_exchange_time(format, r.drafted, link), 0);
   }
   //! `r` as written under SH: it knows M.
-  [[nodiscard]] double semantic(specverify::hidden_protocol protocol, const semantic_round& r, const specverify::channel_state& link) const {
+  [[nodiscard]] double semantic(specverify::hidden_protocol protocol, const semantic_round& r,
+                                const specverify::channel_state& link) const {
     double exchange = 0;
     if (protocol == specverify::hidden_protocol::full) {
       exchange = specverify::wisv_full_exchange_time(format, r.drafted, link);

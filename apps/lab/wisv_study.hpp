@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The study behind the semantic figures, made once a run: mismatches, heads, thresholds fixed on the tuning problems, the test problems.
+//! The study behind the semantic figures, made once a run: mismatches, heads, thresholds fixed on the tuning problems,
+//! the test problems.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
 
@@ -18,7 +19,8 @@ inline constexpr std::uint32_t main_length = 32;
 inline constexpr double accepted_loss = 0.005;  //!< of accuracy on the tuning problems, for the choice of a threshold
 //! Among these the threshold is chosen; the others are shown.
 inline constexpr std::array<double, 6> candidate_thresholds{0.02, 0.05, 0.1, 0.2, 0.3, 0.5};
-inline constexpr std::array<double, 12> shown_thresholds{0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.01};
+inline constexpr std::array<double, 12> shown_thresholds{0,   0.02, 0.05, 0.1,  0.2,   0.3,
+                                                         0.5, 0.7,  0.9,  0.99, 0.999, 1.01};
 
 [[nodiscard]] inline specverify::channel_state semantic_link(double megabits, double milliseconds) {
   specverify::channel_state made;
@@ -69,9 +71,12 @@ using judged_set = std::vector<judged_problem>;
   return made;
 }
 [[nodiscard]] inline double accuracy_of(const judged_set& set) { return mean_of(solved_of(set)); }
-[[nodiscard]] inline double tokens_per_round(const judged_set& set) { return mean_of(sums_of(set, &semantic_round::emitted)) / mean_of(rounds_of(set)); }
+[[nodiscard]] inline double tokens_per_round(const judged_set& set) {
+  return mean_of(sums_of(set, &semantic_round::emitted)) / mean_of(rounds_of(set));
+}
 
-//! Along the target's own text: every mismatch judged under several channels, problem by problem. Nothing that one decides changes another.
+//! Along the target's own text: every mismatch judged under several channels, problem by problem. Nothing that one
+//! decides changes another.
 struct forced_problem {
   double mismatches = 0;
   std::array<double, 2> accepted{};  //!< poor, good
@@ -91,11 +96,16 @@ class wisv_study {
     test_results() {}  // written out: the implied one is not known to clang where the optional below asks for it
     std::size_t problems = 0;
     std::array<judged_set, window_lengths.size()> greedy;
-    std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;        //!< [length][link], the chosen threshold, SH
-    std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;  //!< [threshold][poor, good], main_length
-    std::array<std::array<judged_set, 2>, head_count> by_head;                    //!< [head][poor, good], each with its own threshold
-    std::array<judged_set, 2> by_split;                                           //!< [poor, good]: the narrow head, its device part as int8
-    std::array<judged_set, 3> by_protocol;                                        //!< over a link that changes: full, selective, lazy
+    //! [length][link], the chosen threshold, SH
+    std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;
+    //! [threshold][poor, good], main_length
+    std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;
+    //! [head][poor, good], each with its own threshold
+    std::array<std::array<judged_set, 2>, head_count> by_head;
+    //! [poor, good]: the narrow head, its device part as int8
+    std::array<judged_set, 2> by_split;
+    //! over a link that changes: full, selective, lazy
+    std::array<judged_set, 3> by_protocol;
     std::vector<forced_problem> forced;
   };
   struct tuning {
@@ -133,8 +143,9 @@ class wisv_study {
     return heads_;
   }
 
-  //! For each head the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of greedy on the good and the poor link.
-  //! Decided before a test problem is read. The thresholds are set in the heads, and the heads written to the output folder.
+  //! For each head the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of greedy on
+  //! the good and the poor link. Decided before a test problem is read. The thresholds are set in the heads, and the
+  //! heads written to the output folder.
   const std::array<tuning, head_count>& tunings() {
     if (tunings_) return *tunings_;
     std::vector<trained_head>& trained = heads();
@@ -150,7 +161,8 @@ class wisv_study {
       for (std::size_t h = 0; h < head_count; ++h) {
         for (std::size_t t = 0; t < candidate_thresholds.size(); ++t) {
           for (const std::size_t link : {0u, 1u})
-            made[h][t][link][i] = judge(models, problems[i], on_link(h, candidate_thresholds[t], link == 0 ? poor : good));
+            made[h][t][link][i] =
+                judge(models, problems[i], on_link(h, candidate_thresholds[t], link == 0 ? poor : good));
         }
       }
     });
@@ -169,7 +181,8 @@ class wisv_study {
         if (kept) out.chosen = candidate_thresholds[t], out.found = true;
       }
       demand(trained[h].head.set_threshold(out.chosen), "set_threshold");
-      static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi", "wisv_head_without_relabelling", "wisv_head_narrow"};
+      static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi",
+                                                                 "wisv_head_without_relabelling", "wisv_head_narrow"};
       save_head(context_, trained[h], std::string(names[h]) + ".safetensors");
     }
     return *tunings_;
@@ -205,12 +218,14 @@ class wisv_study {
         const std::size_t place = link == 0 ? poor : good;
         for (std::size_t t = 0; t < shown_thresholds.size(); ++t)
           out.by_threshold[t][link][i] = judge(models, problems[i], on_link(full_head, shown_thresholds[t], place));
-        for (std::size_t h = 0; h < head_count; ++h) out.by_head[h][link][i] = judge(models, problems[i], on_link(h, tuned[h].chosen, place));
+        for (std::size_t h = 0; h < head_count; ++h)
+          out.by_head[h][link][i] = judge(models, problems[i], on_link(h, tuned[h].chosen, place));
         semantic_settings split = on_link(narrow_head, tuned[narrow_head].chosen, place);
         split.split = true;
         out.by_split[link][i] = judge(models, problems[i], split);
       }
-      for (const auto protocol : {specverify::hidden_protocol::full, specverify::hidden_protocol::selective, specverify::hidden_protocol::lazy}) {
+      for (const auto protocol : {specverify::hidden_protocol::full, specverify::hidden_protocol::selective,
+                                  specverify::hidden_protocol::lazy}) {
         semantic_settings settings = on_link(full_head, threshold, good);
         settings.protocol = protocol;
         settings.channel = changing_link(i);
@@ -245,15 +260,19 @@ class wisv_study {
     return made;
   }
 
-  [[nodiscard]] judged_problem judge(problem_models& models, const lab_problem& problem, const semantic_settings& settings) const {
-    semantic_text text = write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, settings);
+  [[nodiscard]] judged_problem judge(problem_models& models, const lab_problem& problem,
+                                     const semantic_settings& settings) const {
+    semantic_text text =
+        write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, settings);
     checksum sum;
     sum.add(text.continuation.data(), text.continuation.size() * sizeof(token_id));
     return {context_.solves(problem, text.continuation), std::move(text.rounds), sum.value()};
   }
 
-  [[nodiscard]] forced_problem force(problem_models& models, const lab_problem& problem, double threshold, double narrow_threshold) const {
-    const semantic_text text = write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, {});
+  [[nodiscard]] forced_problem force(problem_models& models, const lab_problem& problem, double threshold,
+                                     double narrow_threshold) const {
+    const semantic_text text =
+        write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, {});
     std::vector<token_id> whole = problem.prompt;
     whole.insert(whole.end(), text.continuation.begin(), text.continuation.end());
     const auto rows = static_cast<std::uint32_t>(text.continuation.size() + 1);
@@ -269,8 +288,8 @@ class wisv_study {
       for (const std::size_t link : {0u, 1u}) {
         const specverify::channel_vector c = detail::reported(grid_links()[link == 0 ? poor : good]);
         double rho = 0;
-        demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i), specverify::standardise(c, head.channel),
-                                      rho),
+        demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i),
+                                      specverify::standardise(c, head.channel), rho),
                "head_score");
         made.accepted[link] += rho < threshold ? 1 : 0;
         compare_split(models, i, state, c, narrow_threshold, made);
@@ -280,8 +299,8 @@ class wisv_study {
   }
 
   //! The narrow head whole and split, on one mismatch: `half` is the drafter's state as it travels for the whole head.
-  void compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half, const specverify::channel_vector& report, double threshold,
-                     forced_problem& made) const {
+  void compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half,
+                     const specverify::channel_vector& report, double threshold, forced_problem& made) const {
     const specverify::head_weights& head = views_[narrow_head];
     const specverify::channel_vector c = specverify::standardise(report, head.channel);
     const std::vector<float> part = detail::part_of(head, models.drafter.hidden(i));
@@ -293,7 +312,8 @@ class wisv_study {
       return g;
     };
     const double whole = logit(specverify::drafter_input::hidden_state, models.drafter.hidden(i)),
-                 halved = logit(specverify::drafter_input::hidden_state, half), split = logit(specverify::drafter_input::device_part, received),
+                 halved = logit(specverify::drafter_input::hidden_state, half),
+                 split = logit(specverify::drafter_input::device_part, received),
                  bound = specverify::part_bound(head, part, specverify::hidden_format::int8);
     const auto accepts = [&](double g) { return specverify::sigmoid(g) < threshold; };
     made.split_differs += accepts(split) != accepts(whole) ? 1 : 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Labelled mismatches of greedy drafts: which of them change the answer, searched as AutoJudge does (arXiv 2504.20039), and their file.
+//! Labelled mismatches of greedy drafts: which of them change the answer, searched as AutoJudge does (arXiv
+//! 2504.20039), and their file.
 //!
-//! The target's own greedy text is the first reference. Its mismatches are tried from left to right: the draft replaces the reference's token and
-//! the target continues. Same answer: the new text becomes the reference and the mismatch is unimportant; another answer: the reference stays
-//! and the mismatch is important. Hidden states are those whose logits say the position (predicting).
+//! The target's own greedy text is the first reference. Its mismatches are tried from left to right: the draft replaces
+//! the reference's token and the target continues. Same answer: the new text becomes the reference and the mismatch is
+//! unimportant; another answer: the reference stays and the mismatch is important. Hidden states are those whose logits
+//! say the position (predicting).
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 
@@ -26,17 +28,20 @@ struct mismatch_set {
   [[nodiscard]] std::size_t size() const { return episode.size(); }
   //! Where the episode that begins at `first` ends.
   [[nodiscard]] std::size_t episode_end(std::size_t first) const {
-    return static_cast<std::size_t>(
-        std::find_if(episode.begin() + static_cast<std::ptrdiff_t>(first), episode.end(), [&](std::uint32_t other) { return other != episode[first]; }) -
-        episode.begin());
+    return static_cast<std::size_t>(std::find_if(episode.begin() + static_cast<std::ptrdiff_t>(first), episode.end(),
+                                                 [&](std::uint32_t other) { return other != episode[first]; }) -
+                                    episode.begin());
   }
-  [[nodiscard]] std::size_t important_count() const { return static_cast<std::size_t>(std::count(important.begin(), important.end(), std::uint8_t{1})); }
+  [[nodiscard]] std::size_t important_count() const {
+    return static_cast<std::size_t>(std::count(important.begin(), important.end(), std::uint8_t{1}));
+  }
 
   void append(const mismatch_set& more) {
     const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     drafter_size = more.drafter_size, target_size = more.target_size;
     episodes += more.episodes;
-    add(episode, more.episode), add(position, more.position), add(drafted, more.drafted), add(expected, more.expected), add(important, more.important);
+    add(episode, more.episode), add(position, more.position), add(drafted, more.drafted), add(expected, more.expected),
+        add(important, more.important);
     add(drafter_states, more.drafter_states), add(target_states, more.target_states);
   }
   friend bool operator==(const mismatch_set&, const mismatch_set&) = default;
@@ -44,7 +49,8 @@ struct mismatch_set {
 
 [[nodiscard]] inline token_id argmax_of(std::span<const float> logits) {
   specverify::argmax_result best;
-  if (!specverify::argmax(specverify::exec::simd, specverify::logits_row(logits), specverify::row_transform{}, best).ok())
+  if (!specverify::argmax(specverify::exec::simd, specverify::logits_row(logits), specverify::row_transform{}, best)
+           .ok())
     throw std::runtime_error("a bad row");
   return best.token;
 }
@@ -71,12 +77,16 @@ void continue_text(Target& target, token_id end, std::size_t max_length, judged_
 
 }  // namespace detail
 
-//! One episode. `outcome_of(continuation)` is what a task makes of a text, compared with ==; the caches of both models are used up.
+//! One episode. `outcome_of(continuation)` is what a task makes of a text, compared with ==; the caches of both models
+//! are used up.
 template <language_model Drafter, language_model Target, class Outcome>
-[[nodiscard]] mismatch_set collect_episode(Drafter& drafter, Target& target, std::span<const token_id> prompt, std::uint32_t episode, token_id end,
-                                           std::size_t max_length, Outcome outcome_of) {
+[[nodiscard]] mismatch_set collect_episode(Drafter& drafter, Target& target, std::span<const token_id> prompt,
+                                           std::uint32_t episode, token_id end, std::size_t max_length,
+                                           Outcome outcome_of) {
   mismatch_set made{drafter.hidden_size(), target.hidden_size(), 1, {}, {}, {}, {}, {}, {}, {}};
-  const auto outcome = [&](const detail::judged_text& text) { return outcome_of(std::span<const token_id>(text.tokens).subspan(prompt.size())); };
+  const auto outcome = [&](const detail::judged_text& text) {
+    return outcome_of(std::span<const token_id>(text.tokens).subspan(prompt.size()));
+  };
   drafter.rollback(0);
   target.rollback(0);
   detail::judged_text reference{{prompt.begin(), prompt.end()}, {}};
@@ -85,10 +95,12 @@ template <language_model Drafter, language_model Target, class Outcome>
   for (std::size_t at = prompt.size(); at <= reference.tokens.size() && at < max_length; ++at) {
     const std::size_t place = at - prompt.size();
     drafter.feed(std::span<const token_id>(reference.tokens).subspan(drafter.size(), at - drafter.size()), 1);
-    const token_id draft = argmax_of(drafter.logits(0)), token = at < reference.tokens.size() ? reference.tokens[at] : end;
+    const token_id draft = argmax_of(drafter.logits(0)),
+                   token = at < reference.tokens.size() ? reference.tokens[at] : end;
     if (draft == token) continue;
-    detail::judged_text trial{{reference.tokens.begin(), reference.tokens.begin() + static_cast<std::ptrdiff_t>(at)},
-                              {reference.states.begin(), reference.states.begin() + static_cast<std::ptrdiff_t>(place + 1)}};
+    detail::judged_text trial{
+        {reference.tokens.begin(), reference.tokens.begin() + static_cast<std::ptrdiff_t>(at)},
+        {reference.states.begin(), reference.states.begin() + static_cast<std::ptrdiff_t>(place + 1)}};
     target.rollback(static_cast<std::uint32_t>(at));
     if (draft != end) {
       trial.tokens.push_back(draft);
@@ -116,7 +128,8 @@ template <language_model Drafter, language_model Target, class Outcome>
   checksum sum;
   for (const auto& weights : {pair.drafter, pair.target}) {
     live_model model(weights);
-    const std::vector<token_id> text = tinylm::problem_ids(pair.vocabulary, "Tom has 31 coins and finds 12. How many coins does Tom have?");
+    const std::vector<token_id> text =
+        tinylm::problem_ids(pair.vocabulary, "Tom has 31 coins and finds 12. How many coins does Tom have?");
     model.feed(text, 1);
     sum.add(model.hidden(0).data(), model.hidden(0).size_bytes());
     sum.add(weights->embed.data(), weights->embed.size() * sizeof(float));
@@ -125,13 +138,15 @@ template <language_model Drafter, language_model Target, class Outcome>
 }
 
 //! File: "SVMISMA1", fingerprint, episodes, mismatches, sizes, the arrays one after the other, checksum; little endian.
-[[nodiscard]] inline bool save_mismatches(const mismatch_set& set, std::uint64_t fingerprint, const std::filesystem::path& path) {
+[[nodiscard]] inline bool save_mismatches(const mismatch_set& set, std::uint64_t fingerprint,
+                                          const std::filesystem::path& path) {
   const std::filesystem::path fresh = path.string() + ".new";
   std::ofstream file(fresh, std::ios::binary);
   checksum sum;
   const auto write = [&](const auto& values) {
     sum.add(values.data(), values.size() * sizeof values[0]);
-    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof values[0]));
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof values[0]));
   };
   write(std::string("SVMISMA1"));
   write(std::vector<std::uint64_t>{fingerprint, set.episodes, set.size(), set.drafter_size, set.target_size});
@@ -146,7 +161,8 @@ template <language_model Drafter, language_model Target, class Outcome>
 }
 
 //! Nothing where the file is absent, damaged, of other models or of another number of episodes.
-[[nodiscard]] inline std::optional<mismatch_set> load_mismatches(std::uint64_t fingerprint, std::uint64_t episodes, const std::filesystem::path& path) {
+[[nodiscard]] inline std::optional<mismatch_set> load_mismatches(std::uint64_t fingerprint, std::uint64_t episodes,
+                                                                 const std::filesystem::path& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
@@ -161,12 +177,14 @@ template <language_model Drafter, language_model Target, class Outcome>
   std::vector<std::uint64_t> head, total;
   read(magic, 8);
   read(head, 5);
-  if (!file || magic != "SVMISMA1" || head[0] != fingerprint || head[1] != episodes || head[3] > 4096 || head[4] > 4096) return std::nullopt;
+  if (!file || magic != "SVMISMA1" || head[0] != fingerprint || head[1] != episodes || head[3] > 4096 || head[4] > 4096)
+    return std::nullopt;
   if (bytes != 8 + 8 * 5 + head[2] * (4 * 4 + 1 + 4 * (head[3] + head[4])) + 8) return std::nullopt;
   mismatch_set set;
   set.episodes = static_cast<std::uint32_t>(head[1]);
   set.drafter_size = static_cast<std::uint32_t>(head[3]), set.target_size = static_cast<std::uint32_t>(head[4]);
-  read(set.episode, head[2]), read(set.position, head[2]), read(set.drafted, head[2]), read(set.expected, head[2]), read(set.important, head[2]);
+  read(set.episode, head[2]), read(set.position, head[2]), read(set.drafted, head[2]), read(set.expected, head[2]),
+      read(set.important, head[2]);
   read(set.drafter_states, head[2] * head[3]), read(set.target_states, head[2] * head[4]);
   const std::uint64_t found = sum.value();
   read(total, 1);
@@ -178,7 +196,8 @@ template <language_model Drafter, language_model Target, class Outcome>
 inline constexpr std::uint64_t mismatch_search = 1;
 
 //! Everything that the labels of `problems` depend on.
-[[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair, const std::vector<lab_problem>& problems, std::uint32_t longest) {
+[[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair,
+                                                  const std::vector<lab_problem>& problems, std::uint32_t longest) {
   checksum sum;
   const std::uint64_t facts[] = {mismatch_search, fingerprint_of(pair), longest};
   sum.add(facts, sizeof facts);
@@ -201,9 +220,13 @@ inline constexpr std::uint64_t mismatch_search = 1;
   }
   std::vector<mismatch_set> found(count);
   context.for_each(count, [&](lab_worker&, std::size_t i) {
-    live_model drafter(context.pair().drafter), target(context.pair().target);  // no text comes twice: a trace would only be filled
-    const auto answer = [&](std::span<const token_id> text) { return tinylm::solution_answer(context.vocabulary().decode(text)); };
-    found[i] = collect_episode(drafter, target, problems[i].prompt, static_cast<std::uint32_t>(i), tinylm::tokenizer::end_token, longest, answer);
+    // no text comes twice: a trace would only be filled
+    live_model drafter(context.pair().drafter), target(context.pair().target);
+    const auto answer = [&](std::span<const token_id> text) {
+      return tinylm::solution_answer(context.vocabulary().decode(text));
+    };
+    found[i] = collect_episode(drafter, target, problems[i].prompt, static_cast<std::uint32_t>(i),
+                               tinylm::tokenizer::end_token, longest, answer);
   });
   mismatch_set all;
   for (const mismatch_set& one : found) all.append(one);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A round of 8 drafts for rules that compare argmaxes, and std::max_element on each row beside it. `row_us` is the time per row read.
+//! A round of 8 drafts for rules that compare argmaxes, and std::max_element on each row beside it. `row_us` is the
+//! time per row read.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 
@@ -29,11 +30,13 @@ inline std::vector<std::vector<float>> random_rows(std::uint32_t vocab_size) {
   return rows;
 }
 
-inline sv::token_id best_of(const std::vector<float>& row) { return static_cast<sv::token_id>(std::max_element(row.begin(), row.end()) - row.begin()); }
+inline sv::token_id best_of(const std::vector<float>& row) {
+  return static_cast<sv::token_id>(std::max_element(row.begin(), row.end()) - row.begin());
+}
 
 inline void count_rows(benchmark::State& state) {
-  state.counters["row_us"] =
-      benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["row_us"] = benchmark::Counter(static_cast<double>(state.iterations()) * (length + 1) * 1e-6,
+                                                benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 //! `draft_of(i, best)`: the i-th draft, given the argmax of its row. Every draft must be accepted.
@@ -50,8 +53,8 @@ void verify(benchmark::State& state, const Rule& rule, DraftOf draft_of) {
   const std::vector<sv::row_transform> transform(1);
   sv::workspace none;
   for (auto _ : state) {
-    const sv::verdict said =
-        rule.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), sv::row_span_provider<float>(views, transform), sv::philox{}, {}, none);
+    const sv::verdict said = rule.verify(Policy{}, std::span<const sv::claimed_draft>(drafts),
+                                         sv::row_span_provider<float>(views, transform), sv::philox{}, {}, none);
     if (said.accepted != length) state.SkipWithError("a draft was rejected");
   }
   count_rows(state);

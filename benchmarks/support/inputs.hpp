@@ -37,7 +37,8 @@ inline std::vector<float> make_row(std::uint32_t vocab_size, std::uint32_t seed,
   }
   if (kind == shape::peak) {
     const float base = 4.5f + static_cast<float>(__builtin_log(static_cast<double>(vocab_size)));
-    for (std::uint32_t i = 0; i < 41; ++i) row[(i * 2654435761u + seed) % vocab_size] = i == 0 ? base + 2.3f : base - 1.6f;
+    for (std::uint32_t i = 0; i < 41; ++i)
+      row[(i * 2654435761u + seed) % vocab_size] = i == 0 ? base + 2.3f : base - 1.6f;
   }
   return row;
 }
@@ -102,7 +103,8 @@ inline double read_floor(rows& input) {
   });
 }
 
-//! Runs `action(row)` in the state's loop and reports the median of its time over the median read floor taken in the same run.
+//! Runs `action(row)` in the state's loop and reports the median of its time over the median read floor taken in the
+//! same run.
 template <class Action>
 void run(benchmark::State& state, rows& input, const Action& action) {
   const double floor_before = read_floor(input);
@@ -122,7 +124,8 @@ struct digested {
   digested(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request)
       : memory(digest_workspace_size(vocab_size, transform, request)) {}
   template <class Policy>
-  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform, const digest_request& request) {
+  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform,
+            const digest_request& request) {
     space = workspace(std::span<std::byte>(memory));
     return digest(policy, logits_row(std::span<const float>(row)), transform, request, space, value).ok();
   }

@@ -13,7 +13,8 @@ int main() {
   const row_transform as_it_is{};
   const top_k largest{2, true};
   const digest_request wanted = largest.request({}, 6);
-  std::vector<std::byte> memory(digest_workspace_size(6, as_it_is, wanted) + largest.workspace_size({}, 6) + compressed_law_workspace_size(2));
+  std::vector<std::byte> memory(digest_workspace_size(6, as_it_is, wanted) + largest.workspace_size({}, 6) +
+                                compressed_law_workspace_size(2));
   workspace space{memory};
   row_digest digested;
   support kept;
@@ -21,7 +22,8 @@ int main() {
   if (!digest(exec::seq, probability_row<double>(probabilities), as_it_is, wanted, space, digested).ok()) return 1;
   if (!largest.select(digested, space, space, {}, kept).ok()) return 2;
   if (!compressed_law(kept, {.format = value_format::lattice, .resolution = 255}, space, sent).ok()) return 3;
-  if (sent.count(0) != 153 * 4 || sent.count(1) != 51 * 4 || sent.tail_count != 51 || sent.resolution != 255 * 4) return 4;
+  if (sent.count(0) != 153 * 4 || sent.count(1) != 51 * 4 || sent.tail_count != 51 || sent.resolution != 255 * 4)
+    return 4;
   const draft token = draw(sent, philox{{{1, 2}}}, {0, 1, 0, purpose::draft_draw, 0});
   return token.token() >= 0 && token.token() < 6 ? 0 : 5;
 }

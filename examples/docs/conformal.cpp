@@ -15,7 +15,8 @@ int main() {
   rule.step = 0.1;
   rule.first_threshold = 0.3;
   const digest_request most = rule.request(rule.widest_state(), 4);
-  std::vector<std::byte> memory(digest_workspace_size(4, as_it_is, most)), more(rule.workspace_size(rule.widest_state(), 4));
+  std::vector<std::byte> memory(digest_workspace_size(4, as_it_is, most)),
+      more(rule.workspace_size(rule.widest_state(), 4));
   conformal_state state = rule.initial_state();
   for (int token = 0; token < 200; ++token) {
     workspace space{memory}, scratch{more};

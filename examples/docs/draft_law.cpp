@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's half of a drafted token: a row of logits becomes a law of 100 counts on at most 4 tokens, and a token is drawn from it.
+// The device's half of a drafted token: a row of logits becomes a law of 100 counts on at most 4 tokens, and a token is
+// drawn from it.
 #include <specverify/distribution/draft.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
@@ -16,7 +17,10 @@ int main() {
   std::vector<std::byte> memory(draft_law_workspace_size(8, transform, rule, rule.initial_state(), sparse_lattice{}));
   workspace space{memory};
   draft_law made;
-  if (!make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, sparse_lattice{}, {.resolution = 100}, space, made).ok()) return 1;
+  if (!make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, sparse_lattice{}, {.resolution = 100},
+                      space, made)
+           .ok())
+    return 1;
   // At temperature 0.5 the four tokens weigh e^6 : e^4 : e^4 : e^4.
   if (made.drafted.count(1) != 71 || made.drafted.count(3) != 10 || made.drafted.count(5) != 9) return 2;
   const draft drawn = draw(made.drafted, philox{}, {0, 0, 0, purpose::draft_draw, 0});

@@ -19,7 +19,9 @@ int main() {
   row_digest summary;
   double acceptance = 0;
   if (!digest(exec::seq, probability_row<double>(target), transform, exact, scratch, summary).ok()) return 1;
-  if (!expected_acceptance(exec::seq, probability_row<double>(target), transform, summary, scratch, drafter, acceptance).ok()) return 2;
+  if (!expected_acceptance(exec::seq, probability_row<double>(target), transform, summary, scratch, drafter, acceptance)
+           .ok())
+    return 2;
   if (acceptance < 0.75 - 1e-12 || acceptance > 0.75 + 1e-12) return 3;  // min(.5, .75) + min(.25, .25)
   const double gain = expected_tokens(acceptance, 4) - expected_tokens(acceptance, 3);
   return gain > 0.31 && gain < 0.32 ? 0 : 4;  // .75^4

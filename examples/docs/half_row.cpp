@@ -16,7 +16,8 @@ int main() {
   std::array<token_id, 3> ids{};
   std::array<std::uint32_t, 3> counts{};
   half_row result;
-  const auto outcome = half_row_counts(exec::simd, row, {}, digested, space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), result);
+  const auto outcome = half_row_counts(exec::simd, row, {}, digested, space, std::span<token_id>(ids),
+                                       std::span<std::uint32_t>(counts), result);
   if (!outcome.ok() || result.size != 3 || result.resolution != 16777216u || counts[0] != 8388608u) return 2;
   if (half_of_count(counts[0]).bits != 0x3800) return 3;          // the fp16 of 1/2
   return half_count(1.0 / 3) == count_of_half({0x3555}) ? 0 : 4;  // the fp16 nearest to 1/3

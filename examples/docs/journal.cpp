@@ -14,7 +14,10 @@ int main() {
   const std::array<token_id, 3> ids{7, 8, 9};
   std::size_t first = 0, second = 0;
   if (!write_journal_record(std::span(file), first, 0, std::span<const token_id>(ids), snapshot{1}).ok()) return 1;
-  if (!write_journal_record(std::span(file).subspan(first), second, 3, std::span<const token_id>(ids).first(1), snapshot{2}).ok()) return 2;
+  if (!write_journal_record(std::span(file).subspan(first), second, 3, std::span<const token_id>(ids).first(1),
+                            snapshot{2})
+           .ok())
+    return 2;
   std::array<token_id, 16> text{};
   snapshot last;
   journal_reading found;

@@ -16,7 +16,8 @@ int main() {
   if (pays != (selective < full)) return 1;
   const round_times times;  // 25.6 ms a draft, 104.6 ms a verification
   throughput_meter meter;
-  for (int round = 0; round < 4; ++round) meter.add(1, round == 0 ? hlm_upload_time(times, 736000, link) : times.draft_time);
+  for (int round = 0; round < 4; ++round)
+    meter.add(1, round == 0 ? hlm_upload_time(times, 736000, link) : times.draft_time);
   if (!(meter.value() < meter.value(throughput_estimator::mean_of_rounds))) return 2;
   const compute_engine server{150e12, 0.5, 696e9, 0};  // reading the weights alone takes more than 20 ms
   return compute_time(token_flops(llama_3_1_8b, 200), server, weight_bytes(llama_3_1_8b)) > 0.02 ? 0 : 3;

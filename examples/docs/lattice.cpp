@@ -12,7 +12,8 @@ int main() {
   const std::uint32_t resolution = 2;
   const top_k largest{lattice_support_size(6, resolution), true};
   const digest_request wanted = largest.request({}, 6);
-  std::vector<std::byte> memory(digest_workspace_size(6, {}, wanted)), more(largest.workspace_size({}, 6) + lattice::workspace_size(4));
+  std::vector<std::byte> memory(digest_workspace_size(6, {}, wanted)),
+      more(largest.workspace_size({}, 6) + lattice::workspace_size(4));
   workspace space{memory}, scratch{more};
   row_digest digested;
   support kept;

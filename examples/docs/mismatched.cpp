@@ -20,8 +20,9 @@ int main() {
     const draft token = draw(drawn_from, philox{{{1, 2}}}, {0, round, 0, purpose::draft_draw, 0});
     const std::array<mismatched_draft, 1> drafts{{{token.token(), told}}};
     verify_request request{.round = round, .remaining_budget = 1};
-    const verdict said = lossy_token_rule{}.verify(exec::seq, std::span<const mismatched_draft>(drafts), row_span_provider<double>(rows, as_they_are),
-                                                   philox{{{3, 4}}}, request, scratch);
+    const verdict said =
+        lossy_token_rule{}.verify(exec::seq, std::span<const mismatched_draft>(drafts),
+                                  row_span_provider<double>(rows, as_they_are), philox{{{3, 4}}}, request, scratch);
     if (!said.state.ok() || said.commit_length != 1) return 1;
     ++seen[static_cast<std::size_t>(said.accepted == 1 ? token.token() : said.next_token)];
   }

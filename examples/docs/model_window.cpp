@@ -12,6 +12,7 @@ int main() {
   seen.uplink_rate = 4e6f;
   const draft_plan fast = window.begin(seen);
   if (slow.resolution != 240 || slow.max_draft_length >= fast.max_draft_length) return 1;
-  for (int round = 0; round < 100; ++round) record_round(seen, 5, 0, 1, 500, fast.resolution);  // nothing is accepted any more
+  // nothing is accepted any more
+  for (int round = 0; round < 100; ++round) record_round(seen, 5, 0, 1, 500, fast.resolution);
   return window.begin(seen).max_draft_length == 1 ? 0 : 2;
 }

@@ -17,7 +17,9 @@ int main() {
   row_digest digested;
   support sure, unsure;
   if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
-  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 2, .samples = 20}, sure).ok()) return 2;
-  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 20, .samples = 20}, unsure).ok()) return 3;
+  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 2, .samples = 20}, sure).ok())
+    return 2;
+  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 20, .samples = 20}, unsure).ok())
+    return 3;
   return sure.size() < unsure.size() ? 0 : 4;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quantizer of our own: everything on the largest token. Any law that is sampled and sent keeps the target's law exact.
+// A quantizer of our own: everything on the largest token. Any law that is sampled and sent keeps the target's law
+// exact.
 #include <specverify/quantize/concepts.hpp>
 
 #include <algorithm>
@@ -10,10 +11,12 @@ using namespace specverify;
 
 struct mode_only {
   static constexpr std::size_t workspace_size(std::uint32_t) noexcept { return 0; }
-  status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts, workspace&) const noexcept {
+  status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
+                  workspace&) const noexcept {
     if (kept.ids.empty() || counts.size() < kept.size()) return {errc::output_too_small, part::host, kept.size()};
     std::fill_n(counts.begin(), kept.size(), 0u);
-    counts[static_cast<std::size_t>(std::max_element(kept.weights.begin(), kept.weights.end()) - kept.weights.begin())] = resolution;
+    counts[static_cast<std::size_t>(std::max_element(kept.weights.begin(), kept.weights.end()) -
+                                    kept.weights.begin())] = resolution;
     return {};
   }
 };

@@ -20,7 +20,8 @@ int main() {
     sampled_token first, again;
     const random_counter counter{position, 0, 0, purpose::draft_draw, 0};
     if (!sample(exec::simd, row, {}, digested, space, source, counter, {}, first).ok()) return 2;
-    if (!sample(exec::seq, row, {}, digested, space, source, counter, {}, again).ok() || again.token != first.token) return 3;
+    if (!sample(exec::seq, row, {}, digested, space, source, counter, {}, again).ok() || again.token != first.token)
+      return 3;
     twos += first.token == 2 ? 1 : 0;
   }
   return twos > 580 && twos < 710 ? 0 : 4;  // p(2) = 0.644

@@ -16,7 +16,8 @@ int main() {
   row_digest digested;
   if (!digest(exec::simd, probability_row(std::span<const double>(law)), {}, request, space, digested).ok()) return 1;
   selection chosen;
-  if (!select_top_k(exec::simd, digested, space, 1, chosen).ok() || chosen.ids[0] != 1) return 2;  // tie: the smaller id
+  // tie: the smaller id
+  if (!select_top_k(exec::simd, digested, space, 1, chosen).ok() || chosen.ids[0] != 1) return 2;
   if (!select_top_k(exec::simd, digested, space, 3, chosen).ok() || chosen.ids[0] != 0 || chosen.ids[2] != 3) return 3;
   if (!select_threshold(exec::simd, digested, space, 0.2, chosen).ok() || chosen.ids.size() != 2) return 4;
   return select_top_k(exec::simd, digested, space, 4, chosen).code == errc::digest_insufficient ? 0 : 5;

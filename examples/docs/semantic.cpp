@@ -14,7 +14,9 @@ int main() {
   std::array<token_id, 3> best{};
   std::array<std::uint64_t, 1> mismatches{};
   workspace none;
-  if (!compare_greedily(exec::simd, drafts, row_span_provider<float>(logits, transform), {}, none, best, mismatches).ok()) return 1;
+  if (!compare_greedily(exec::simd, drafts, row_span_provider<float>(logits, transform), {}, none, best, mismatches)
+           .ok())
+    return 1;
   verdict said = decide_semantically(drafts, best, mismatches, {}, 0.5, {});
   if (said.outcome != verdict_outcome::needs || said.accepted != 1) return 2;  // draft 1 waits for its score
   const std::array<double, 1> harmless{0.2};

@@ -13,7 +13,8 @@ int main() {
   transform.temperature = 0.5;
   transform.mask_words = allowed;
   std::array<double, 3> law{};
-  if (!softmax(exec::simd, logits_row(std::span<const float>(logits)), transform, std::span<double>(law)).ok()) return 1;
+  if (!softmax(exec::simd, logits_row(std::span<const float>(logits)), transform, std::span<double>(law)).ok())
+    return 1;
   if (law[2] != 0.0) return 2;
   return std::fabs(law[1] / law[0] - std::exp(1.0)) < 1e-12 ? 0 : 3;
 }

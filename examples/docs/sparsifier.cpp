@@ -13,12 +13,19 @@ struct shrinking_top_k {
   };
   static constexpr top_k rule(state_type state) noexcept { return {state.budget, true}; }
   constexpr state_type initial_state() const noexcept { return {}; }
-  constexpr digest_request request(state_type state, std::uint32_t vocab_size) const noexcept { return rule(state).request({}, vocab_size); }
-  constexpr std::size_t workspace_size(state_type state, std::uint32_t vocab_size) const noexcept { return rule(state).workspace_size({}, vocab_size); }
-  status select(const row_digest& digest, const workspace& space, workspace& scratch, state_type state, support& out) const noexcept {
+  constexpr digest_request request(state_type state, std::uint32_t vocab_size) const noexcept {
+    return rule(state).request({}, vocab_size);
+  }
+  constexpr std::size_t workspace_size(state_type state, std::uint32_t vocab_size) const noexcept {
+    return rule(state).workspace_size({}, vocab_size);
+  }
+  status select(const row_digest& digest, const workspace& space, workspace& scratch, state_type state,
+                support& out) const noexcept {
     return rule(state).select(digest, space, scratch, {}, out);
   }
-  state_type advance(state_type state, const support& kept) const noexcept { return {retained_mass(kept) > 0.99 ? std::max(1u, state.budget / 2) : 64u}; }
+  state_type advance(state_type state, const support& kept) const noexcept {
+    return {retained_mass(kept) > 0.99 ? std::max(1u, state.budget / 2) : 64u};
+  }
 };
 static_assert(sparsifier<shrinking_top_k>);
 }  // namespace

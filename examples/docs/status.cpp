@@ -7,7 +7,9 @@
 
 namespace {
 specverify::result<int> half_of(int number) {
-  if (number % 2 != 0) return specverify::status{specverify::errc::invalid_argument, specverify::part::host, static_cast<std::uint32_t>(number)};
+  if (number % 2 != 0)
+    return specverify::status{specverify::errc::invalid_argument, specverify::part::host,
+                              static_cast<std::uint32_t>(number)};
   return number / 2;
 }
 }  // namespace

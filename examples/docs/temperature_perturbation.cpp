@@ -15,8 +15,10 @@ int main() {
   const perturbation_options twenty_draws;
   disagreement sure, unsure;
   const auto row = [](const std::vector<float>& values) { return logits_row(std::span<const float>(values)); };
-  if (!temperature_perturbation(exec::simd, row(peaked), {}, 7, twenty_draws, device, 0, 1, scratch, sure).ok()) return 1;
-  if (!temperature_perturbation(exec::simd, row(flat), {}, 7, twenty_draws, device, 0, 1, scratch, unsure).ok()) return 2;
+  if (!temperature_perturbation(exec::simd, row(peaked), {}, 7, twenty_draws, device, 0, 1, scratch, sure).ok())
+    return 1;
+  if (!temperature_perturbation(exec::simd, row(flat), {}, 7, twenty_draws, device, 0, 1, scratch, unsure).ok())
+    return 2;
   double mean = 0;  // without random numbers
   if (!expected_disagreement(exec::simd, row(flat), {}, 7, twenty_draws, scratch, mean).ok()) return 3;
   return sure.value() < 0.1 && unsure.value() > 0.8 && mean > 0.9 ? 0 : 4;

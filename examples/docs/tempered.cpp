@@ -17,7 +17,9 @@ int main() {
   if (!digest(exec::simd, row, {}, wanted, space, digested).ok()) return 1;
   const std::array<double, 5> temperatures{0.0, 0.5, 1.0, 1.5, 2.0}, uniforms{0.9, 0.8, 0.7, 0.3, 0.4};
   std::array<double, 5> probability{};
-  if (!tempered_probabilities(exec::simd, row, {}, digested, space, 2, temperatures, std::span<double>(probability)).ok()) return 2;
+  if (!tempered_probabilities(exec::simd, row, {}, digested, space, 2, temperatures, std::span<double>(probability))
+           .ok())
+    return 2;
   unsigned expected = 0;
   for (std::size_t m = 0; m < 5; ++m) expected += uniforms[m] < probability[m] ? 1u : 0u;
   tempered_hits found;

@@ -21,7 +21,8 @@ int main() {
   verify_request request;
   request.base_position = 100;
   const verdict said =
-      token_rule{}.verify(exec::simd, std::span<const draft>(drafts), row_span_provider<float>(logits, transform), philox{keys.verdict}, request, scratch);
+      token_rule{}.verify(exec::simd, std::span<const draft>(drafts), row_span_provider<float>(logits, transform),
+                          philox{keys.verdict}, request, scratch);
   if (!said.state.ok() || said.outcome != verdict_outcome::decided) return 1;
   return said.commit_length == said.accepted + 1 && said.next_token >= 0 && said.next_token < 5 ? 0 : 2;
 }

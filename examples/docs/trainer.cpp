@@ -16,12 +16,15 @@ int main() {
     labels.push_back(i % 2 == 0 ? 1 : 0);
   }
   const std::vector<channel_vector> channel(400, channel_vector{7, 7, 0, 0, 0.02f});
-  auto run = head_trainer::make({.width = 16, .learning_rate = 3e-2}, {hidden_mode::predicting, 2, 1, drafter, target, group, state, channel, labels});
+  auto run = head_trainer::make({.width = 16, .learning_rate = 3e-2},
+                                {hidden_mode::predicting, 2, 1, drafter, target, group, state, channel, labels});
   if (!run.ok()) return 1;
   while (!run.value().finished()) run.value().run_epoch();
   const auto head = run.value().head();
   double rho = 0;
-  if (!head.ok() || !head_score(head.value().view(), drafter_input::hidden_state, {{1.0f, 3.0f}}, {{2.0f}}, {}, rho).ok()) return 2;
+  if (!head.ok() ||
+      !head_score(head.value().view(), drafter_input::hidden_state, {{1.0f, 3.0f}}, {{2.0f}}, {}, rho).ok())
+    return 2;
   return rho > 0.9 ? 0 : 3;
 }
 #else

@@ -24,7 +24,8 @@ int main() {
   int evaluated = 0;
   const std::array<specverify::claimed_draft, 3> drafts{{{0}, {3}, {2}}};
   specverify::workspace none;
-  const auto said = specverify::greedy_rule{}.verify(specverify::exec::seq, std::span<const specverify::claimed_draft>(drafts), lazy_rows{&buffer, &evaluated},
-                                                     specverify::philox{}, {}, none);
+  const auto said =
+      specverify::greedy_rule{}.verify(specverify::exec::seq, std::span<const specverify::claimed_draft>(drafts),
+                                       lazy_rows{&buffer, &evaluated}, specverify::philox{}, {}, none);
   return said.accepted == 1 && said.next_token == 1 && evaluated == 2 ? 0 : 1;
 }

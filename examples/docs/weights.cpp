@@ -8,7 +8,8 @@ int main() {
   using namespace specverify;
   const head_shape shape{hidden_mode::predicting, 96, 128, 2};
   const std::vector<float> first(shape.width * shape.input_size(), 0.25f), bias(2, -1), second{1.5f, -0.5f};
-  const head_weights head{shape, first, bias, second, 0.125f, {{7.5f, 7.5f, 0, 0, 0.02f}, {0.5f, 0.5f, 1, 1, 0.01f}}, 0.1};
+  const head_weights head{shape, first, bias, second, 0.125f, {{7.5f, 7.5f, 0, 0, 0.02f}, {0.5f, 0.5f, 1, 1, 0.01f}},
+                          0.1};
   std::vector<std::byte> file(head_file_size(head));
   if (!write_head(head, file).ok()) return 1;
   const result<decision_head> read = decision_head::make(file);

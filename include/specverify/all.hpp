@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everything but the test kit, for both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes, and the two state machines.
+//! Everything but the test kit, for both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes,
+//! and the two state machines.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 

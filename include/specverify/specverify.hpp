@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an engine needs to draft and to verify, in the order in which a token's distribution travels. Nothing in it allocates.
+//! What an engine needs to draft and to verify, in the order in which a token's distribution travels. Nothing in it
+//! allocates.
 //!
 //! Bytes, sessions and what owns memory: `specverify/all.hpp`. The law test kit (testing/) is included by itself.
 //! An engine that needs one room includes that room's headers: `verify/token.hpp` alone is enough to verify.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arithmetic of the engine: every output element is summed in one fixed order, whatever else is computed beside it.
 //!
-//! A matrix lies in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel and takes its inputs in
-//! ascending order, so how many positions share a pass over a panel changes when a sum is formed and never how. All loops run over
-//! whole groups of 32 lanes (fixed-size Eigen arrays); there are no remainders whose order could depend on an address or a length.
+//! A matrix lies in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel and takes
+//! its inputs in ascending order, so how many positions share a pass over a panel changes when a sum is formed and
+//! never how. All loops run over whole groups of 32 lanes (fixed-size Eigen arrays); there are no remainders whose
+//! order could depend on an address or a length.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 
@@ -36,10 +37,12 @@ class panel_matrix {
   panel_matrix() = default;
 
   //! weight(input, output) is read at values[input * input_stride + output * output_stride].
-  panel_matrix(std::span<const float> values, std::size_t inputs, std::size_t outputs, std::size_t input_stride, std::size_t output_stride)
+  panel_matrix(std::span<const float> values, std::size_t inputs, std::size_t outputs, std::size_t input_stride,
+               std::size_t output_stride)
       : inputs_(inputs), outputs_(outputs), data_(round_up_to_lanes(outputs) * inputs, 0.0f) {
     for (std::size_t o = 0; o < outputs; ++o) {
-      for (std::size_t i = 0; i < inputs; ++i) data_[(o / lanes * inputs + i) * lanes + o % lanes] = values[i * input_stride + o * output_stride];
+      for (std::size_t i = 0; i < inputs; ++i)
+        data_[(o / lanes * inputs + i) * lanes + o % lanes] = values[i * input_stride + o * output_stride];
     }
   }
 
@@ -101,7 +104,8 @@ inline void add_scaled(float* y, const float* x, float scale, std::size_t size) 
 //! y = x * gain / sqrt(mean(x^2) + 1e-5).
 inline void rms_norm(const float* x, const float* gain, float* y, std::size_t size) {
   const float scale = 1.0f / std::sqrt(dot(x, x, size) / static_cast<float>(size) + 1e-5f);
-  for (std::size_t i = 0; i < size; i += lanes) lane_view(y + i) = const_lane_view(x + i) * scale * const_lane_view(gain + i);
+  for (std::size_t i = 0; i < size; i += lanes)
+    lane_view(y + i) = const_lane_view(x + i) * scale * const_lane_view(gain + i);
 }
 
 //! y = silu(gate) * up over a multiple of 32 elements.

@@ -20,7 +20,9 @@ struct problem {
 };
 
 //! What a model is fed (after <|end|>): its solution follows and ends with "\n#### 42\n" and <|end|>.
-[[nodiscard]] inline std::string problem_prompt(std::string_view question) { return "Q: " + std::string(question) + "\nA:"; }
+[[nodiscard]] inline std::string problem_prompt(std::string_view question) {
+  return "Q: " + std::string(question) + "\nA:";
+}
 
 //! The number after the last "#### ", if one stands there alone on its line.
 [[nodiscard]] inline std::optional<int> solution_answer(std::string_view solution) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the embedded pair: held-out problems solved greedily, overlap of the two laws, size and speed.
-// usage: tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N]
-// FILE holds one paragraph of held-out prose a line. Exit code 0: every figure is inside its bounds; 1: one is not; 2: usage or files.
+// Measures the embedded pair: held-out problems solved greedily, overlap of the two laws, size and speed. usage:
+// tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N] FILE holds one paragraph of held-out
+// prose a line. Exit code 0: every figure is inside its bounds; 1: one is not; 2: usage or files.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -25,24 +25,29 @@ struct options {
   std::size_t show = 0;
 };
 
-double seconds_since(clock_type::time_point begin) { return std::chrono::duration<double>(clock_type::now() - begin).count(); }
+double seconds_since(clock_type::time_point begin) {
+  return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
 
 struct solved {
   std::size_t right = 0, tokens = 0;
 };
 
-solved solve(const tinylm::model_pair& pair, const std::shared_ptr<const tinylm::weights>& model, const std::vector<tinylm::problem>& problems,
-             std::size_t show) {
+solved solve(const tinylm::model_pair& pair, const std::shared_ptr<const tinylm::weights>& model,
+             const std::vector<tinylm::problem>& problems, std::size_t show) {
   std::atomic<std::size_t> next{0}, right{0}, tokens{0};
   std::vector<std::string> shown(show);
   const auto work = [&] {
     for (std::size_t i = next++; i < problems.size(); i = next++) {
-      const auto ids = tinylm::continue_greedily(model, tinylm::problem_ids(pair.vocabulary, problems[i].question), 110);
+      const auto ids =
+          tinylm::continue_greedily(model, tinylm::problem_ids(pair.vocabulary, problems[i].question), 110);
       const std::string text = pair.vocabulary.decode(ids);
       tokens += ids.size();
       const auto answer = tinylm::solution_answer(text);
       if (answer && *answer == problems[i].answer) ++right;
-      if (i < show) shown[i] = tinylm::problem_prompt(problems[i].question) + text + "(right: " + std::to_string(problems[i].answer) + ")\n";
+      if (i < show)
+        shown[i] = tinylm::problem_prompt(problems[i].question) + text +
+                   "(right: " + std::to_string(problems[i].answer) + ")\n";
     }
   };
   std::vector<std::jthread> workers;
@@ -118,7 +123,10 @@ int main(int count, char** arguments) {
   options chosen;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];
-    if (i + 1 == count) return std::fprintf(stderr, "usage: tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N]\n"), 2;
+    if (i + 1 == count)
+      return std::fprintf(stderr,
+                          "usage: tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N]\n"),
+             2;
     const std::string value = arguments[++i];
     if (name == "--directory") {
       chosen.directory = value;
@@ -140,11 +148,14 @@ int main(int count, char** arguments) {
   chosen.show = std::min(chosen.show, problems->size());
 
   bool good = true;
-  std::printf("vocabulary %zu tokens, fingerprint %s\n", pair->vocabulary.vocab_size(), tinylm::hexadecimal(pair->vocabulary_fingerprint).c_str());
+  std::printf("vocabulary %zu tokens, fingerprint %s\n", pair->vocabulary.vocab_size(),
+              tinylm::hexadecimal(pair->vocabulary_fingerprint).c_str());
   for (const auto& [name, model] : {std::pair{"target", pair->target}, {"drafter", pair->drafter}}) {
     std::size_t parameters = model->vocab * model->dim + model->dim;
-    parameters += model->layers.size() * (4 * model->dim * model->dim + 3 * model->dim * model->hidden + 2 * model->dim);
-    std::printf("%-8s dim %zu, %zu layers, %zu heads, %zu parameters\n", name, model->dim, model->layers.size(), model->heads, parameters);
+    parameters +=
+        model->layers.size() * (4 * model->dim * model->dim + 3 * model->dim * model->hidden + 2 * model->dim);
+    std::printf("%-8s dim %zu, %zu layers, %zu heads, %zu parameters\n", name, model->dim, model->layers.size(),
+                model->heads, parameters);
   }
   const double share = 100.0 / static_cast<double>(problems->size());
   const solved by_target = solve(*pair, pair->target, *problems, chosen.show);
@@ -162,7 +173,8 @@ int main(int count, char** arguments) {
   }
   const overlap on_problems = compare(*pair, texts, 35);
   if (on_problems.positions > 0) {
-    std::printf("%-46s %9.3f\n", "mean 1-TV, target's solutions", on_problems.one_minus_tv / static_cast<double>(on_problems.positions));
+    std::printf("%-46s %9.3f\n", "mean 1-TV, target's solutions",
+                on_problems.one_minus_tv / static_cast<double>(on_problems.positions));
   }
   if (chosen.prose.empty()) {
     std::printf("%-46s not measured (no --prose file)\n", "mean 1-TV, held-out prose");
@@ -181,14 +193,17 @@ int main(int count, char** arguments) {
     }
     const overlap on_prose = compare(*pair, texts, 0);
     const double positions = static_cast<double>(std::max<std::size_t>(1, on_prose.positions));
-    std::printf("held-out prose: %zu paragraphs, %zu positions, perplexity %.1f (target) %.1f (drafter)\n", texts.size(), on_prose.positions,
-                std::exp(on_prose.target_nll / positions), std::exp(on_prose.drafter_nll / positions));
+    std::printf("held-out prose: %zu paragraphs, %zu positions, perplexity %.1f (target) %.1f (drafter)\n",
+                texts.size(), on_prose.positions, std::exp(on_prose.target_nll / positions),
+                std::exp(on_prose.drafter_nll / positions));
     good &= line("mean 1-TV at T=1, held-out prose", on_prose.one_minus_tv / positions, "", 0.55, 0.85);
   }
   std::uintmax_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(chosen.directory)) bytes += entry.file_size();
   good &= line("committed files", static_cast<double>(bytes) / 1e6, "MB", 0, 12);
-  std::printf("%-46s %9.3f ms (8 together: %.3f)\n", "target, one token", milliseconds_per_token(pair->target, 1), milliseconds_per_token(pair->target, 8));
-  std::printf("%-46s %9.3f ms (8 together: %.3f)\n", "drafter, one token", milliseconds_per_token(pair->drafter, 1), milliseconds_per_token(pair->drafter, 8));
+  std::printf("%-46s %9.3f ms (8 together: %.3f)\n", "target, one token", milliseconds_per_token(pair->target, 1),
+              milliseconds_per_token(pair->target, 8));
+  std::printf("%-46s %9.3f ms (8 together: %.3f)\n", "drafter, one token", milliseconds_per_token(pair->drafter, 1),
+              milliseconds_per_token(pair->drafter, 8));
   return good ? 0 : 1;
 }

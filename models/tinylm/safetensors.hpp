@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads safetensors files of F16 and F32 tensors. Strict: names every defect, never reads outside the bytes it was given.
+//! Reads safetensors files of F16 and F32 tensors. Strict: names every defect, never reads outside the bytes it was
+//! given.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
 
@@ -44,7 +45,8 @@ struct tensor_file {
   if (bytes.size() < 8) return bad::failure("safetensors: shorter than its header length");
   std::uint64_t header_size = 0;
   for (std::size_t i = 0; i < 8; ++i) header_size |= std::uint64_t{bytes[i]} << (8 * i);
-  if (header_size > bytes.size() - 8 || header_size > (1u << 20)) return bad::failure("safetensors: header length beyond the file");
+  if (header_size > bytes.size() - 8 || header_size > (1u << 20))
+    return bad::failure("safetensors: header length beyond the file");
   const auto text = bytes.subspan(8, static_cast<std::size_t>(header_size));
   const auto data = bytes.subspan(8 + static_cast<std::size_t>(header_size));
   const nlohmann::json header = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
@@ -64,8 +66,9 @@ struct tensor_file {
     const auto type = entry.find("dtype");
     const auto shape = entry.find("shape");
     const auto offsets = entry.find("data_offsets");
-    if (type == entry.end() || !type->is_string() || shape == entry.end() || !shape->is_array() || offsets == entry.end() || !offsets->is_array() ||
-        offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned()) {
+    if (type == entry.end() || !type->is_string() || shape == entry.end() || !shape->is_array() ||
+        offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
+        !(*offsets)[1].is_number_unsigned()) {
       return bad::failure("safetensors: " + name + " lacks dtype, shape or data_offsets");
     }
     const bool half = *type == "F16";
@@ -76,7 +79,8 @@ struct tensor_file {
     for (const auto& extent : *shape) {
       if (!extent.is_number_unsigned()) return bad::failure("safetensors: " + name + " has a bad shape");
       const auto length = extent.get<std::uint64_t>();
-      if (length == 0 || length > data.size() / width / count) return bad::failure("safetensors: " + name + " has a shape beyond the file");
+      if (length == 0 || length > data.size() / width / count)
+        return bad::failure("safetensors: " + name + " has a shape beyond the file");
       count *= static_cast<std::size_t>(length);
       parsed.shape.push_back(static_cast<std::size_t>(length));
     }

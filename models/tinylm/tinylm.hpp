@@ -45,11 +45,13 @@ struct model_pair {
   const std::string_view text(reinterpret_cast<const char*>(sums->data()), sums->size());
   const std::size_t at = text.find("  " + name + "\n");
   if (at == std::string_view::npos || at < 64) return bad::failure(directory + "/SHA256SUMS: no line for " + name);
-  if (text.substr(at - 64, 64) != hexadecimal(sha256(*bytes))) return bad::failure(directory + "/" + name + ": SHA-256 differs from SHA256SUMS");
+  if (text.substr(at - 64, 64) != hexadecimal(sha256(*bytes)))
+    return bad::failure(directory + "/" + name + ": SHA-256 differs from SHA256SUMS");
   return bytes;
 }
 
-[[nodiscard]] inline outcome<std::shared_ptr<const weights>> load_weights(const std::string& directory, const std::string& name) {
+[[nodiscard]] inline outcome<std::shared_ptr<const weights>> load_weights(const std::string& directory,
+                                                                          const std::string& name) {
   using bad = outcome<std::shared_ptr<const weights>>;
   const auto bytes = read_checked(directory, name);
   if (!bytes.ok()) return bad::failure(bytes.error);
@@ -86,7 +88,8 @@ struct model_pair {
 }
 
 //! The most probable continuation, up to <|end|>, `limit` tokens or the end of the context; <|end|> is not returned.
-[[nodiscard]] inline std::vector<token_id> continue_greedily(const std::shared_ptr<const weights>& model, std::span<const token_id> prompt, std::size_t limit) {
+[[nodiscard]] inline std::vector<token_id> continue_greedily(const std::shared_ptr<const weights>& model,
+                                                             std::span<const token_id> prompt, std::size_t limit) {
   sequence tokens(model);
   std::vector<float> row(model->vocab);
   std::vector<token_id> out;

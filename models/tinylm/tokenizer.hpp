@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Byte-level BPE: ids 0..255 are the bytes, 256 is <|end|>, 257 + k is merge k. Digits are always single tokens.
 //!
-//! Pieces, left to right: a digit; a run of letters (A-Z, a-z, bytes >= 0x80) with one space before it if there is one; otherwise
-//! a run of one repeated byte, where a run of spaces leaves its last one to a word. Inside a piece the merge of the smallest
-//! number goes first, its leftmost occurrence first. train/tokenizer.py is the same rule in Python.
+//! Pieces, left to right: a digit; a run of letters (A-Z, a-z, bytes >= 0x80) with one space before it if there is one;
+//! otherwise a run of one repeated byte, where a run of spaces leaves its last one to a word. Inside a piece the merge
+//! of the smallest number goes first, its leftmost occurrence first. train/tokenizer.py is the same rule in Python.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
 
@@ -31,9 +31,12 @@ class tokenizer {
   //! `bytes`: "TLMBPE1\n", the number of merges (32 bits), two ids of 16 bits a merge, all little endian.
   [[nodiscard]] static outcome<tokenizer> parse(std::span<const std::uint8_t> bytes) {
     using bad = outcome<tokenizer>;
-    if (bytes.size() < 12 || std::memcmp(bytes.data(), "TLMBPE1\n", 8) != 0) return bad::failure("vocabulary: wrong magic");
-    const std::uint32_t count = std::uint32_t{bytes[8]} | std::uint32_t{bytes[9]} << 8 | std::uint32_t{bytes[10]} << 16 | std::uint32_t{bytes[11]} << 24;
-    if (count > 65536 - first_merge || bytes.size() != 12 + std::size_t{4} * count) return bad::failure("vocabulary: wrong length");
+    if (bytes.size() < 12 || std::memcmp(bytes.data(), "TLMBPE1\n", 8) != 0)
+      return bad::failure("vocabulary: wrong magic");
+    const std::uint32_t count = std::uint32_t{bytes[8]} | std::uint32_t{bytes[9]} << 8 |
+                                std::uint32_t{bytes[10]} << 16 | std::uint32_t{bytes[11]} << 24;
+    if (count > 65536 - first_merge || bytes.size() != 12 + std::size_t{4} * count)
+      return bad::failure("vocabulary: wrong length");
     tokenizer made;
     for (int i = 0; i < 256; ++i) made.text_of_.emplace_back(1, static_cast<char>(i));
     made.text_of_.emplace_back();
@@ -42,8 +45,10 @@ class tokenizer {
       const std::uint32_t left = at[0] | std::uint32_t{at[1]} << 8;
       const std::uint32_t right = at[2] | std::uint32_t{at[3]} << 8;
       const std::uint32_t known = static_cast<std::uint32_t>(first_merge) + k;
-      if (left >= known || right >= known || left == end_token || right == end_token) return bad::failure("vocabulary: merge of an unknown id");
-      if (!made.merge_of_.emplace(left << 16 | right, static_cast<token_id>(known)).second) return bad::failure("vocabulary: merge given twice");
+      if (left >= known || right >= known || left == end_token || right == end_token)
+        return bad::failure("vocabulary: merge of an unknown id");
+      if (!made.merge_of_.emplace(left << 16 | right, static_cast<token_id>(known)).second)
+        return bad::failure("vocabulary: merge given twice");
       std::string joined = made.text_of_[left] + made.text_of_[right];
       if (joined.size() > 256) return bad::failure("vocabulary: token too long");
       made.text_of_.push_back(std::move(joined));
@@ -55,7 +60,9 @@ class tokenizer {
 
   //! The bytes of one token; empty for <|end|> and for ids outside the vocabulary.
   [[nodiscard]] std::string_view text_of(token_id id) const {
-    return id >= 0 && static_cast<std::size_t>(id) < text_of_.size() ? std::string_view(text_of_[static_cast<std::size_t>(id)]) : std::string_view();
+    return id >= 0 && static_cast<std::size_t>(id) < text_of_.size()
+               ? std::string_view(text_of_[static_cast<std::size_t>(id)])
+               : std::string_view();
   }
 
   [[nodiscard]] std::string decode(std::span<const token_id> ids) const {
@@ -77,7 +84,9 @@ class tokenizer {
  private:
   tokenizer() = default;
 
-  static bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 128; }
+  static bool is_letter(char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 128;
+  }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
   static std::size_t piece_length(std::string_view text) {
@@ -99,7 +108,8 @@ class tokenizer {
       token_id best = 0;
       std::size_t best_at = 0;
       for (std::size_t k = begin; k + 1 < out.size(); ++k) {
-        const auto found = merge_of_.find(static_cast<std::uint32_t>(out[k]) << 16 | static_cast<std::uint32_t>(out[k + 1]));
+        const auto found =
+            merge_of_.find(static_cast<std::uint32_t>(out[k]) << 16 | static_cast<std::uint32_t>(out[k + 1]));
         if (found != merge_of_.end() && (best == 0 || found->second < best)) best = found->second, best_at = k;
       }
       if (best == 0) return;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A decoder-only transformer: shared weights, and sequences with a key-value cache that rolls back.
 //!
-//! Decoder blocks: RMSNorm, rotary attention, RMSNorm, SwiGLU; tied embedding. train/reference.py computes the same in NumPy.
-//! A position's logits, hidden state and attention row depend on the ids up to it alone, bit for bit: not on how many positions or
-//! sequences are evaluated together, and not on what was fed and rolled back before (kernels.hpp says why).
+//! Decoder blocks: RMSNorm, rotary attention, RMSNorm, SwiGLU; tied embedding. train/reference.py computes the same in
+//!                 NumPy.
+//! A position's logits, hidden state and attention row depend on the ids up to it alone, bit for bit: not on how many
+//! positions or sequences are evaluated together, and not on what was fed and rolled back before (kernels.hpp says
+//! why).
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
 
@@ -44,8 +46,9 @@ class weights {
     using bad = outcome<std::shared_ptr<const weights>>;
     weights w;
     std::size_t depth = 0;
-    const std::pair<const char*, std::size_t*> fields[] = {{"dim", &w.dim},    {"heads", &w.heads},     {"hidden", &w.hidden},
-                                                           {"layers", &depth}, {"context", &w.context}, {"vocab", &w.vocab}};
+    const std::pair<const char*, std::size_t*> fields[] = {{"dim", &w.dim},         {"heads", &w.heads},
+                                                           {"hidden", &w.hidden},   {"layers", &depth},
+                                                           {"context", &w.context}, {"vocab", &w.vocab}};
     for (const auto& [name, field] : fields) {
       const auto found = file.metadata.find(name);
       if (found == file.metadata.end()) return bad::failure(std::string("weights: metadata lacks ") + name);
@@ -55,13 +58,15 @@ class weights {
       }
       if (*field == 0 || *field > 65536) return bad::failure(std::string("weights: bad number for ") + name);
     }
-    if (w.dim % w.heads != 0 || w.head_size() % lanes != 0 || w.hidden % lanes != 0 || w.dim > 4096 || depth > 64 || w.context > 4096) {
+    if (w.dim % w.heads != 0 || w.head_size() % lanes != 0 || w.hidden % lanes != 0 || w.dim > 4096 || depth > 64 ||
+        w.context > 4096) {
       return bad::failure("weights: head size and hidden size must be multiples of 32, and all sizes small");
     }
     std::string error;
     const auto take = [&](const std::string& name, std::size_t rows, std::size_t columns) -> std::span<const float> {
       const auto found = file.tensors.find(name);
-      const std::vector<std::size_t> shape = columns == 0 ? std::vector<std::size_t>{rows} : std::vector<std::size_t>{rows, columns};
+      const std::vector<std::size_t> shape =
+          columns == 0 ? std::vector<std::size_t>{rows} : std::vector<std::size_t>{rows, columns};
       if (found == file.tensors.end()) {
         error = "weights: no tensor " + name;
       } else if (found->second.shape != shape) {
@@ -101,7 +106,8 @@ class weights {
     const std::size_t half = w.head_size() / 2;
     for (std::size_t t = 0; t < w.context; ++t) {
       for (std::size_t i = 0; i < half; ++i) {
-        const double angle = static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
+        const double angle =
+            static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
         w.cosine.push_back(static_cast<float>(std::cos(angle)));
         w.sine.push_back(static_cast<float>(std::sin(angle)));
       }
@@ -143,7 +149,9 @@ class sequence {
   void rollback(std::size_t length) { size_ = std::min(size_, length); }
 
   //! Of position i of the last feed: the normed last hidden state, dim floats.
-  [[nodiscard]] std::span<const float> hidden_row(std::size_t i) const { return std::span(hidden_).subspan(i * model_->dim, model_->dim); }
+  [[nodiscard]] std::span<const float> hidden_row(std::size_t i) const {
+    return std::span(hidden_).subspan(i * model_->dim, model_->dim);
+  }
 
   //! Of position i of the last feed: the last layer's attention on positions [0, its own], mean over heads; sums to 1.
   [[nodiscard]] std::span<const float> attention_row(std::size_t i) const {
@@ -154,8 +162,12 @@ class sequence {
   void attend(std::size_t layer, std::size_t position, float* q, float* mixed, float* mean);
   void rotate(float* row, std::size_t position) const;
 
-  [[nodiscard]] float* key(std::size_t layer, std::size_t position) { return &keys_[(layer * model_->context + position) * model_->dim]; }
-  [[nodiscard]] float* value(std::size_t layer, std::size_t position) { return &values_[(layer * model_->context + position) * model_->dim]; }
+  [[nodiscard]] float* key(std::size_t layer, std::size_t position) {
+    return &keys_[(layer * model_->context + position) * model_->dim];
+  }
+  [[nodiscard]] float* value(std::size_t layer, std::size_t position) {
+    return &values_[(layer * model_->context + position) * model_->dim];
+  }
 
   std::shared_ptr<const weights> model_;
   std::vector<float> keys_, values_;  // [layer][position][dim]
@@ -194,8 +206,10 @@ inline void sequence::attend(std::size_t layer, std::size_t position, float* q, 
     for (std::size_t t = 0; t < count; ++t) scores[t] = dot(q + h * width, key(layer, t) + h * width, width) * scale;
     softmax(scores.data(), count);
     std::fill(mixed + h * width, mixed + (h + 1) * width, 0.0f);
-    for (std::size_t t = 0; t < count; ++t) add_scaled(mixed + h * width, value(layer, t) + h * width, scores[t], width);
-    if (mean != nullptr) add_scaled(mean, scores.data(), 1.0f / static_cast<float>(model_->heads), round_up_to_lanes(count));
+    for (std::size_t t = 0; t < count; ++t)
+      add_scaled(mixed + h * width, value(layer, t) + h * width, scores[t], width);
+    if (mean != nullptr)
+      add_scaled(mean, scores.data(), 1.0f / static_cast<float>(model_->heads), round_up_to_lanes(count));
   }
 }
 
@@ -209,10 +223,12 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     for (std::size_t s = 0; s < r; ++s) {
       if (requests[s].target == target) return "feed: a sequence given twice";
     }
-    if (ids.size() > w.context - target->size()) return std::string("feed: more than ").append(std::to_string(w.context)).append(" tokens in a sequence");
+    if (ids.size() > w.context - target->size())
+      return std::string("feed: more than ").append(std::to_string(w.context)).append(" tokens in a sequence");
     if (rows.size() % w.vocab != 0 || rows.size() / w.vocab > ids.size()) return "feed: rows do not fit the ids";
     for (const token_id id : ids) {
-      if (id < 0 || static_cast<std::size_t>(id) >= w.vocab) return std::string("feed: id ").append(std::to_string(id)).append(" is outside the vocabulary");
+      if (id < 0 || static_cast<std::size_t>(id) >= w.vocab)
+        return std::string("feed: id ").append(std::to_string(id)).append(" is outside the vocabulary");
     }
     total += ids.size();
     logit_rows += rows.size() / w.vocab;
@@ -232,7 +248,8 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     at += total * stride;
     return made;
   };
-  const row_block x = block(d), normed = block(d), qkv = block(3 * d), mixed = block(d), wide = block(2 * w.hidden), inner = block(w.hidden);
+  const row_block x = block(d), normed = block(d), qkv = block(3 * d), mixed = block(d), wide = block(2 * w.hidden),
+                  inner = block(w.hidden);
   const row_block add = normed;
 
   const float embed_scale = std::sqrt(static_cast<float>(d));
@@ -263,7 +280,8 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     for (std::size_t p = 0; p < total; ++p) {
       const auto& [target, position, index] = places[p];
       const bool last = l + 1 == w.layers.size();
-      target->attend(l, position, qkv.row(p), mixed.row(p), last ? &target->attention_[index * round_up_to_lanes(w.context)] : nullptr);
+      target->attend(l, position, qkv.row(p), mixed.row(p),
+                     last ? &target->attention_[index * round_up_to_lanes(w.context)] : nullptr);
     }
     layer.out.multiply(mixed, add, total);
     for (std::size_t p = 0; p < total; ++p) add_scaled(x.row(p), add.row(p), 1.0f, d);
@@ -273,7 +291,8 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     layer.down.multiply(inner, add, total);
     for (std::size_t p = 0; p < total; ++p) add_scaled(x.row(p), add.row(p), 1.0f, d);
   }
-  for (std::size_t p = 0; p < total; ++p) rms_norm(x.row(p), w.norm.data(), &places[p].target->hidden_[places[p].index * d], d);
+  for (std::size_t p = 0; p < total; ++p)
+    rms_norm(x.row(p), w.norm.data(), &places[p].target->hidden_[places[p].index * d], d);
 
   // Logits straight into the caller's rows where a row holds whole panels, else through a padded buffer.
   const std::size_t padded = round_up_to_lanes(w.vocab);
@@ -285,7 +304,8 @@ inline std::string sequence::feed_together(std::span<const feed_request> request
     const std::size_t wanted = request.rows.size() / w.vocab;
     const float* from = request.target->hidden_.data() + (request.ids.size() - wanted) * d;
     std::copy(from, from + wanted * d, states.data() + r * d);
-    if (padded == w.vocab && requests.size() == 1) w.head.multiply({states.data(), d}, {request.rows.data(), w.vocab}, wanted);
+    if (padded == w.vocab && requests.size() == 1)
+      w.head.multiply({states.data(), d}, {request.rows.data(), w.vocab}, wanted);
     r += wanted;
   }
   if (padded != w.vocab || requests.size() > 1) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec::seq and exec::simd over lengths x misalignments x tails, every type, strides, padding, bias and mask: class (a) bit for bit.
+// exec::seq and exec::simd over lengths x misalignments x tails, every type, strides, padding, bias and mask: class (a)
+// bit for bit.
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/digest.hpp>
 #include <specverify/row/integer_weights.hpp>
@@ -15,7 +16,8 @@ using namespace row_cases;
 
 namespace {
 
-const std::vector<std::uint32_t> sizes{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2048, 4095, 4096, 4097, 5000, 8193};
+const std::vector<std::uint32_t> sizes{1,  2,   3,   7,   8,    9,    15,   16,   17,   31,   33,   63,   64,
+                                       65, 255, 256, 257, 1023, 1024, 1025, 2048, 4095, 4096, 4097, 5000, 8193};
 
 template <class Element>
 bool same(std::span<Element> a, std::span<Element> b) {
@@ -71,7 +73,8 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
   REQUIRE(softmax(exec::seq, row, transform, std::span<float>(p)).ok());
   REQUIRE(softmax(exec::simd, row, transform, std::span<float>(q)).ok());
   double distance = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) distance += std::fabs(static_cast<double>(p[i]) - static_cast<double>(q[i]));
+  for (std::size_t i = 0; i < p.size(); ++i)
+    distance += std::fabs(static_cast<double>(p[i]) - static_cast<double>(q[i]));
   CHECK(distance < 1e-5);
 }
 
@@ -91,7 +94,8 @@ void all_shapes() {
     }
     for (const std::uint32_t stride : {2u, 5u}) {
       std::vector<Scalar> memory(static_cast<std::size_t>(size) * stride, scalar_of<Scalar>(nan_value()));
-      for (std::uint32_t i = 0; i < size; ++i) memory[static_cast<std::size_t>(i) * stride] = scalar_of<Scalar>(values[i]);
+      for (std::uint32_t i = 0; i < size; ++i)
+        memory[static_cast<std::size_t>(i) * stride] = scalar_of<Scalar>(values[i]);
       compare(row_view<Scalar>(row_kind::logits, memory.data(), size, size, stride), {});
     }
     const auto row = row_of<Scalar>(values);

@@ -26,7 +26,8 @@ Scalar stored(double value) {
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
     const auto exponent = static_cast<int>((bits >> 23) & 255u) - 127;
     if (exponent < -14) return {0};
-    return {static_cast<std::uint16_t>(((bits >> 16) & 0x8000u) | (static_cast<std::uint32_t>(exponent + 15) << 10) | ((bits >> 13) & 1023u))};
+    return {static_cast<std::uint16_t>(((bits >> 16) & 0x8000u) | (static_cast<std::uint32_t>(exponent + 15) << 10) |
+                                       ((bits >> 13) & 1023u))};
   }
 }
 
@@ -59,7 +60,8 @@ void compare(std::uint32_t vocab_size, double temperature, std::uint32_t rounds)
     sv::law law{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, 0, vocab_size};
     for (const std::uint32_t count : counts) law.resolution += count;
     std::vector<sv::draft> drafts;
-    for (std::uint32_t i = 0; i < length; ++i) drafts.push_back(sv::draw(law, source, {i, round, 0, sv::purpose::draft_draw, 0}));
+    for (std::uint32_t i = 0; i < length; ++i)
+      drafts.push_back(sv::draw(law, source, {i, round, 0, sv::purpose::draft_draw, 0}));
     sv::verify_request request;
     request.round = round;
     const std::span<const sv::draft> span(drafts);

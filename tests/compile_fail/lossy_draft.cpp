@@ -4,7 +4,8 @@
 #include <specverify/verify/token.hpp>
 
 template <class Draft>
-specverify::verdict verified(std::span<const Draft> drafts, const specverify::row_span_provider<float>& rows, specverify::workspace& scratch) {
+specverify::verdict verified(std::span<const Draft> drafts, const specverify::row_span_provider<float>& rows,
+                             specverify::workspace& scratch) {
   return specverify::token_rule{}.verify(specverify::exec::seq, drafts, rows, specverify::philox{}, {}, scratch);
 }
 

@@ -13,10 +13,13 @@ namespace {
 using namespace edge_cloud;
 using clock_type = std::chrono::steady_clock;
 
-double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) { return std::chrono::duration<double, std::milli>(end - begin).count(); }
+double milliseconds_between(clock_type::time_point begin, clock_type::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
 
 std::uint64_t microseconds_of(clock_type::time_point at) {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count());
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count());
 }
 
 // An edge and a cloud without any model: each side counts what it receives.
@@ -29,9 +32,11 @@ class pair_on_link {
                  if (echo) cloud_.send(message);
                }),
         link_(settings, cloud_.port()),
-        edge_(io_, {asio::ip::address_v4::loopback(), link_.port()}, [this](frame) { note(edge_received_, edge_last_); }),
+        edge_(io_, {asio::ip::address_v4::loopback(), link_.port()},
+              [this](frame) { note(edge_received_, edge_last_); }),
         thread_([this] { io_.run(); }) {
-    while (!on_thread([this] { return edge_.connected() && cloud_.connected(); })) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!on_thread([this] { return edge_.connected() && cloud_.connected(); }))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   ~pair_on_link() {
     io_.stop();
@@ -137,7 +142,8 @@ TEST_CASE("an echoed small frame takes the round-trip time and its own bits, wit
 
 TEST_CASE("the emulated link loses its share of frames, within 3 standard errors, and counts them") {
   const double loss = 0.1;
-  pair_on_link pair({.uplink_bits_per_second = 1e9, .downlink_bits_per_second = 1e9, .round_trip_ms = 2, .loss = loss, .seed = 7});
+  pair_on_link pair(
+      {.uplink_bits_per_second = 1e9, .downlink_bits_per_second = 1e9, .round_trip_ms = 2, .loss = loss, .seed = 7});
   const std::size_t frames = 4000;
   pair.send_up(frames, 20);
   while (pair.link().up().frames < frames) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -180,13 +186,18 @@ TEST_CASE("jitter delays within its bound, never reorders, and the lanes draw ap
 TEST_CASE("a burst waits for the link: the k-th frame arrives after k frames' bits") {
   const time_point now = time_point{} + std::chrono::seconds(5);
   link_lane lane({.bits_per_second = 8000, .delay_ms = 10}, 1, 0);  // 1 byte per ms
-  for (int k = 1; k <= 5; ++k) CHECK(milliseconds_between(now, lane.send(now, 100).arrival) == doctest::Approx(100 * k + 10));
+  for (int k = 1; k <= 5; ++k)
+    CHECK(milliseconds_between(now, lane.send(now, 100).arrival) == doctest::Approx(100 * k + 10));
   CHECK(milliseconds_between(now, lane.send(now + std::chrono::seconds(2), 50).arrival) == doctest::Approx(2060));
 }
 
-TEST_CASE("a lane follows its trace: each bit goes at the rate of the state that holds as it goes, and the first state comes again after the last") {
-  // 1 byte per ms for 2 s, then 10 bytes per ms for 2 s; the round trip grows, and in the third state everything is lost.
-  lane_settings settings{.jitter_ms = 0, .trace = {{8000, 10, 0}, {80000, 30, 0}, {8000, 0, 1}}, .clock = {2, 100'000'000}};
+TEST_CASE(
+    "a lane follows its trace: each bit goes at the rate of the state that holds as it goes, and the first state comes "
+    "again after the last") {
+  // 1 byte per ms for 2 s, then 10 bytes per ms for 2 s; the round trip grows, and in the third state everything is
+  // lost.
+  lane_settings settings{
+      .jitter_ms = 0, .trace = {{8000, 10, 0}, {80000, 30, 0}, {8000, 0, 1}}, .clock = {2, 100'000'000}};
   const time_point origin = time_point{} + std::chrono::seconds(100);
   const auto at = [&](double seconds) { return origin + std::chrono::microseconds(std::llround(seconds * 1e6)); };
   const auto arrival = [&](double seconds, std::uint64_t bytes) {
@@ -196,16 +207,18 @@ TEST_CASE("a lane follows its trace: each bit goes at the rate of the state that
   };
   CHECK(arrival(0, 100) == doctest::Approx(110));     // all of it in the first state
   CHECK(arrival(2.5, 100) == doctest::Approx(2540));  // in the second
-  CHECK(arrival(1.9, 600) == doctest::Approx(2080));  // 100 bytes before the change, 500 after it; the second one's delay
-  CHECK(arrival(4.5, 100) == -1);                     // lost
-  CHECK(arrival(3.9, 1100) == -1);                    // the last bit leaves in the third state
-  CHECK(arrival(6, 100) == doctest::Approx(6110));    // from the start again
+  // 100 bytes before the change, 500 after it; the second one's delay
+  CHECK(arrival(1.9, 600) == doctest::Approx(2080));
+  CHECK(arrival(4.5, 100) == -1);                   // lost
+  CHECK(arrival(3.9, 1100) == -1);                  // the last bit leaves in the third state
+  CHECK(arrival(6, 100) == doctest::Approx(6110));  // from the start again
   CHECK(arrival(5.5, 600) == doctest::Approx(6110));
   CHECK(arrival(-50, 100) == doctest::Approx(-49890));    // before the start the first state holds
   CHECK(arrival(600.5, 100) == doctest::Approx(600610));  // a hundred cycles later
   CHECK(arrival(0, 25000) == doctest::Approx(7010));      // 24000 bytes a cycle of 6 s, and 1000 of the next
   link_lane busy(settings, 1, 0);
-  CHECK(milliseconds_between(origin, busy.send(at(1), 1000).arrival) == doctest::Approx(2030));  // its last bit meets the second state
+  // its last bit meets the second state
+  CHECK(milliseconds_between(origin, busy.send(at(1), 1000).arrival) == doctest::Approx(2030));
   CHECK(milliseconds_between(origin, busy.send(at(1), 1000).arrival) == doctest::Approx(2130));  // waits for it
 }
 

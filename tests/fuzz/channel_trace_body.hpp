@@ -41,11 +41,16 @@ inline bool channel_trace_input(std::span<const char> given) {
   written.resize(size.value());
   std::vector<channel_state> again(read.size());
   const result<std::size_t> count = read_channel_trace({written.data(), written.size()}, again);
-  if (!count.ok() || count.value() != read.size() || !std::equal(read.begin(), read.end(), again.begin(), same_state)) std::abort();
+  if (!count.ok() || count.value() != read.size() || !std::equal(read.begin(), read.end(), again.begin(), same_state))
+    std::abort();
 
   // One step less of room, one character less of room.
-  if (read_channel_trace(text, std::span<channel_state>(again).first(read.size() - 1)).error().code != errc::output_too_small) std::abort();
-  if (write_channel_trace(read, std::span<char>(written).first(written.size() - 1)).error().code != errc::output_too_small) std::abort();
+  if (read_channel_trace(text, std::span<channel_state>(again).first(read.size() - 1)).error().code !=
+      errc::output_too_small)
+    std::abort();
+  if (write_channel_trace(read, std::span<char>(written).first(written.size() - 1)).error().code !=
+      errc::output_too_small)
+    std::abort();
   return true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed traces of the fuzz target, and copies of them with changed characters. SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+// The committed traces of the fuzz target, and copies of them with changed characters. SPECVERIFY_WRITE_CORPUS=1 writes
+// the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/channel_trace_body.hpp"
@@ -27,7 +28,9 @@ std::string text_of(std::span<const channel_state> states) {
 void write_seeds() {
   std::filesystem::create_directories(folder);
   std::vector<channel_state> states(6);
-  const auto seed = [](const char* name, const std::string& text) { std::ofstream(folder / name, std::ios::binary) << text; };
+  const auto seed = [](const char* name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
   const auto with_steps = [](std::string_view steps) {
     std::string text(channel_trace_columns);
     text.append(steps);  // g++ 12 misreads + with a literal
@@ -53,7 +56,9 @@ TEST_CASE("T29 fuzz replay: channel traces") {
   constexpr char marks[] = "0123456789.,-+eE \r\n\tnaif";
   std::size_t files = 0, traces = 0, changed_traces = 0, refused = 0;
   std::uint32_t drawn = 0;
-  const auto draw = [&](std::size_t below) { return source({drawn++, 0, 0, purpose::channel}).word[0] % static_cast<std::uint32_t>(below); };
+  const auto draw = [&](std::size_t below) {
+    return source({drawn++, 0, 0, purpose::channel}).word[0] % static_cast<std::uint32_t>(below);
+  };
   REQUIRE(std::filesystem::exists(folder));
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream in(entry.path(), std::ios::binary);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft_body_fuzz with a bug planted behind the checksum: the dense decoder writes outside its array once a token holds half of the
-// resolution. The fuzzer must find it.
+// draft_body_fuzz with a bug planted behind the checksum: the dense decoder writes outside its array once a token holds
+// half of the resolution. The fuzzer must find it.
 #include <specverify/codec/count_code.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-[[nodiscard]] inline std::uint32_t decode_with_planted_bug(range_decoder& coder, std::uint32_t resolution, std::uint32_t vocab_size, std::span<token_id> ids,
+[[nodiscard]] inline std::uint32_t decode_with_planted_bug(range_decoder& coder, std::uint32_t resolution,
+                                                           std::uint32_t vocab_size, std::span<token_id> ids,
                                                            std::span<std::uint32_t> counts) noexcept {
   const std::uint32_t size = decode_dense_lattice(coder, resolution, vocab_size, ids, counts);
   for (std::uint32_t i = 0; i < size; ++i) {

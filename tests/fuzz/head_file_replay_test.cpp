@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed weight files of the fuzz target, and copies of them with changed bytes. SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+// The committed weight files of the fuzz target, and copies of them with changed bytes. SPECVERIFY_WRITE_CORPUS=1
+// writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/head_file_body.hpp"
@@ -41,7 +42,8 @@ TEST_CASE("T29 fuzz replay: weight files of a decision head") {
     ++files;
     for (int i = 0; i < 500 && !content.empty(); ++i) {
       std::vector<char> changed = content;
-      for (std::uint32_t n = draw.below(3); n < 3; ++n) changed[draw.below(static_cast<std::uint32_t>(changed.size()))] = static_cast<char>(draw.below(256));
+      for (std::uint32_t n = draw.below(3); n < 3; ++n)
+        changed[draw.below(static_cast<std::uint32_t>(changed.size()))] = static_cast<char>(draw.below(256));
       if (draw.below(4) == 0) changed.resize(draw.below(static_cast<std::uint32_t>(changed.size())));
       refused += specverify_fuzz::head_file_input(std::as_bytes(std::span<const char>(changed))) ? 0u : 1u;
     }

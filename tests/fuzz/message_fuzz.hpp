@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes it again and
-//! demands the same bytes. `raw` gives the bytes as they are; `body` gives them with a good header and checksum, so that the decoder
-//! behind the checksum is reached. The first byte of an input picks one of a few formats; the rest is the message.
-//! The same bodies are libFuzzer entries and, in replay_test.cpp, run over the committed corpus.
+//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes it
+//! again and demands the same bytes. `raw` gives the bytes as they are; `body` gives them with a good header and
+//! checksum, so that the decoder behind the checksum is reached. The first byte of an input picks one of a few formats;
+//! the rest is the message. The same bodies are libFuzzer entries and, in replay_test.cpp, run over the committed
+//! corpus.
 #ifndef SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 #define SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 
@@ -71,7 +72,9 @@ struct bench {
       : format(with),
         memory(decode_draft_workspace_size(with)),
         block(std::move(
-            received_draft_block::make({with.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(with, with.max_draft_length))}).value())) {}
+            received_draft_block::make(
+                {with.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(with, with.max_draft_length))})
+                .value())) {}
   draft_format format;
   std::vector<std::byte> memory;
   received_draft_block block;
@@ -83,7 +86,8 @@ struct again {
   explicit again(std::size_t size) : bytes(size) {}
   void same(status outcome, std::span<const std::byte> message) const {
     demand(outcome.ok(), "an accepted message does not encode");
-    demand(written == message.size() && std::equal(message.begin(), message.end(), bytes.begin()), "an accepted message encodes to other bytes");
+    demand(written == message.size() && std::equal(message.begin(), message.end(), bytes.begin()),
+           "an accepted message encodes to other bytes");
   }
 };
 
@@ -109,9 +113,11 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
     demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
   }
   again second(message.size());
-  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, side), message);
+  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, side),
+              message);
   std::size_t exact = 0;
-  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size(), side.resolution).ok() && exact == message.size(),
+  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size(), side.resolution).ok() &&
+             exact == message.size(),
          "draft_bytes is not exact");
   demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
 }
@@ -124,7 +130,9 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
   draft_side side;
   if (!decode_claims(context, format, message, claims, count, skipped, side).ok()) return;
   again second(message.size());
-  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count), second.bytes, second.written, side), message);
+  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count),
+                            second.bytes, second.written, side),
+              message);
   demand(claims_bytes(format, count, side.skipped.size()) == message.size(), "claims_bytes is not exact");
 }
 
@@ -201,12 +209,16 @@ inline void take_stop(unsigned, std::span<const std::byte> message) {
 //! A vector alone, without a message around it.
 inline void take_hidden(unsigned choice, std::span<const std::byte> bytes) {
   const hidden_format format = choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
-  const std::size_t size = format == hidden_format::float16 ? bytes.size() / 2 : bytes.size() < 4 ? 0 : bytes.size() - 4;
+  const std::size_t size = format == hidden_format::float16 ? bytes.size() / 2
+                           : bytes.size() < 4               ? 0
+                                                            : bytes.size() - 4;
   std::vector<float> values(size);
   if (!decode_hidden(bytes, format, values).ok()) return;
-  for (const float value : values) demand(detail::is_finite_float(std::bit_cast<std::uint32_t>(value)), "a number that is not finite");
+  for (const float value : values)
+    demand(detail::is_finite_float(std::bit_cast<std::uint32_t>(value)), "a number that is not finite");
   std::vector<std::byte> second(bytes.size());
-  demand(encode_hidden(values, format, second).ok() && std::equal(bytes.begin(), bytes.end(), second.begin()), "an accepted vector encodes to other bytes");
+  demand(encode_hidden(values, format, second).ok() && std::equal(bytes.begin(), bytes.end(), second.begin()),
+         "an accepted vector encodes to other bytes");
 }
 
 using take_message = void (*)(unsigned, std::span<const std::byte>);
@@ -224,7 +236,8 @@ inline void body_input(take_message take, message_kind kind, std::span<const std
   message.insert(message.end(), input.begin() + 1, input.end());
   wire_context agreed = context;
   const std::size_t at = kind == message_kind::hello ? 10 : 8;
-  if ((kind == message_kind::hello || kind == message_kind::resume) && message.size() >= at + detail::context_bytes) agreed = detail::load_context(message, at);
+  if ((kind == message_kind::hello || kind == message_kind::resume) && message.size() >= at + detail::context_bytes)
+    agreed = detail::load_context(message, at);
   detail::store(message.data(), static_cast<std::uint64_t>(kind), 1);
   detail::store(message.data() + 1, agreed.round, 1);
   detail::store(message.data() + 2, agreed.base_length, 2);
@@ -254,15 +267,17 @@ inline constexpr std::array<target, 10> targets{{
 }  // namespace specverify_fuzz
 
 // One line makes a libFuzzer target: SPECVERIFY_FUZZ_RAW(draft) or SPECVERIFY_FUZZ_BODY(draft, draft).
-#define SPECVERIFY_FUZZ_RAW(name)                                                                                       \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {                                   \
-    specverify_fuzz::raw_input(specverify_fuzz::take_##name, std::as_bytes(std::span<const std::uint8_t>(data, size))); \
-    return 0;                                                                                                           \
+#define SPECVERIFY_FUZZ_RAW(name)                                                         \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {     \
+    specverify_fuzz::raw_input(specverify_fuzz::take_##name,                              \
+                               std::as_bytes(std::span<const std::uint8_t>(data, size))); \
+    return 0;                                                                             \
   }
-#define SPECVERIFY_FUZZ_BODY(name, kind)                                                                                                                 \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {                                                                    \
-    specverify_fuzz::body_input(specverify_fuzz::take_##name, specverify::message_kind::kind, std::as_bytes(std::span<const std::uint8_t>(data, size))); \
-    return 0;                                                                                                                                            \
+#define SPECVERIFY_FUZZ_BODY(name, kind)                                                      \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {         \
+    specverify_fuzz::body_input(specverify_fuzz::take_##name, specverify::message_kind::kind, \
+                                std::as_bytes(std::span<const std::uint8_t>(data, size)));    \
+    return 0;                                                                                 \
   }
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed corpus, run through the bodies of the fuzz targets. SPECVERIFY_WRITE_CORPUS=1 writes the seeds (valid messages) anew.
+// The committed corpus, run through the bodies of the fuzz targets. SPECVERIFY_WRITE_CORPUS=1 writes the seeds (valid
+// messages) anew.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -14,7 +15,9 @@ using namespace specverify;
 
 namespace {
 
-std::filesystem::path folder_of(const char* name, const char* way) { return std::filesystem::path("tests/fuzz/corpus") / (std::string(name) + "_" + way); }
+std::filesystem::path folder_of(const char* name, const char* way) {
+  return std::filesystem::path("tests/fuzz/corpus") / (std::string(name) + "_" + way);
+}
 
 void write_seed(const char* name, const char* label, unsigned choice, std::span<const std::byte> message) {
   for (const bool raw : {true, false}) {
@@ -37,7 +40,8 @@ struct beside {
     std::vector<float> state(with.hidden_size);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(i) - 1.5f;
     for (std::size_t i = 0; i < drafts && !state.empty(); ++i)
-      REQUIRE(encode_hidden(state, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with), hidden_bytes(with))).ok());
+      REQUIRE(encode_hidden(state, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with), hidden_bytes(with)))
+                  .ok());
   }
   [[nodiscard]] draft_side side(std::size_t drafts) const {
     draft_side made;
@@ -76,16 +80,20 @@ void write_seeds() {
     }
     beside with(format.side, list.view().size());
     if (format.side.resolution_with_draft) with.resolution = format.resolution - 5;
-    keep("draft", "seed" + std::to_string(choice), choice, encode_draft(context, format, list.view(), out, written, with.side(2)));
-    keep("draft", "empty" + std::to_string(choice), choice, encode_draft(context, format, list.view().first(0), out, written, with.side(0)));
+    keep("draft", "seed" + std::to_string(choice), choice,
+         encode_draft(context, format, list.view(), out, written, with.side(2)));
+    keep("draft", "empty" + std::to_string(choice), choice,
+         encode_draft(context, format, list.view().first(0), out, written, with.side(0)));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
     const draft_format& format = specverify_fuzz::claim_formats[choice];
     const bool counted = format.format == law_format::token_and_count;
-    const std::array<claimed_draft, 2> claims{claimed_draft{0, counted ? 2u : 0, format.resolution},
-                                              {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
+    const std::array<claimed_draft, 2> claims{
+        claimed_draft{0, counted ? 2u : 0, format.resolution},
+        {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
     const beside with(format.side, claims.size());
-    keep("claims", "seed" + std::to_string(choice), choice, encode_claims(context, format, std::span(claims), out, written, with.side(2)));
+    keep("claims", "seed" + std::to_string(choice), choice,
+         encode_claims(context, format, std::span(claims), out, written, with.side(2)));
   }
   hello_message hello;
   hello.context = context;
@@ -98,11 +106,14 @@ void write_seeds() {
   hello.format = specverify_fuzz::law_formats[13];
   keep("hello", "semantic", 0, encode_hello(hello, out, written));
   keep("resume", "seed", 0, encode_resume({context}, out, written));
-  keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out, written));
-  keep("feedback", "stop", 7, encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out, written));
+  keep("feedback", "token", 24,
+       encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out, written));
+  keep("feedback", "stop", 7,
+       encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out, written));
   const std::array<token_id, 3> tokens{0, 36, 5};
   for (unsigned choice = 0; choice < 3; ++choice)
-    keep("text", "seed" + std::to_string(choice), choice, encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out, written));
+    keep("text", "seed" + std::to_string(choice), choice,
+         encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out, written));
   const std::array<std::uint64_t, 2> words{1, 0x10000000u};
   const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{0}};
   for (unsigned choice = 3; choice < 6; ++choice) {
@@ -111,8 +122,10 @@ void write_seeds() {
     const std::uint32_t length = choice * 31;
     const auto positions = std::span(words).first(length > 64 ? 2 : 1);
     if (length > 128) continue;
-    keep("request", "seed" + std::to_string(choice), choice, encode_request(context, format, length, {0, positions}, out, written));
-    keep("supply", "seed" + std::to_string(choice), choice, encode_supply(context, format, length, {0, positions, payload}, out, written));
+    keep("request", "seed" + std::to_string(choice), choice,
+         encode_request(context, format, length, {0, positions}, out, written));
+    keep("supply", "seed" + std::to_string(choice), choice,
+         encode_supply(context, format, length, {0, positions, payload}, out, written));
   }
   for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
     draft_format format = specverify_fuzz::law_formats[choice % 3];
@@ -121,8 +134,10 @@ void write_seeds() {
     const beside with(format.side, 2);
     const std::array<std::uint64_t, 3> two{0x10000001u, 0, 0};
     const auto positions = std::span(two).first((choice % 7 * 31 + 63) / 64);
-    keep("request", "hidden" + std::to_string(choice), choice, encode_request(context, format, choice % 7 * 31, {1, positions}, out, written));
-    keep("supply", "hidden" + std::to_string(choice), choice, encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out, written));
+    keep("request", "hidden" + std::to_string(choice), choice,
+         encode_request(context, format, choice % 7 * 31, {1, positions}, out, written));
+    keep("supply", "hidden" + std::to_string(choice), choice,
+         encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out, written));
   }
   for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
     const beside with({5, format}, 1);

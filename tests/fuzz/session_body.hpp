@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are delivered as they
-//! are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so that what stands behind it is
-//! reached); deadlines pass; processes restart from their journals, or without. Demanded: nothing but tokens of the vocabulary is ever
-//! committed, texts stay within their limit, the engine is fed and cut as its cache allows, inputs are answered by outputs that end.
+//! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are
+//! delivered as they are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so
+//! that what stands behind it is reached); deadlines pass; processes restart from their journals, or without. Demanded:
+//! nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the engine is fed and cut as
+//! its cache allows, inputs are answered by outputs that end.
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
@@ -29,7 +30,8 @@ class session_script {
  public:
   using edge_type = basic_edge_session<top_k, draft_plan, Skip>;
 
-  explicit session_script(std::span<const std::byte> script) : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
+  explicit session_script(std::span<const std::byte> script)
+      : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
     static constexpr std::array<draft_format, 9> formats{
         {{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
@@ -171,14 +173,20 @@ class session_script {
     }
     wire_context mine{};
     if (what & 1) {
-      mine = {7, edge_->epoch(), edge_->round(), edge_->agreed_length(), prefix_hash(edge_->text().first(edge_->agreed_length())), 0};
+      mine = {7,
+              edge_->epoch(),
+              edge_->round(),
+              edge_->agreed_length(),
+              prefix_hash(edge_->text().first(edge_->agreed_length())),
+              0};
     } else {
       mine = {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), prefix_hash(cloud_->text()), 0};
     }
     const auto kind = static_cast<message_kind>(std::to_integer<unsigned>(m[0]) & 15u);
     const std::size_t at = kind == message_kind::hello ? 10 : 8;
     if (kind == message_kind::refuse) mine = {7, 0, 0, 0, 0, 0};
-    if ((kind == message_kind::hello || kind == message_kind::resume) && m.size() >= at + detail::context_bytes) mine = detail::load_context(m, at);
+    if ((kind == message_kind::hello || kind == message_kind::resume) && m.size() >= at + detail::context_bytes)
+      mine = detail::load_context(m, at);
     detail::store(m.data() + 1, mine.round, 1);
     detail::store(m.data() + 2, mine.base_length, 2);
     detail::store(m.data() + 4, message_checksum(mine, m), 4);
@@ -209,7 +217,8 @@ class session_script {
 
   void check_text(std::span<const token_id> text) const {
     demand(text.size() <= max_length, "a text beyond its limit");
-    for (const token_id token : text) demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
+    for (const token_id token : text)
+      demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
   }
   void drain() {
     for (int outputs = 0;; ++outputs) {
@@ -217,8 +226,10 @@ class session_script {
       const session_output out = edge_->next();
       if (out.action == session_action::none) break;
       if (out.action == session_action::send) to_cloud_.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::journal) edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::rollback) demand(edge_engine_.cut(out.position), "the edge cuts what is not there");
+      if (out.action == session_action::journal)
+        edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback)
+        demand(edge_engine_.cut(out.position), "the edge cuts what is not there");
       if (out.action == session_action::evaluate) {
         demand(edge_engine_.feed(out.position, out.tokens, out.rows), "the edge feeds at a wrong position");
         const std::array<float, 3> hidden = specverify_test::hidden_of<3>(edge_engine_.knows());
@@ -230,8 +241,10 @@ class session_script {
       const session_output out = cloud_->next();
       if (out.action == session_action::none) break;
       if (out.action == session_action::send) to_edge_.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::journal) cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::rollback) demand(cloud_engine_.cut(out.position), "the cloud cuts what is not there");
+      if (out.action == session_action::journal)
+        cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback)
+        demand(cloud_engine_.cut(out.position), "the cloud cuts what is not there");
       if (out.action == session_action::evaluate) {
         demand(cloud_engine_.feed(out.position, out.tokens, out.rows), "the cloud feeds at a wrong position");
         (void)cloud_->supply_rows(exec::seq, row_span_provider<float>(cloud_engine_.rows(), transforms_), now_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rounds in a row with a threshold that learns: the text keeps the target's law, and after a round the threshold is the one that only
-//! accepted and resampled positions have moved.
+//! Rounds in a row with a threshold that learns: the text keeps the target's law, and after a round the threshold is
+//! the one that only accepted and resampled positions have moved.
 #include "law/harness.hpp"
 
 #include <specverify/policy/window.hpp>
@@ -58,7 +58,8 @@ sv::bit_budget_window window_of(const plan& how, std::uint32_t vocab_size) {
 struct text_run {
   sequence text{};
   sv::conformal_state state{};
-  std::vector<std::uint32_t> learnt{};  // positions of `text` whose law moved the threshold: all but bonus tokens of unknown laws
+  // positions of `text` whose law moved the threshold: all but bonus tokens of unknown laws
+  std::vector<std::uint32_t> learnt{};
   std::uint32_t rejected = 0;
   std::uint32_t closed = 0;   // windows that the budget ended
   std::uint32_t counted = 0;  // of them, those whose bonus token's law moved the threshold
@@ -72,14 +73,17 @@ double tv(const probabilities& a, const probabilities& b) {
   return sum / 2;
 }
 
-//! `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, which depends on the rounds before.
+//! `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, which depends on the rounds
+//! before.
 template <class Policy, class Scalar, class Source>
 text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& how, const Source& source) {
   const auto vocab_size = models.target.vocab_size;
   const sv::row_transform as_it_is{};
   const sv::bit_budget_window window = window_of(how, vocab_size);
   static thread_local std::vector<std::byte> memory, more;
-  memory.resize(sv::draft_law_workspace_size(vocab_size, as_it_is, how.rule, sv::widest_state(how.rule), sv::sparse_lattice{}) + 64);
+  memory.resize(
+      sv::draft_law_workspace_size(vocab_size, as_it_is, how.rule, sv::widest_state(how.rule), sv::sparse_lattice{}) +
+      64);
   more.resize(scratch_size(vocab_size, as_it_is, how.draft_length));
   text_run run;
   run.state = how.rule.initial_state();
@@ -97,11 +101,17 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
       sv::workspace space{std::span<std::byte>(memory)};
       sv::draft_law made;
       const auto row = sv::logits_row<Scalar>(models.drafter[nodes.back()]);
-      if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{}, {.resolution = how.resolution}, space, made).ok())
+      if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{},
+                              {.resolution = how.resolution}, space, made)
+               .ok())
         return {};
       states.push_back(how.rule.advance(states.back(), made.kept));
-      laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size}, {made.drafted.counts, made.drafted.counts + made.drafted.size}, 0, vocab_size};
-      const std::optional<sv::draft> drawn = sv::draw_within(window, so_far, laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0});
+      laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size},
+                 {made.drafted.counts, made.drafted.counts + made.drafted.size},
+                 0,
+                 vocab_size};
+      const std::optional<sv::draft> drawn =
+          sv::draw_within(window, so_far, laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0});
       if (!drawn) {
         beyond_known = true;
         break;
@@ -114,13 +124,14 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     sv::verify_request request;
     request.base_position = base;
     request.round = round;
-    const sv::verdict verdict =
-        sv::token_rule{how.trial_cap}.verify(policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
+    const sv::verdict verdict = sv::token_rule{how.trial_cap}.verify(
+        policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
     if (!verdict.state.ok()) return {};
     const auto drafted = static_cast<std::uint32_t>(drafts.size());
     const bool rejected = verdict.accepted < drafted, counts_bonus = beyond_known && how.rule.update_on_bonus;
     for (std::uint32_t i = 0; i < verdict.accepted + (rejected ? 1u : 0u); ++i) {
-      const probabilities p = models.target.target_law(nodes[i]), q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
+      const probabilities p = models.target.target_law(nodes[i]),
+                          q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
       run.apart += tv(laws[i].dense(vocab_size), p);
       run.allowed += tv(q, p) + dropped[i];
     }
@@ -129,7 +140,8 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     run.rejected += rejected ? 1u : 0u;
     run.closed += beyond_known ? 1u : 0u;
     run.counted += counts_bonus && !rejected ? 1u : 0u;
-    for (std::uint32_t i = 0; i < verdict.accepted + (rejected || counts_bonus ? 1u : 0u); ++i) run.learnt.push_back(base + i);
+    for (std::uint32_t i = 0; i < verdict.accepted + (rejected || counts_bonus ? 1u : 0u); ++i)
+      run.learnt.push_back(base + i);
     run.state = states[sv::resumed_state(verdict.accepted, drafted, counts_bonus)];
     node = models.target.child(nodes[verdict.accepted], verdict.next_token);
   }
@@ -141,7 +153,8 @@ void check_texts(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) 
   const two_models<Scalar> models = make_models<Scalar>(vocab_size, how.rounds * (how.draft_length + 1), seed);
   for_each_policy([&](auto policy, const std::string& policy_name) {
     INFO(policy_name, ", V ", vocab_size, ", L ", how.draft_length, ", seed ", seed);
-    const auto law = sv::enumerate_law([&](const sv::scripted_source& source) { return run_text(policy, models, how, source).text; });
+    const auto law = sv::enumerate_law(
+        [&](const sv::scripted_source& source) { return run_text(policy, models, how, source).text; });
     REQUIRE(law.complete);
     CHECK_FALSE(law.grid_may_be_too_coarse);
     const double conformal_text_distance = text_distance(law, models.target);
@@ -199,7 +212,8 @@ text_run check_replay(std::uint64_t seed, sv::conformal rule, std::uint64_t budg
   return run;
 }
 
-//! Windows that a budget closes: the text's law by enumeration, and on every path that the enumeration takes the state that goes on.
+//! Windows that a budget closes: the text's law by enumeration, and on every path that the enumeration takes the state
+//! that goes on.
 template <class Scalar>
 void check_closed_windows(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) {
   const two_models<Scalar> models = make_models<Scalar>(vocab_size, how.rounds * (how.draft_length + 1), seed);
@@ -214,8 +228,8 @@ void check_closed_windows(std::uint32_t vocab_size, const plan& how, std::uint64
       rejected += run.rejected;
       double dropped = 0;
       const double replayed = replayed_threshold(models, how, run, dropped);
-      const bool same =
-          run.state.updates == run.learnt.size() && std::fabs(run.state.beta - replayed) <= 1e-6 && std::fabs(run.state.dropped - dropped) <= 1e-6;
+      const bool same = run.state.updates == run.learnt.size() && std::fabs(run.state.beta - replayed) <= 1e-6 &&
+                        std::fabs(run.state.dropped - dropped) <= 1e-6;
       wrong_states += same ? 0u : 1u;
       return run.text;
     });
@@ -230,7 +244,9 @@ void check_closed_windows(std::uint32_t vocab_size, const plan& how, std::uint64
 
 }  // namespace
 
-TEST_CASE("T4 T34 C-SQS whose windows a bit budget closes, the law beyond them counted: the text has the target's law, the state is the replay's") {
+TEST_CASE(
+    "T4 T34 C-SQS whose windows a bit budget closes, the law beyond them counted: the text has the target's law, the "
+    "state is the replay's") {
   plan how;
   how.rule.target = 0.1;
   how.rule.step = 1.0;
@@ -277,7 +293,9 @@ TEST_CASE("T22 E13 the threshold after many rounds is that of a replay on accept
   }
 }
 
-TEST_CASE("T22 E13 with a bit budget and update_on_bonus the replay counts the bonus tokens of windows that the budget closed") {
+TEST_CASE(
+    "T22 E13 with a bit budget and update_on_bonus the replay counts the bonus tokens of windows that the budget "
+    "closed") {
   std::uint32_t closed = 0, counted = 0, rejected = 0;
   for (std::uint64_t seed = 41; seed <= 80; ++seed) {
     const text_run run = check_replay(seed, {.update_on_bonus = true}, 40);
@@ -288,7 +306,9 @@ TEST_CASE("T22 E13 with a bit budget and update_on_bonus the replay counts the b
   CHECK((counted > 100 && counted < closed && rejected > 100));
 }
 
-TEST_CASE("T8 expected rejections of several C-SQS rounds = the expected sum of TV(q^, p) over tested positions, and below the bound") {
+TEST_CASE(
+    "T8 expected rejections of several C-SQS rounds = the expected sum of TV(q^, p) over tested positions, and below "
+    "the bound") {
   if (emulated()) return;
   for (std::uint64_t seed = 1; seed <= (long_run() ? 3u : 1u); ++seed) {
     plan how;
@@ -304,7 +324,9 @@ TEST_CASE("T8 expected rejections of several C-SQS rounds = the expected sum of 
         {.grid = 10, .refinements = 12});
     REQUIRE(law.complete);
     CHECK_FALSE(law.grid_may_be_too_coarse);
-    const auto mean = [&](std::size_t i) { return law.expectation([i](const std::array<double, 3>& of) { return of[i]; }); };
+    const auto mean = [&](std::size_t i) {
+      return law.expectation([i](const std::array<double, 3>& of) { return of[i]; });
+    };
     INFO("seed ", seed);
     CHECK(mean(0) > 0.1);
     CHECK(std::fabs(mean(0) - mean(1)) <= 1e-12);

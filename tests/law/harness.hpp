@@ -49,15 +49,19 @@ class generator {
   std::uint64_t state_;
 };
 
-inline bool is_infinite(double value) { return (std::bit_cast<std::uint64_t>(value) << 1) == std::uint64_t{0x7FF0000000000000u} << 1; }
+inline bool is_infinite(double value) {
+  return (std::bit_cast<std::uint64_t>(value) << 1) == std::uint64_t{0x7FF0000000000000u} << 1;
+}
 
-//! The law of a row under temperature, bias, mask and truncation, by the definitions, in long double. `order` says how ties and cuts go:
-//! by probability descending, then id ascending.
+//! The law of a row under temperature, bias, mask and truncation, by the definitions, in long double. `order` says how
+//! ties and cuts go: by probability descending, then id ascending.
 template <class Scalar>
-probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const sv::row_transform& transform, std::uint32_t valid_size) {
+probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const sv::row_transform& transform,
+                        std::uint32_t valid_size) {
   const std::size_t size = std::min<std::size_t>(row.size(), valid_size);
   std::vector<long double> score(size, 0);
-  std::vector<char> allowed(size, 1);  // infinities are kept out of the arithmetic: these tests also run under -ffast-math
+  // infinities are kept out of the arithmetic: these tests also run under -ffast-math
+  std::vector<char> allowed(size, 1);
   for (std::size_t v = 0; v < size; ++v) {
     const double z = static_cast<double>(row[v]);
     if (kind == sv::row_kind::logits ? is_infinite(z) : std::bit_cast<std::uint64_t>(z) == 0) {
@@ -96,7 +100,9 @@ probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
-  const auto top_k_count = [&] { return transform.truncation.top_k == 0 ? size : std::min<std::size_t>(size, transform.truncation.top_k); };
+  const auto top_k_count = [&] {
+    return transform.truncation.top_k == 0 ? size : std::min<std::size_t>(size, transform.truncation.top_k);
+  };
   const auto top_p_count = [&] {
     long double mass = 0;
     std::size_t count = 0;
@@ -109,7 +115,8 @@ probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const
   if (transform.truncation.active()) {
     const long double largest = weight[order[0]];
     std::vector<char> keep_min_p(size, 1);
-    for (std::size_t v = 0; v < size; ++v) keep_min_p[v] = weight[v] >= static_cast<long double>(transform.truncation.min_p) * largest ? 1 : 0;
+    for (std::size_t v = 0; v < size; ++v)
+      keep_min_p[v] = weight[v] >= static_cast<long double>(transform.truncation.min_p) * largest ? 1 : 0;
     switch (transform.truncation.order) {
       case sv::truncation_order::joint:
         keep(std::min(top_k_count(), top_p_count()));
@@ -148,7 +155,8 @@ struct owned_law {
   [[nodiscard]] probabilities dense(std::uint32_t size) const {
     probabilities q(size, 0.0);
     const sv::law law = view();
-    for (std::uint32_t v = 0; v < size; ++v) q[v] = static_cast<double>(law.count(static_cast<sv::token_id>(v))) / static_cast<double>(law.resolution);
+    for (std::uint32_t v = 0; v < size; ++v)
+      q[v] = static_cast<double>(law.count(static_cast<sv::token_id>(v))) / static_cast<double>(law.resolution);
     return q;
   }
 };
@@ -164,7 +172,8 @@ inline owned_law law_of_counts(const std::vector<std::uint32_t>& dense_counts, b
   return law;
 }
 
-//! A target and a drafter over prefixes of up to L tokens. Node 0 is the empty prefix; token v leads from node n to n V + v + 1.
+//! A target and a drafter over prefixes of up to L tokens. Node 0 is the empty prefix; token v leads from node n to n V
+//! + v + 1.
 template <class Scalar>
 struct world {
   std::string name{};
@@ -174,7 +183,8 @@ struct world {
   std::vector<std::vector<Scalar>> rows{};
   std::vector<owned_law> drafter{};
   sv::row_transform transform{};
-  std::vector<sv::row_transform> by_position{};  //!< instead of `transform`, when it is not empty: one for every length of the prefix
+  //! instead of `transform`, when it is not empty: one for every length of the prefix
+  std::vector<sv::row_transform> by_position{};
   std::uint32_t valid_size = std::numeric_limits<std::uint32_t>::max();
 
   [[nodiscard]] std::size_t child(std::size_t node, sv::token_id token) const {
@@ -190,7 +200,9 @@ struct world {
     for (; node > 0; node = (node - 1) / vocab_size) ++depth;
     return by_position[depth];
   }
-  [[nodiscard]] probabilities target_law(std::size_t node) const { return plain_law(rows[node], kind, transform_at(node), valid_size); }
+  [[nodiscard]] probabilities target_law(std::size_t node) const {
+    return plain_law(rows[node], kind, transform_at(node), valid_size);
+  }
 };
 
 inline std::size_t node_count(std::uint32_t vocab_size, std::uint32_t depth) {
@@ -200,19 +212,23 @@ inline std::size_t node_count(std::uint32_t vocab_size, std::uint32_t depth) {
 }
 
 enum class shape { random, zeros, one_hot_target, one_hot_drafter, equal, heavy_tail, opposite, probability_rows };
-inline constexpr std::array<shape, 8> all_shapes{shape::random, shape::zeros,      shape::one_hot_target, shape::one_hot_drafter,
-                                                 shape::equal,  shape::heavy_tail, shape::opposite,       shape::probability_rows};
+inline constexpr std::array<shape, 8> all_shapes{shape::random,          shape::zeros,           shape::one_hot_target,
+                                                 shape::one_hot_drafter, shape::equal,           shape::heavy_tail,
+                                                 shape::opposite,        shape::probability_rows};
 inline const char* name_of(shape which) {
-  constexpr std::array<const char*, 8> names{"random", "zeros", "one-hot target", "one-hot drafter", "equal", "heavy tail", "opposite", "probability rows"};
+  constexpr std::array<const char*, 8> names{"random", "zeros",      "one-hot target", "one-hot drafter",
+                                             "equal",  "heavy tail", "opposite",       "probability rows"};
   return names[static_cast<std::size_t>(which)];
 }
 
 //! A world of one shape. Laws have resolution up to `resolution`; with `drop_zero` zero counts are not listed.
 template <class Scalar>
-world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t draft_length, std::uint64_t seed, std::uint32_t resolution = 12) {
+world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t draft_length, std::uint64_t seed,
+                         std::uint32_t resolution = 12) {
   generator draw(seed);
   world<Scalar> made;
-  made.name = std::string(name_of(which)) + ", V " + std::to_string(vocab_size) + ", L " + std::to_string(draft_length) + ", seed " + std::to_string(seed);
+  made.name = std::string(name_of(which)) + ", V " + std::to_string(vocab_size) + ", L " +
+              std::to_string(draft_length) + ", seed " + std::to_string(seed);
   made.vocab_size = vocab_size;
   made.draft_length = draft_length;
   if (which == shape::probability_rows) made.kind = sv::row_kind::probabilities;
@@ -270,10 +286,11 @@ inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transfor
   return sv::verify_workspace_size(vocab_size, transform, length);
 }
 
-//! One round from `node` at `position`: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may exchange the draft.
+//! One round from `node` at `position`: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may
+//! exchange the draft.
 template <class Policy, class Scalar, class Source, class MakeDraft, class Rule = sv::token_rule>
-round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, Rule rule, std::size_t node, std::uint32_t length,
-                       sv::verify_request request, MakeDraft make_draft) {
+round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, Rule rule, std::size_t node,
+                       std::uint32_t length, sv::verify_request request, MakeDraft make_draft) {
   using draft_type = std::decay_t<std::invoke_result_t<MakeDraft, const sv::draft&, std::size_t>>;
   round_record record;
   std::vector<draft_type> drafts;
@@ -286,9 +303,11 @@ round_record run_round(Policy policy, const world<Scalar>& in, const Source& sou
     nodes.push_back(in.child(nodes.back(), drawn.token()));
   }
   static thread_local std::vector<std::byte> bytes;
-  bytes.resize(std::max(bytes.size(), scratch_size(static_cast<std::uint32_t>(in.rows[0].size()), in.transform, length)));
+  bytes.resize(
+      std::max(bytes.size(), scratch_size(static_cast<std::uint32_t>(in.rows[0].size()), in.transform, length)));
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  record.outcome = rule.verify(policy, std::span<const draft_type>(drafts), path_rows<Scalar>{in, nodes}, source, request, scratch);
+  record.outcome =
+      rule.verify(policy, std::span<const draft_type>(drafts), path_rows<Scalar>{in, nodes}, source, request, scratch);
   for (std::uint32_t i = 0; i < record.outcome.accepted; ++i) record.committed.push_back(record.drafted[i]);
   if (record.outcome.next_token != sv::no_token) record.committed.push_back(record.outcome.next_token);
   return record;
@@ -296,18 +315,21 @@ round_record run_round(Policy policy, const world<Scalar>& in, const Source& sou
 
 template <class Policy, class Scalar, class Source>
 round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, sv::token_rule rule) {
-  return run_round(policy, in, source, rule, 0, in.draft_length, {}, [](const sv::draft& drawn, std::size_t) { return drawn; });
+  return run_round(policy, in, source, rule, 0, in.draft_length, {},
+                   [](const sv::draft& drawn, std::size_t) { return drawn; });
 }
 
-//! Distance between the law of committed texts, continued by the target's own law to L + 1 tokens, and the target's law of such texts.
-//! Zero iff every committed token has the target's conditional law. A text ends with a stop token.
+//! Distance between the law of committed texts, continued by the target's own law to L + 1 tokens, and the target's law
+//! of such texts. Zero iff every committed token has the target's conditional law. A text ends with a stop token.
 template <class Scalar>
-double text_distance(const sv::enumerated_law<sequence>& committed, const world<Scalar>& in, std::span<const sv::token_id> stop_tokens = {}) {
+double text_distance(const sv::enumerated_law<sequence>& committed, const world<Scalar>& in,
+                     std::span<const sv::token_id> stop_tokens = {}) {
   double distance = 0;
   sequence prefix;
   const auto walk = [&](const auto& self, std::size_t node, double expected, double measured) -> void {
     measured += committed.probability(prefix);
-    const bool ended = !prefix.empty() && std::find(stop_tokens.begin(), stop_tokens.end(), prefix.back()) != stop_tokens.end();
+    const bool ended =
+        !prefix.empty() && std::find(stop_tokens.begin(), stop_tokens.end(), prefix.back()) != stop_tokens.end();
     if (ended || prefix.size() == in.draft_length + 1) {
       distance += std::fabs(measured - expected) / 2;
       return;

@@ -29,12 +29,15 @@ probabilities residual_of(const probabilities& p, const probabilities& subtracte
 
 probabilities dense(const sv::law& law) {
   probabilities q;
-  for (std::uint32_t v = 0; v < law.vocab_size; ++v) q.push_back(static_cast<double>(law.count(static_cast<sv::token_id>(v))) / law.resolution);
+  for (std::uint32_t v = 0; v < law.vocab_size; ++v)
+    q.push_back(static_cast<double>(law.count(static_cast<sv::token_id>(v))) / law.resolution);
   return q;
 }
 
-//! The committed law by the formula: q(v) a(v) + sum_z q(z) (1 - a(z)) residual_z(v), a(v) = min(1, p(v) / t(v)) and 1 where t(v) = 0 < p(v).
-probabilities formula(const probabilities& q, const probabilities& p, const probabilities& tested, const std::vector<probabilities>& claimed) {
+//! The committed law by the formula: q(v) a(v) + sum_z q(z) (1 - a(z)) residual_z(v), a(v) = min(1, p(v) / t(v)) and 1
+//! where t(v) = 0 < p(v).
+probabilities formula(const probabilities& q, const probabilities& p, const probabilities& tested,
+                      const std::vector<probabilities>& claimed) {
   probabilities out(p.size(), 0.0);
   for (std::size_t z = 0; z < p.size(); ++z) {
     const double a = tested[z] > 0 ? std::min(1.0, p[z] / tested[z]) : (p[z] > 0 ? 1.0 : 0.0);
@@ -66,12 +69,14 @@ std::vector<Scalar> random_logits(generator& draw, std::uint32_t size, double sp
 
 //! The law of the one committed token; draft z travels as `drafts[z]`.
 template <class Policy, class Scalar, class Draft, class Rule>
-sv::enumerated_law<sv::token_id> committed(Policy policy, const world<Scalar>& in, const std::vector<Draft>& drafts, Rule rule) {
+sv::enumerated_law<sv::token_id> committed(Policy policy, const world<Scalar>& in, const std::vector<Draft>& drafts,
+                                           Rule rule) {
   sv::verify_request request;
   request.remaining_budget = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-    return run_round(policy, in, source, rule, 0, 1, request,
-                     [&](const sv::draft& drawn, std::size_t) { return drafts[static_cast<std::size_t>(drawn.token())]; })
+    return run_round(
+               policy, in, source, rule, 0, 1, request,
+               [&](const sv::draft& drawn, std::size_t) { return drafts[static_cast<std::size_t>(drawn.token())]; })
         .committed.front();
   });
   REQUIRE(law.complete);
@@ -99,19 +104,23 @@ void check_sample_quantize(Policy policy) {
     std::vector<std::byte> bytes(sv::draft_law_workspace_size(5, {}, rule, {}, sv::sparse_lattice{}) + 64);
     sv::workspace space{std::span<std::byte>(bytes)};
     sv::draft_law made;
-    REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(q_logits), {}, rule, {}, sv::sparse_lattice{}, {.resolution = resolution}, space, made).ok());
+    REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(q_logits), {}, rule, {}, sv::sparse_lattice{},
+                               {.resolution = resolution}, space, made)
+                .ok());
     std::vector<sv::mismatched_draft> drafts;
     for (sv::token_id z = 0; z < 5; ++z) drafts.push_back({z, made.drafted});
     const auto law = committed(policy, in, drafts, sv::lossy_token_rule{2});
     const probabilities p = in.target_law(0), hat = dense(made.drafted);
     INFO("resolution ", resolution);
-    const double distance_to_formula = sv::total_variation(law, formula(raw.dense(5), p, hat, std::vector<probabilities>(5, hat)));
+    const double distance_to_formula =
+        sv::total_variation(law, formula(raw.dense(5), p, hat, std::vector<probabilities>(5, hat)));
     CHECK(distance_to_formula <= tolerance<Scalar>);
     if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
   }
 }
 
-//! A drafter whose law is exact in integer weights, so that what it draws from is what it says: counts whose largest is a power of two.
+//! A drafter whose law is exact in integer weights, so that what it draws from is what it says: counts whose largest is
+//! a power of two.
 struct small_drafter {
   std::vector<std::uint32_t> counts{16, 9, 5, 3, 2};
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16);
@@ -121,7 +130,8 @@ struct small_drafter {
 
   explicit small_drafter(std::uint64_t seed) {
     generator draw(seed);
-    for (std::size_t i = counts.size(); i > 1; --i) std::swap(counts[i - 1], counts[draw.below(static_cast<std::uint32_t>(i))]);
+    for (std::size_t i = counts.size(); i > 1; --i)
+      std::swap(counts[i - 1], counts[draw.below(static_cast<std::uint32_t>(i))]);
     for (const std::uint32_t count : counts) row.push_back(count / 35.0);
     sv::digest_request wanted;
     wanted.survivors = 5;
@@ -169,7 +179,8 @@ TEST_CASE("T7 the identity of the bias without an entry for the draft: 2 TV(x, y
         INFO(policy_name, ", seed ", seed, ", k ", k);
         const auto drafts = drafter.drafts(k, {.draft_entry = false});
         const probabilities out = measured(committed(policy, in, drafts, sv::lossy_token_rule{1}), 5);
-        const probabilities reconstructed = dense(drafts[0].claimed_law), p = residual_of(y, x), q = residual_of(y, reconstructed);
+        const probabilities reconstructed = dense(drafts[0].claimed_law), p = residual_of(y, x),
+                            q = residual_of(y, reconstructed);
         const double bias = 2 * tv(out, y), identity = 2 * tv(x, y) * tv(p, q);
         CHECK(std::fabs(bias - identity) <= 1e-12);
         const probabilities by_formula = formula(x, y, x, std::vector<probabilities>(5, reconstructed));
@@ -178,7 +189,8 @@ TEST_CASE("T7 the identity of the bias without an entry for the draft: 2 TV(x, y
         if (k >= 4) CHECK(bias <= 1e-8);  // one token left over is its own tail
         if (k > 2) continue;
         const probabilities from_floats = measured(committed(policy, narrow, drafts, sv::lossy_token_rule{1}), 5);
-        const double narrow_identity = 2 * tv(x, narrow_y) * tv(residual_of(narrow_y, x), residual_of(narrow_y, reconstructed));
+        const double narrow_identity =
+            2 * tv(x, narrow_y) * tv(residual_of(narrow_y, x), residual_of(narrow_y, reconstructed));
         CHECK(std::fabs(2 * tv(from_floats, narrow_y) - narrow_identity) <= 2e-6);
       }
     }
@@ -201,7 +213,8 @@ TEST_CASE("T7 with an entry for the draft: below the sum over drafts, and below 
       const auto drafts = drafter.drafts(k, {});
       const probabilities out = measured(committed(sv::exec::simd, in, drafts, sv::lossy_token_rule{1}), 5);
       double allowed = 0;
-      for (std::size_t d = 0; d < 5; ++d) allowed += x[d] * std::max(0.0, 1 - y[d] / x[d]) * tv(p, residual_of(y, dense(drafts[d].claimed_law)));
+      for (std::size_t d = 0; d < 5; ++d)
+        allowed += x[d] * std::max(0.0, 1 - y[d] / x[d]) * tv(p, residual_of(y, dense(drafts[d].claimed_law)));
       CHECK(tv(out, y) <= allowed + 1e-12);
       CHECK(allowed <= profile.distortion(k) + 1e-8);
     }
@@ -219,7 +232,8 @@ TEST_CASE("CU-HLM in the paper's order with nothing skipped: the law of one roun
       for (const sv::value_format format : {sv::value_format::exact, sv::value_format::lattice}) {
         for (const bool entry : {true, false}) {
           for (const std::uint32_t k : {1u, 2u, 4u}) {
-            INFO(policy_name, ", seed ", seed, ", k ", k, ", lattice ", format == sv::value_format::lattice, ", entry ", entry);
+            INFO(policy_name, ", seed ", seed, ", k ", k, ", lattice ", format == sv::value_format::lattice, ", entry ",
+                 entry);
             const auto drafts = drafter.drafts(k, {format, 15, entry});
             probabilities tested;
             std::vector<probabilities> claimed;
@@ -229,11 +243,13 @@ TEST_CASE("CU-HLM in the paper's order with nothing skipped: the law of one roun
               tested.push_back(format == sv::value_format::exact ? drafter.counts[z] / 35.0 : claimed[z][z]);
             }
             const auto law = committed(policy, in, drafts, sv::lossy_token_rule{1});
-            const double distance_to_formula = sv::total_variation(law, formula(whole.dense(5), in.target_law(0), tested, claimed));
+            const double distance_to_formula =
+                sv::total_variation(law, formula(whole.dense(5), in.target_law(0), tested, claimed));
             CHECK(distance_to_formula <= 1e-12);
             if (k == 1 && entry && format == sv::value_format::exact) {
               const auto with_floats = committed(policy, narrow, drafts, sv::lossy_token_rule{2});
-              CHECK(sv::total_variation(with_floats, formula(whole.dense(5), narrow.target_law(0), tested, claimed)) <= 1e-6);
+              CHECK(sv::total_variation(with_floats, formula(whole.dense(5), narrow.target_law(0), tested, claimed)) <=
+                    1e-6);
               CHECK(sv::total_variation(law, in.target_law(0)) > 1e-4);  // lossy indeed
             }
           }
@@ -258,8 +274,10 @@ TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values
           const sv::support kept = drafter.largest(k);
           REQUIRE(sv::compressed_law(kept, {format, resolution}, drafter.space, compressed).ok());
           CHECK((compressed.resolution > 0xFFFFFF00u) == (resolution == 0));  // exact values fill 32 bits
-          owned_law from{
-              {compressed.ids, compressed.ids + compressed.size}, {compressed.counts, compressed.counts + compressed.size}, compressed.tail_count, 5};
+          owned_law from{{compressed.ids, compressed.ids + compressed.size},
+                         {compressed.counts, compressed.counts + compressed.size},
+                         compressed.tail_count,
+                         5};
           probabilities inside;  // a number inside every token's interval: the tail's can be narrow
           double below = 0;
           for (const double mass : dense(compressed)) {
@@ -271,7 +289,9 @@ TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values
             request.remaining_budget = 1;
             const auto law = sv::enumerate_law(
                 [&](const sv::scripted_source& source) {
-                  return run_round(policy, in, source, sv::token_rule{1}, 0, 1, request, [](const sv::draft& d, std::size_t) { return d; }).committed.front();
+                  return run_round(policy, in, source, sv::token_rule{1}, 0, 1, request,
+                                   [](const sv::draft& d, std::size_t) { return d; })
+                      .committed.front();
                 },
                 {.hints = inside});
             REQUIRE(law.complete);
@@ -291,7 +311,8 @@ TEST_CASE("T10 acceptance is lowered by at most N(k) / 2 when the token is drawn
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     small_drafter drafter(seed);
     generator draw(seed + 500);
-    const probabilities x = law_of_counts(drafter.counts, false).dense(5), y = plain_law(random_logits<double>(draw, 5, 2), sv::row_kind::logits, {}, 5);
+    const probabilities x = law_of_counts(drafter.counts, false).dense(5),
+                        y = plain_law(random_logits<double>(draw, 5, 2), sv::row_kind::logits, {}, 5);
     std::vector<std::byte> bytes(1 << 12);
     sv::workspace space{std::span<std::byte>(bytes)};
     sv::tail_profile profile;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantize, sample, verify: the whole chain from two rows of logits to a committed token keeps the target's law, and the reversed order does not.
+//! Quantize, sample, verify: the whole chain from two rows of logits to a committed token keeps the target's law, and
+//! the reversed order does not.
 #include "law/harness.hpp"
 
 #include <specverify/distribution/half_row_law.hpp>
@@ -29,13 +30,18 @@ owned_law copy_of(const sv::law& from) {
 
 //! The law of a drafter row after a sparsifier and a quantizer, by the shipped function.
 template <class Policy, class Scalar, class Sparsifier, class Quantizer>
-owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier sparsifier, Quantizer quantizer, std::uint32_t resolution) {
+owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier sparsifier, Quantizer quantizer,
+                    std::uint32_t resolution) {
   const sv::row_transform transform;
   const auto state = sparsifier.initial_state();
-  std::vector<std::byte> bytes(sv::draft_law_workspace_size(static_cast<std::uint32_t>(logits.size()), transform, sparsifier, state, quantizer) + 64);
+  std::vector<std::byte> bytes(
+      sv::draft_law_workspace_size(static_cast<std::uint32_t>(logits.size()), transform, sparsifier, state, quantizer) +
+      64);
   sv::workspace space{std::span<std::byte>(bytes)};
   sv::draft_law made;
-  REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(logits), transform, sparsifier, state, quantizer, {.resolution = resolution}, space, made).ok());
+  REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(logits), transform, sparsifier, state, quantizer,
+                             {.resolution = resolution}, space, made)
+              .ok());
   CHECK(made.drafted.resolution == resolution);
   return copy_of(made.drafted);
 }
@@ -44,7 +50,8 @@ template <class Policy, class Scalar>
 owned_law half_row_law_of(Policy policy, const std::vector<Scalar>& logits) {
   const auto size = static_cast<std::uint32_t>(logits.size());
   const sv::row_transform transform;
-  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::half_row_law_workspace_size(size) + 64);
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::half_row_law_workspace_size(size) +
+                               64);
   sv::workspace space{std::span<std::byte>(bytes)};
   sv::row_digest summary;
   sv::law made;
@@ -72,7 +79,9 @@ double first_token_distance(Policy policy, const world<Scalar>& in, std::uint32_
   sv::verify_request request;
   request.remaining_budget = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-    return run_round(policy, in, source, {trial_cap}, 0, 1, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed.front();
+    return run_round(policy, in, source, {trial_cap}, 0, 1, request,
+                     [](const sv::draft& drawn, std::size_t) { return drawn; })
+        .committed.front();
   });
   REQUIRE(law.complete);
   CHECK_FALSE(law.grid_may_be_too_coarse);
@@ -87,7 +96,8 @@ void check_dense_lattice() {
       INFO(policy_name, ", resolution ", resolution);
       const auto q = random_logits<Scalar>(draw, 6, 2), p = random_logits<Scalar>(draw, 6, 2);
       const sv::top_k largest{sv::lattice_support_size(6, resolution), true};
-      const double dense_lattice_distance = first_token_distance(policy, one_position(p, quantized(policy, q, largest, sv::lattice{}, resolution)), 1);
+      const double dense_lattice_distance =
+          first_token_distance(policy, one_position(p, quantized(policy, q, largest, sv::lattice{}, resolution)), 1);
       CHECK(dense_lattice_distance <= tolerance<Scalar>);
     }
   });
@@ -101,7 +111,8 @@ void check_sparse_lattice() {
       const auto q = random_logits<Scalar>(draw, 6, 2), p = random_logits<Scalar>(draw, 6, 2);
       INFO(policy_name, ", resolution ", resolution);
       const auto distance = [&](auto sparsifier) {
-        return first_token_distance(policy, one_position(p, quantized(policy, q, sparsifier, sv::sparse_lattice{}, resolution)), 1);
+        return first_token_distance(
+            policy, one_position(p, quantized(policy, q, sparsifier, sv::sparse_lattice{}, resolution)), 1);
       };
       for (const std::uint32_t kept : {1u, 2u, 3u, 6u}) {
         const double top_k_distance = distance(sv::top_k{kept});
@@ -136,14 +147,16 @@ void check_sample_quantize(Policy policy) {
   const owned_law raw = law_of_counts(flat, false);
   for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
     std::vector<Scalar> q_logits;
-    for (const std::uint32_t count : flat) q_logits.push_back(static_cast<Scalar>(std::log(static_cast<double>(count))));
+    for (const std::uint32_t count : flat)
+      q_logits.push_back(static_cast<Scalar>(std::log(static_cast<double>(count))));
     const owned_law coarse = quantized(policy, q_logits, sv::top_k{5}, sv::sparse_lattice{}, resolution);
     const world<Scalar> in = one_position(p_logits, raw);
     sv::verify_request request;
     request.remaining_budget = 1;
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       // The lossy order: the token comes from the raw law, the verifier is told the quantized one.
-      return run_round(policy, in, source, {2}, 0, 1, request, [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
+      return run_round(policy, in, source, {2}, 0, 1, request,
+                       [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
           .committed.front();
     });
     REQUIRE(law.complete);
@@ -160,7 +173,8 @@ void check_sample_quantize(Policy policy) {
     INFO("resolution ", resolution);
     CHECK(sv::total_variation(law, expected) <= tolerance<Scalar>);
     if (resolution < 10) CHECK(sv::total_variation(law, p) > 0.01);
-    CHECK(first_token_distance(policy, one_position(p_logits, coarse), 2) <= tolerance<Scalar>);  // the other order, same laws
+    // the other order, same laws
+    CHECK(first_token_distance(policy, one_position(p_logits, coarse), 2) <= tolerance<Scalar>);
   }
 }
 
@@ -171,7 +185,8 @@ void check_rejection_bound(Policy policy) {
     const std::uint32_t size = 3 + draw.below(20), kept = 1 + draw.below(size), resolution = 1 + draw.below(100);
     const auto q_logits = random_logits<Scalar>(draw, size, 4), p_logits = random_logits<Scalar>(draw, size, 4);
     const auto hat = quantized(policy, q_logits, sv::top_k{kept}, sv::sparse_lattice{}, resolution).dense(size);
-    const auto q = plain_law(q_logits, sv::row_kind::logits, {}, size), p = plain_law(p_logits, sv::row_kind::logits, {}, size);
+    const auto q = plain_law(q_logits, sv::row_kind::logits, {}, size),
+               p = plain_law(p_logits, sv::row_kind::logits, {}, size);
     double rejected = 0, apart = 0, dropped = 0;
     probabilities sorted = q;
     std::sort(sorted.begin(), sorted.end());
@@ -192,7 +207,8 @@ void check_filters() {
       for (const double top_p : {1.0, 0.8}) {
         for (const double min_p : {0.0, 0.2}) {
           const bool both = top_k != 0 && top_p < 1;
-          for (const auto order : {sv::truncation_order::top_k_then_top_p, sv::truncation_order::top_p_then_top_k, sv::truncation_order::joint}) {
+          for (const auto order : {sv::truncation_order::top_k_then_top_p, sv::truncation_order::top_p_then_top_k,
+                                   sv::truncation_order::joint}) {
             if (!both && order != sv::truncation_order::top_k_then_top_p) continue;
             sv::row_transform transform;
             transform.temperature = temperature;
@@ -218,8 +234,8 @@ void check_filters() {
       generator draw(60 + i);
       world<Scalar> in = one_position(random_logits<Scalar>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
       in.transform = grid[i];
-      INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ", grid[i].truncation.top_p, ", min-p ",
-           grid[i].truncation.min_p);
+      INFO(policy_name, ", T ", grid[i].temperature, ", top-k ", grid[i].truncation.top_k, ", top-p ",
+           grid[i].truncation.top_p, ", min-p ", grid[i].truncation.min_p);
       const double filtered_distance = first_token_distance(policy, in, 1);
       CHECK(filtered_distance <= tolerance<Scalar>);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Statistics on top of the enumeration: the shipped generator, larger vocabularies, many rounds. 10^5 draws a case, 10^6 with SPECVERIFY_LONG=1.
+//! Statistics on top of the enumeration: the shipped generator, larger vocabularies, many rounds. 10^5 draws a case,
+//! 10^6 with SPECVERIFY_LONG=1.
 #include "law/harness.hpp"
 
 #include <specverify/testing/chi_square.hpp>
@@ -77,7 +78,9 @@ TEST_CASE("T33 chi-square of committed tokens against p at five temperatures, ev
     const counts_of drawn = committed_counts(in, session++, [](const sv::draft& d, std::size_t) { return d; });
     CHECK(p_value(drawn.first, p) > 1e-4);
     CHECK(p_value(drawn.second, p) > 1e-4);  // the bonus token
-    const counts_of claimed = committed_counts(in, session++, [](const sv::draft& d, std::size_t) { return sv::claimed_draft{d.token(), 0, 0}; });
+    const counts_of claimed = committed_counts(in, session++, [](const sv::draft& d, std::size_t) {
+      return sv::claimed_draft{d.token(), 0, 0};
+    });
     CHECK(p_value(claimed.first, p) > 1e-4);
   }
 }
@@ -87,7 +90,8 @@ TEST_CASE("T33 a planted bias is detected: the verifier is told a law that the t
   const probabilities p = in.target_law(0);
   owned_law other = in.drafter[0];
   std::rotate(other.counts.begin(), other.counts.begin() + 1, other.counts.begin() + 3);
-  const counts_of biased = committed_counts(in, 99, [&](const sv::draft& d, std::size_t) { return d.rebound(other.view()); });
+  const counts_of biased =
+      committed_counts(in, 99, [&](const sv::draft& d, std::size_t) { return d.rebound(other.view()); });
   CHECK(p_value(biased.first, p) < 1e-4);
   probabilities shifted = p;  // how sharp the test is: one per cent of the mass moved
   shifted[0] -= 0.01;
@@ -99,7 +103,8 @@ TEST_CASE("T33 a planted bias is detected: the verifier is told a law that the t
 
 namespace {
 
-//! Remembers the first uniform that was read for each purpose of a round. With `share`, residual draws get the acceptance test's numbers.
+//! Remembers the first uniform that was read for each purpose of a round. With `share`, residual draws get the
+//! acceptance test's numbers.
 struct recording_source {
   two_keys keys;
   bool share = false;
@@ -108,14 +113,16 @@ struct recording_source {
     sv::random_counter read = counter;
     if (share && counter.use == sv::purpose::residual_draw) read.use = sv::purpose::acceptance;
     const sv::random_block block = keys(read);
-    if (counter.lane == 0 && static_cast<std::uint32_t>(counter.use) < 3) seen[static_cast<std::uint32_t>(counter.use)] = sv::decision_uniform(block);
+    if (counter.lane == 0 && static_cast<std::uint32_t>(counter.use) < 3)
+      seen[static_cast<std::uint32_t>(counter.use)] = sv::decision_uniform(block);
     return block;
   }
 };
 
 double independence(bool share, std::uint32_t a, std::uint32_t b, bool rejected_only) {
   constexpr std::uint32_t bins = 6;
-  // Point masses against a flat target: about five in six drafts are rejected, at every acceptance uniform but the smallest.
+  // Point masses against a flat target: about five in six drafts are rejected, at every acceptance uniform but the
+  // smallest.
   world<double> in = make_world<double>(shape::random, 6, 1, 5, 30);
   for (auto& row : in.rows) std::fill(row.begin(), row.end(), 0.0);
   std::vector<std::uint64_t> table(bins * bins, 0);
@@ -124,9 +131,10 @@ double independence(bool share, std::uint32_t a, std::uint32_t b, bool rejected_
   sv::verify_request request;
   for (std::uint32_t i = 0; i < draws() / 2; ++i) {
     request.round = i;
-    const round_record record = run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, [](const sv::draft& d, std::size_t) {
-      return sv::claimed_draft{d.token(), 0, 0};
-    });
+    const round_record record =
+        run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, [](const sv::draft& d, std::size_t) {
+          return sv::claimed_draft{d.token(), 0, 0};
+        });
     if (rejected_only && record.outcome.accepted != 0) continue;
     ++table[static_cast<std::size_t>(seen[a] * bins) * bins + static_cast<std::size_t>(seen[b] * bins)];
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One round of a hybrid language model from shipped functions: draw d, measure it, send or keep, verify with L = 1 and no bonus token.
-//! Expected laws come from the skip-mixture formula, with softmaxes and binomials in long double.
+//! One round of a hybrid language model from shipped functions: draw d, measure it, send or keep, verify with L = 1 and
+//! no bonus token. Expected laws come from the skip-mixture formula, with softmaxes and binomials in long double.
 #include "law/harness.hpp"
 
 #include <specverify/policy/skip.hpp>
@@ -38,8 +38,8 @@ pair_of_models<Scalar> make_pair(shape which, std::uint32_t vocab_size, std::uin
   return made;
 }
 
-//! Temperatures on a grid: of the numbers of purpose 4 only their cell counts, the same law for all samples. Every cell is its left end, so
-//! the first one is the temperature 0.
+//! Temperatures on a grid: of the numbers of purpose 4 only their cell counts, the same law for all samples. Every cell
+//! is its left end, so the first one is the temperature 0.
 template <class Source>
 struct gridded {
   const Source& from;
@@ -66,16 +66,19 @@ using upload_of = std::function<sv::mismatched_draft(sv::token_id, const sv::ski
 
 //! One round at `position`.
 template <class Policy, class Scalar, class Skip, class Source>
-round_result one_round(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, const Source& source, sv::token_rule rule,
-                       std::uint32_t position = 0, std::uint32_t round = 0, const upload_of& upload = {}) {
-  const sv::draft drafted = sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
+round_result one_round(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, const Source& source,
+                       sv::token_rule rule, std::uint32_t position = 0, std::uint32_t round = 0,
+                       const upload_of& upload = {}) {
+  const sv::draft drafted =
+      sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
   static thread_local std::vector<std::byte> bytes;
   const auto size = static_cast<std::uint32_t>(models.drafter_row.size());
-  bytes.resize(std::max(bytes.size(), sv::skip_workspace_size<Skip>(size) + scratch_size(size, models.in.transform, 1)));
+  bytes.resize(
+      std::max(bytes.size(), sv::skip_workspace_size<Skip>(size) + scratch_size(size, models.in.transform, 1)));
   sv::workspace scratch{std::span<std::byte>(bytes)};
   sv::skip_observation seen;
-  const sv::status why = sv::observe_skip(policy, skip, sv::logits_row(std::span<const Scalar>(models.drafter_row)), {}, drafted.token(), models.attention,
-                                          source, position, round, scratch, seen);
+  const sv::status why = sv::observe_skip(policy, skip, sv::logits_row(std::span<const Scalar>(models.drafter_row)), {},
+                                          drafted.token(), models.attention, source, position, round, scratch, seen);
   if (!why.ok()) return {};
   if (!skip.send(seen)) return {drafted.token(), seen.disagreements};
   sv::verify_request request;
@@ -95,10 +98,11 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
   return {verdict.accepted == 1 ? drafted.token() : verdict.next_token, seen.disagreements};
 }
 
-//! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides behind a later number.
+//! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides
+//! behind a later number.
 template <class Policy, class Scalar, class Skip>
-sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, std::uint32_t cells,
-                                           const upload_of& upload = {}) {
+sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip,
+                                           std::uint32_t cells, const upload_of& upload = {}) {
   std::vector<double> edges;
   for (std::uint32_t i = 1; i < cells; ++i) edges.push_back(static_cast<double>(i) / cells);
   sv::enumerate_law_options options;
@@ -107,7 +111,8 @@ sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<S
   const auto law = sv::enumerate_law(
       [&](const sv::scripted_source& source) {
         std::uint32_t read = 0;
-        const round_result done = one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2}, 0, 0, upload);
+        const round_result done =
+            one_round(policy, models, skip, gridded<sv::scripted_source>{source, cells, &read}, {2}, 0, 0, upload);
         return std::tuple<sv::token_id, std::uint32_t, std::uint32_t>(done.token, read, done.disagreements);
       },
       options);
@@ -136,8 +141,8 @@ probabilities skip_mixture(const probabilities& x, const probabilities& y, const
   return out;
 }
 
-//! A drafter whose integer weights are its counts times a power of two, and what it uploads for every token: its own probability, the k largest
-//! as they are, an entry for the token if it is none of them, the rest even.
+//! A drafter whose integer weights are its counts times a power of two, and what it uploads for every token: its own
+//! probability, the k largest as they are, an entry for the token if it is none of them, the rest even.
 struct compressing_drafter {
   std::vector<std::uint32_t> counts{9, 16, 3, 5};
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 14);
@@ -156,7 +161,8 @@ struct compressing_drafter {
     REQUIRE(summary.total_weight == (std::uint64_t{1} << 27) * 33);
     REQUIRE(sv::top_k{k, true}.select(summary, space, space, {}, kept).ok());
     uploads.resize(counts.size());
-    for (sv::token_id d = 0; d < 4; ++d) REQUIRE(sv::compressed_draft(summary, space, kept, d, {}, space, uploads[static_cast<std::size_t>(d)]).ok());
+    for (sv::token_id d = 0; d < 4; ++d)
+      REQUIRE(sv::compressed_draft(summary, space, kept, d, {}, space, uploads[static_cast<std::size_t>(d)]).ok());
   }
   //! x^ as it travels for a draft of `d`.
   [[nodiscard]] probabilities claimed(std::size_t d) const {
@@ -182,7 +188,8 @@ struct compressing_drafter {
 };
 
 //! out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d q^(d)_v, q^(d) = norm((y - x^(d))+).
-probabilities compressed_mixture(const probabilities& x, const probabilities& y, const probabilities& s, const std::vector<probabilities>& reconstructions) {
+probabilities compressed_mixture(const probabilities& x, const probabilities& y, const probabilities& s,
+                                 const std::vector<probabilities>& reconstructions) {
   probabilities out(x.size(), 0.0);
   for (std::size_t d = 0; d < x.size(); ++d) {
     const double beta = std::max(0.0, 1 - y[d] / x[d]);
@@ -195,9 +202,11 @@ probabilities compressed_mixture(const probabilities& x, const probabilities& y,
   return out;
 }
 
-//! P(skip | d): M draws at temperatures that are uniform on the given ones; skipped while disagreements / M <= numerator / denominator.
+//! P(skip | d): M draws at temperatures that are uniform on the given ones; skipped while disagreements / M <=
+//! numerator / denominator.
 template <class Scalar>
-probabilities skipped_share(const pair_of_models<Scalar>& models, std::uint32_t samples, const std::vector<double>& temperatures, std::uint32_t numerator,
+probabilities skipped_share(const pair_of_models<Scalar>& models, std::uint32_t samples,
+                            const std::vector<double>& temperatures, std::uint32_t numerator,
                             std::uint32_t denominator) {
   probabilities shares(models.in.vocab_size);
   for (std::size_t d = 0; d < shares.size(); ++d) {
@@ -205,14 +214,16 @@ probabilities skipped_share(const pair_of_models<Scalar>& models, std::uint32_t 
     for (const double theta : temperatures) {
       sv::row_transform at;
       at.temperature = theta;
-      e += 1 - static_cast<long double>(plain_law(models.drafter_row, sv::row_kind::logits, at, models.in.vocab_size)[d]);
+      e += 1 -
+           static_cast<long double>(plain_law(models.drafter_row, sv::row_kind::logits, at, models.in.vocab_size)[d]);
     }
     e /= static_cast<long double>(temperatures.size());
     long double share = 0;
     for (std::uint32_t j = 0; j <= samples && j * denominator <= numerator * samples; ++j) {
       long double binomial = 1;
       for (std::uint32_t i = 0; i < j; ++i) binomial = binomial * (samples - i) / (i + 1);
-      share += binomial * std::pow(e, static_cast<long double>(j)) * std::pow(1 - e, static_cast<long double>(samples - j));
+      share +=
+          binomial * std::pow(e, static_cast<long double>(j)) * std::pow(1 - e, static_cast<long double>(samples - j));
     }
     shares[d] = static_cast<double>(share);
   }
@@ -249,7 +260,8 @@ void check_uncertainty_gate() {
     for (const std::uint32_t half : {0u, 1u}) {  // thresholds 0 and 1/2
       const sv::uncertainty_gate gate{half / 2.0, {samples, 2.0}};
       const probabilities s = skipped_share(models, samples, grid_of(cells, 2.0), half, 2);
-      const double gap_to_mixture = sv::total_variation(round_law(policy, models, gate, cells), skip_mixture(models.x(), models.y(), s));
+      const double gap_to_mixture =
+          sv::total_variation(round_law(policy, models, gate, cells), skip_mixture(models.x(), models.y(), s));
       CHECK(gap_to_mixture <= tolerance<Scalar>);
     }
   });
@@ -264,7 +276,8 @@ TEST_CASE("T5 HLM: with the gates off the committed token has the target's law")
       const probabilities y = models.y();
       CHECK(sv::total_variation(round_law(policy, models, sv::always_send{}, 0), y) <= tolerance<number>);
       CHECK(sv::total_variation(round_law(policy, models, sv::random_skip{1.0}, 0), y) <= tolerance<number>);
-      CHECK(sv::total_variation(round_law(policy, models, sv::uncertainty_gate{-1.0, {1, 2.0}}, 2), y) <= tolerance<number>);
+      CHECK(sv::total_variation(round_law(policy, models, sv::uncertainty_gate{-1.0, {1, 2.0}}, 2), y) <=
+            tolerance<number>);
     });
   };
   check(double{});
@@ -280,7 +293,8 @@ TEST_CASE("T6 U-HLM smallest world: two tokens, three samples, every threshold")
     CAPTURE(third);
     const sv::uncertainty_gate gate{third / 3.0, {3, 2.0}};
     const probabilities s = skipped_share(models, 3, grid_of(2, 2.0), third, 3);
-    const double gap_to_mixture = sv::total_variation(round_law(sv::exec::seq, models, gate, 2), skip_mixture(models.x(), models.y(), s));
+    const double gap_to_mixture =
+        sv::total_variation(round_law(sv::exec::seq, models, gate, 2), skip_mixture(models.x(), models.y(), s));
     CHECK(gap_to_mixture <= 1e-12);
   }
 }
@@ -294,7 +308,8 @@ TEST_CASE("T6 Rand-HLM: half the drafter's law and half the target's") {
       for (std::size_t v = 0; v < x.size(); ++v) half[v] = (x[v] + y[v]) / 2;
       const double gap_to_half = sv::total_variation(round_law(policy, models, sv::random_skip{}, 0), half);
       CHECK(gap_to_half <= tolerance<number>);
-      CHECK(sv::total_variation(round_law(policy, models, sv::random_skip{0.25}, 0), skip_mixture(x, y, probabilities(x.size(), 0.75))) <= tolerance<number>);
+      CHECK(sv::total_variation(round_law(policy, models, sv::random_skip{0.25}, 0),
+                                skip_mixture(x, y, probabilities(x.size(), 0.75))) <= tolerance<number>);
     });
   };
   check(double{});
@@ -308,7 +323,8 @@ TEST_CASE("T6 UI: the drafter's law where the token is not important, else the s
       auto models = make_pair<number>(shape::random, 3, seed);
       const probabilities s = skipped_share(models, 2, grid_of(2, 2.0), 1, 2);
       for (const bool important : {false, true}) {
-        models.attention = important ? std::vector<float>{0.26f, 0.25f, 0.25f, 0.24f} : std::vector<float>{0.97f, 0.01f, 0.01f, 0.01f};
+        models.attention =
+            important ? std::vector<float>{0.26f, 0.25f, 0.25f, 0.24f} : std::vector<float>{0.97f, 0.01f, 0.01f, 0.01f};
         for_each_policy([&](auto policy, const std::string& policy_name) {
           INFO(policy_name, ", important ", important);
           const sv::uncertainty_and_importance_gate gate{0.5, {2, 1.5}, {2, 2.0}};
@@ -350,7 +366,9 @@ TEST_CASE("T6 CU-HLM in the paper's order: the skip mixture, its residual that o
         INFO(policy_name, ", k ", k);
         const double gap_to_compressed_mixture =
             sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.5, {2, 2.0}}, 2,
-                                          [&](sv::token_id d, const sv::skip_observation&) { return drafter.uploads[static_cast<std::size_t>(d)]; }),
+                                          [&](sv::token_id d, const sv::skip_observation&) {
+                                            return drafter.uploads[static_cast<std::size_t>(d)];
+                                          }),
                                 expected);
         CHECK(gap_to_compressed_mixture <= tolerance<number>);
       });
@@ -361,7 +379,8 @@ TEST_CASE("T6 CU-HLM in the paper's order: the skip mixture, its residual that o
 }
 
 TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, the law is the mixture over them") {
-  const compressing_drafter sizes[] = {compressing_drafter(1), compressing_drafter(2), compressing_drafter(3), compressing_drafter(4)};
+  const compressing_drafter sizes[] = {compressing_drafter(1), compressing_drafter(2), compressing_drafter(3),
+                                       compressing_drafter(4)};
   constexpr double distances[] = {20.0 / 3 / 33, 2.0 / 33, 0, 0};  // N(1), N(2), ... of 16, 9, 5, 3 out of 33
   const auto check = [&](auto scalar) {
     using number = decltype(scalar);
@@ -375,7 +394,8 @@ TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, t
       expected[d] += x[d] * agreeing[d] * agreeing[d];  // kept: neither of two draws disagrees
       for (int j = 1; j <= 2; ++j) {
         const double rejected = std::clamp(0.815 * j / 2 - 0.066, 0.0, 1.0);
-        const double denominator = (1 - x[d]) * std::log1p(std::exp(-2.0)) / 2 + x[d] * std::log1p(std::exp(-2 * rejected)) / 2;
+        const double denominator =
+            (1 - x[d]) * std::log1p(std::exp(-2.0)) / 2 + x[d] * std::log1p(std::exp(-2 * rejected)) / 2;
         std::uint32_t k = 1;
         while (distances[k - 1] / denominator > 2) ++k;
         least = std::min(least, k);
@@ -399,11 +419,13 @@ TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, t
         sv::workspace scratch{std::span<std::byte>(more)};
         sv::support kept;
         sv::mismatched_draft made;
-        REQUIRE(rule.select_beside(drafter.summary, drafter.space, scratch, {d, seen.disagreements, seen.samples}, kept).ok());
+        REQUIRE(rule.select_beside(drafter.summary, drafter.space, scratch, {d, seen.disagreements, seen.samples}, kept)
+                    .ok());
         REQUIRE(sv::compressed_draft(drafter.summary, drafter.space, kept, d, {}, scratch, made).ok());
         return made;
       };
-      const double gap_to_online_mixture = sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.0, {2, 2.0}}, 2, sent), expected);
+      const double gap_to_online_mixture =
+          sv::total_variation(round_law(policy, models, sv::uncertainty_gate{0.0, {2, 2.0}}, 2, sent), expected);
       CHECK(gap_to_online_mixture <= tolerance<number>);
     });
   };
@@ -411,7 +433,9 @@ TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, t
   check(float{});
 }
 
-TEST_CASE("T6 T33 U-HLM with the shipped generator, 20 samples at temperatures from the whole range: chi-square against the integral") {
+TEST_CASE(
+    "T6 T33 U-HLM with the shipped generator, 20 samples at temperatures from the whole range: chi-square against the "
+    "integral") {
   auto models = make_pair<float>(shape::random, 8, 5);
   std::vector<std::uint32_t> counts;
   for (float& z : models.drafter_row) {
@@ -432,7 +456,8 @@ TEST_CASE("T6 T33 U-HLM with the shipped generator, 20 samples at temperatures f
   std::vector<std::uint64_t> seen(8, 0);
   const std::uint32_t rounds = long_run() ? 1000000 : 100000;
   for (std::uint32_t i = 0; i < rounds; ++i) {
-    ++seen[static_cast<std::size_t>(one_round(sv::exec::simd, models, sv::uncertainty_gate{0.6}, source, {}, i, i).token)];
+    ++seen[static_cast<std::size_t>(
+        one_round(sv::exec::simd, models, sv::uncertainty_gate{0.6}, source, {}, i, i).token)];
   }
   sv::chi_square_result result;
   REQUIRE(sv::chi_square(seen, expected, result).ok());

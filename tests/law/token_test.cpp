@@ -15,11 +15,15 @@ struct size {
   std::uint32_t vocab_size, draft_length, trial_cap;
   bool always;  // the others only in the long run
 };
-constexpr std::array<size, 6> sizes{{{6, 1, 1, true}, {4, 2, 1, true}, {3, 3, 1, true}, {2, 3, 2, true}, {6, 1, 2, false}, {4, 2, 2, false}}};
+constexpr std::array<size, 6> sizes{
+    {{6, 1, 1, true}, {4, 2, 1, true}, {3, 3, 1, true}, {2, 3, 2, true}, {6, 1, 2, false}, {4, 2, 2, false}}};
 
 template <class Policy, class Scalar>
-sv::enumerated_law<sequence> committed_law(Policy policy, const world<Scalar>& in, std::uint32_t trial_cap, std::uint32_t end_probes = 0) {
-  return sv::enumerate_law([&](const sv::scripted_source& source) { return run_round(policy, in, source, {trial_cap}).committed; }, {.end_probes = end_probes});
+sv::enumerated_law<sequence> committed_law(Policy policy, const world<Scalar>& in, std::uint32_t trial_cap,
+                                           std::uint32_t end_probes = 0) {
+  return sv::enumerate_law(
+      [&](const sv::scripted_source& source) { return run_round(policy, in, source, {trial_cap}).committed; },
+      {.end_probes = end_probes});
 }
 
 template <class Scalar>
@@ -28,7 +32,8 @@ void check_all_shapes() {
     for (const shape which : all_shapes) {
       for (const size& s : sizes) {
         const bool deep = s.vocab_size == 4 || s.vocab_size == 3;
-        if (!long_run() && (!s.always || (deep && (std::is_same_v<Scalar, float> || which == shape::heavy_tail)))) continue;
+        if (!long_run() && (!s.always || (deep && (std::is_same_v<Scalar, float> || which == shape::heavy_tail))))
+          continue;
         for (std::uint64_t seed = 1; seed <= (long_run() ? 4u : 1u); ++seed) {
           const world<Scalar> in = make_world<Scalar>(which, s.vocab_size, s.draft_length, seed);
           INFO(in.name, ", ", policy_name);
@@ -55,7 +60,8 @@ void check_zero_counts_listed() {
       world<Scalar> dense = sparse;
       for (std::size_t node = 0; node < sparse.drafter.size(); ++node) {
         std::vector<std::uint32_t> counts(4, 0);
-        for (std::uint32_t v = 0; v < 4; ++v) counts[v] = sparse.drafter[node].view().count(static_cast<sv::token_id>(v));
+        for (std::uint32_t v = 0; v < 4; ++v)
+          counts[v] = sparse.drafter[node].view().count(static_cast<sv::token_id>(v));
         sparse.drafter[node] = law_of_counts(counts, true);
         dense.drafter[node] = law_of_counts(counts, false);
       }
@@ -81,7 +87,8 @@ void check_rejection_count(Policy policy) {
     sv::verify_request request;
     for (std::uint32_t round = 0; round < 2; ++round) {
       request.round = round;
-      const round_record record = run_round(policy, in, source, {1}, node, 1, request, [](const sv::draft& drawn, std::size_t) { return drawn; });
+      const round_record record = run_round(policy, in, source, {1}, node, 1, request,
+                                            [](const sv::draft& drawn, std::size_t) { return drawn; });
       outcome[0] += record.outcome.counters.evaluated - record.outcome.counters.accepted;
       for (std::uint32_t i = 0; i < record.outcome.counters.evaluated; ++i) {
         outcome.push_back(node);
@@ -131,7 +138,8 @@ void check_expected_tokens(Policy policy) {
                      return std::pair{record.drafted, record.outcome.commit_length};
                    }).marginal([](const auto& outcome) { return outcome.second; });
   REQUIRE(law.complete);
-  CHECK(std::fabs(law.expectation([](std::uint32_t length) { return length; }) - sv::expected_tokens(acceptance)) <= tolerance<Scalar>);
+  CHECK(std::fabs(law.expectation([](std::uint32_t length) { return length; }) - sv::expected_tokens(acceptance)) <=
+        tolerance<Scalar>);
   for (std::uint32_t k = 1; k <= 3; ++k) {
     double reached = 1;
     for (std::uint32_t j = 0; j < k; ++j) reached *= acceptance[j];
@@ -169,7 +177,9 @@ void check_stop_and_budget() {
       request.stop_tokens = stops;
       request.remaining_budget = budget;
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
+        return run_round(policy, in, source, {1}, 0, 2, request,
+                         [](const sv::draft& drawn, std::size_t) { return drawn; })
+            .committed;
       });
       REQUIRE(law.complete);
       for (const auto& entry : law.outcomes) {
@@ -182,7 +192,8 @@ void check_stop_and_budget() {
   });
 }
 
-//! Drafts a position only while its law has a clear favourite. The law belongs to the drafted prefix, so the length does too.
+//! Drafts a position only while its law has a clear favourite. The law belongs to the drafted prefix, so the length
+//! does too.
 struct confident_window {
   [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {}; }
   [[nodiscard]] bool proceed(std::uint32_t, const sv::law& next, std::uint64_t) const noexcept {
@@ -191,7 +202,8 @@ struct confident_window {
 };
 static_assert(sv::window_policy<confident_window>);
 
-//! How many drafts the round has: the window is asked for every law; with `peek` a position is also dropped for the token drawn there.
+//! How many drafts the round has: the window is asked for every law; with `peek` a position is also dropped for the
+//! token drawn there.
 template <class Scalar>
 std::uint32_t window_length(const world<Scalar>& in, const sv::scripted_source& source, bool peek) {
   std::size_t node = 0;
@@ -213,7 +225,9 @@ void check_windows(Policy policy) {
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       const std::uint32_t length = window_length(in, source, peek);
       lengths.insert(length);
-      return run_round(policy, in, source, {1}, 0, length, {}, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
+      return run_round(policy, in, source, {1}, 0, length, {},
+                       [](const sv::draft& drawn, std::size_t) { return drawn; })
+          .committed;
     });
     REQUIRE(law.complete);
     return text_distance(law, in);
@@ -270,7 +284,9 @@ TEST_CASE("T1 VOC-1 laws with a tail count, and drafters with a larger or a smal
   });
 }
 
-TEST_CASE("T27 E32 rows of probabilities off by 1e-3, p = q bit for bit, one-hot against one-hot, denormals: the law is the row's own, normalised") {
+TEST_CASE(
+    "T27 E32 rows of probabilities off by 1e-3, p = q bit for bit, one-hot against one-hot, denormals: the law is the "
+    "row's own, normalised") {
   struct pair_of {
     const char* name;
     std::vector<double> target;
@@ -318,7 +334,9 @@ TEST_CASE("T8 rejection count: E[N_rej] = sum of E[D_n TV(q_n, p_n)], over two r
   });
 }
 
-TEST_CASE("E15 rejections at two output positions = sum of TV(q_n, p_n) over prefixes that follow p; over prefixes that follow q it is no bound") {
+TEST_CASE(
+    "E15 rejections at two output positions = sum of TV(q_n, p_n) over prefixes that follow p; over prefixes that "
+    "follow q it is no bound") {
   // The likely first token of the target is unlikely for the drafter, and the two agree behind every other one.
   world<double> in;
   in.vocab_size = 3;
@@ -338,14 +356,18 @@ TEST_CASE("E15 rejections at two output positions = sum of TV(q_n, p_n) over pre
       if (first.outcome.accepted == 0) {  // the second position is drafted again
         sv::verify_request next;
         next.base_position = next.round = 1;
-        rejected += run_round(policy, in, source, {1}, in.child(0, first.committed[0]), 1, next, drawn_as_it_is).outcome.accepted == 0 ? 1u : 0u;
+        rejected += run_round(policy, in, source, {1}, in.child(0, first.committed[0]), 1, next, drawn_as_it_is)
+                                .outcome.accepted == 0
+                        ? 1u
+                        : 0u;
       }
       return rejected;
     });
     REQUIRE(law.complete);
     INFO(policy_name);
     const double rejections = law.expectation([](std::uint32_t count) { return count; });
-    CHECK(std::fabs(rejections - (0.5 + 0.7 * 0.9)) <= 1e-12);  // TV 0.5 at the root, 0.9 behind token 2, which p gives 0.7 and q 0.2
+    // TV 0.5 at the root, 0.9 behind token 2, which p gives 0.7 and q 0.2
+    CHECK(std::fabs(rejections - (0.5 + 0.7 * 0.9)) <= 1e-12);
     CHECK(rejections > 0.5 + 0.2 * 0.9 + 0.4);
   });
 }
@@ -368,7 +390,8 @@ TEST_CASE("T30 COR-13 a stop token inside the window, and the length budget: the
   check_stop_and_budget<float>();
 }
 
-TEST_CASE("T34 a window whose length depends on the drafted prefix keeps p; one that looks at the drawn token does not") {
+TEST_CASE(
+    "T34 a window whose length depends on the drafted prefix keeps p; one that looks at the drawn token does not") {
   for_each_policy([](auto policy, const std::string& policy_name) {
     INFO(policy_name);
     check_windows<double>(policy);
@@ -378,13 +401,16 @@ TEST_CASE("T34 a window whose length depends on the drafted prefix keeps p; one 
 
 TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts before it keep their law") {
   for_each_policy([](auto policy, const std::string& policy_name) {
-    for (const std::array<std::uint8_t, 2> forced : {std::array<std::uint8_t, 2>{1, 0}, std::array<std::uint8_t, 2>{0, 1}}) {
+    for (const std::array<std::uint8_t, 2> forced :
+         {std::array<std::uint8_t, 2>{1, 0}, std::array<std::uint8_t, 2>{0, 1}}) {
       const world<double> in = make_world<double>(shape::random, 3, 2, 51);
       INFO(policy_name, ", ", int{forced[0]}, int{forced[1]});
       sv::verify_request request;
       request.forced_rejects = forced;
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, request, [](const sv::draft& drawn, std::size_t) { return drawn; }).committed;
+        return run_round(policy, in, source, {1}, 0, 2, request,
+                         [](const sv::draft& drawn, std::size_t) { return drawn; })
+            .committed;
       });
       REQUIRE(law.complete);
       CHECK(text_distance(law, in) <= 1e-12);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A whole round with bytes in between: drawn, encoded, decoded, verified. The verifier sees what the decoder made and nothing else.
+//! A whole round with bytes in between: drawn, encoded, decoded, verified. The verifier sees what the decoder made and
+//! nothing else.
 #include "law/harness.hpp"
 
 #include <specverify/codec/message.hpp>
@@ -8,7 +9,9 @@ using namespace law_test;
 
 namespace {
 
-std::uint32_t total_of(const std::vector<std::uint32_t>& counts) { return std::accumulate(counts.begin(), counts.end(), 0u); }
+std::uint32_t total_of(const std::vector<std::uint32_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0u);
+}
 
 //! One drafter law at every prefix (a wire format has one resolution), the target's laws depend on the prefix.
 world<double> wire_world(std::vector<std::uint32_t> counts, std::uint32_t draft_length, bool drop_zero) {
@@ -18,7 +21,8 @@ world<double> wire_world(std::vector<std::uint32_t> counts, std::uint32_t draft_
 }
 
 template <class Policy>
-sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::draft_format& format, const sv::scripted_source& source, bool claims_only) {
+sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::draft_format& format,
+                             const sv::scripted_source& source, bool claims_only) {
   const sv::wire_context context{42, 1, 0, 0, 7};
   std::vector<sv::draft> drafts;
   std::vector<sv::claimed_draft> claims;
@@ -28,7 +32,8 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
     claims.push_back({drafts.back().token(), 0, 0});
     nodes.push_back(in.child(nodes.back(), drafts.back().token()));
   }
-  std::vector<std::byte> message(sv::max_draft_bytes(format, in.draft_length)), memory(sv::decode_draft_workspace_size(format)),
+  std::vector<std::byte> message(sv::max_draft_bytes(format, in.draft_length)),
+      memory(sv::decode_draft_workspace_size(format)),
       more(sv::verify_workspace_size(in.vocab_size, in.transform, in.draft_length));
   sv::workspace decode_space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
   std::size_t written = 0;
@@ -43,12 +48,15 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
     std::vector<sv::claimed_draft> read(in.draft_length);
     std::uint32_t count = 0;
     if (!sv::encode_claims(context, format, claims, message, written).ok()) return {-9};
-    if (!sv::decode_claims(context, format, std::span(message).first(written), read, count).ok() || count != in.draft_length) return {-8};
+    if (!sv::decode_claims(context, format, std::span(message).first(written), read, count).ok() ||
+        count != in.draft_length)
+      return {-8};
     commit(std::span<const sv::claimed_draft>(read));
   } else {
     auto block = sv::received_draft_block::make({in.draft_length, sv::max_draft_entries(format, in.draft_length)});
     if (!sv::encode_draft(context, format, std::span<const sv::draft>(drafts), message, written).ok()) return {-9};
-    if (!sv::decode_draft(context, format, std::span(message).first(written), decode_space, block.value()).ok()) return {-8};
+    if (!sv::decode_draft(context, format, std::span(message).first(written), decode_space, block.value()).ok())
+      return {-8};
     commit(block.value().drafts());
   }
   return text;
@@ -57,8 +65,9 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
 double wire_distance(const world<double>& in, const sv::draft_format& format, bool claims_only = false) {
   double worst = 0;
   for_each_policy([&](auto policy, const std::string&) {
-    const auto law =
-        sv::enumerate_law([&](const sv::scripted_source& source) { return round_over_the_wire(policy, in, format, source, claims_only); }, {.checks = 500});
+    const auto law = sv::enumerate_law(
+        [&](const sv::scripted_source& source) { return round_over_the_wire(policy, in, format, source, claims_only); },
+        {.checks = 500});
     REQUIRE(law.complete);
     for (const auto& entry : law.outcomes) REQUIRE(entry.outcome.front() >= 0);  // else a message was refused
     worst = std::max(worst, text_distance(law, in));
@@ -93,7 +102,8 @@ TEST_CASE("T1 COR-2 drafts that travelled as bytes keep the target's law: every 
   SUBCASE("half_row") {
     format.format = sv::law_format::half_row;
     format.resolution = 0;
-    const std::vector<std::uint32_t> halves{1u << 22, 3u << 20, 1u << 23, 1u << 21};  // multiples of 2^-24 that fp16 holds
+    // multiples of 2^-24 that fp16 holds
+    const std::vector<std::uint32_t> halves{1u << 22, 3u << 20, 1u << 23, 1u << 21};
     const double wire_text_distance = wire_distance(wire_world(halves, 1, true), format);
     CHECK(wire_text_distance <= 1e-11);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One round of the library, from logits to a verdict, compiled once for each instruction set under another name (OBJECT_NAME).
+//! One round of the library, from logits to a verdict, compiled once for each instruction set under another name
+//! (OBJECT_NAME).
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/threshold.hpp>
@@ -28,7 +29,9 @@ namespace {
 struct rows_in_memory {
   const float* values;
   specverify::row_transform with{};
-  specverify::row_view<float> operator()(std::uint32_t) const noexcept { return {specverify::row_kind::logits, values, vocab_size}; }
+  specverify::row_view<float> operator()(std::uint32_t) const noexcept {
+    return {specverify::row_kind::logits, values, vocab_size};
+  }
   const specverify::row_transform& transform(std::uint32_t) const noexcept { return with; }
 };
 
@@ -46,20 +49,24 @@ unsigned long long one_round(Policy policy, Sparsifier sparsifier, Quantizer qua
   specverify::row_digest summary;
   specverify::support kept;
   std::uint32_t counts[256];
-  if (!specverify::digest(policy, rows(0), rows.with, sparsifier.request(sparsifier.initial_state(), vocab_size), space, summary).ok()) return 1;
+  if (!specverify::digest(policy, rows(0), rows.with, sparsifier.request(sparsifier.initial_state(), vocab_size), space,
+                          summary)
+           .ok())
+    return 1;
   if (!sparsifier.select(summary, space, space, sparsifier.initial_state(), kept).ok() || kept.size() > 256) return 2;
   if (!quantizer.quantize(kept, 100, counts, space).ok()) return 3;
   const specverify::law drafted{kept.ids.data(), counts, kept.size(), 0, 100, vocab_size};
   if (!specverify::check(drafted).ok()) return 4;
-  const specverify::draft token = specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});
+  const specverify::draft token =
+      specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});
   const std::span<const specverify::draft> drafts(&token, 1);
   specverify::verify_request request;
   request.base_position = position;
   const specverify::verdict sampled = specverify::token_rule{}.verify(policy, drafts, rows, source, request, space);
   const specverify::verdict greedy = specverify::greedy_rule{}.verify(policy, drafts, rows, source, request, space);
   if (!sampled.state.ok() || !greedy.state.ok()) return 5;
-  return static_cast<unsigned long long>(token.token()) * 31 + static_cast<unsigned long long>(sampled.next_token) * 37 + sampled.accepted * 41 +
-         greedy.accepted * 43;
+  return static_cast<unsigned long long>(token.token()) * 31 +
+         static_cast<unsigned long long>(sampled.next_token) * 37 + sampled.accepted * 41 + greedy.accepted * 43;
 }
 
 }  // namespace
@@ -69,7 +76,8 @@ unsigned long long OBJECT_NAME() {
   for (std::uint32_t position = 0; position < 20; ++position) {
     sum = sum * 3 + one_round(specverify::exec::seq, specverify::top_k{16}, specverify::sparse_lattice{}, position);
     sum = sum * 3 + one_round(specverify::exec::simd, specverify::top_k{16, true}, specverify::lattice{}, position);
-    sum = sum * 3 + one_round(specverify::exec::simd, specverify::threshold{0.002}, specverify::sparse_lattice{}, position);
+    sum = sum * 3 +
+          one_round(specverify::exec::simd, specverify::threshold{0.002}, specverify::sparse_lattice{}, position);
   }
 #ifdef PLANTED
   const float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice rule as the papers print it, in floating point, by a full sort, and the best lattice point by trying all of them.
-//! Written from the rule of arXiv 2507.00605 in integers; shares nothing with the library.
+//! The lattice rule as the papers print it, in floating point, by a full sort, and the best lattice point by trying all
+//! of them. Written from the rule of arXiv 2507.00605 in integers; shares nothing with the library.
 #ifndef SPECVERIFY_TESTS_REFERENCE_LATTICE_HPP
 #define SPECVERIFY_TESTS_REFERENCE_LATTICE_HPP
 
@@ -34,22 +34,26 @@ std::vector<std::int64_t> lattice(const std::vector<Real>& q, std::int64_t l) {
 }
 
 //! Sum over i of |b_i W - l w_i|, that is 2 W l TV.
-inline std::uint64_t scaled_l1(const std::vector<std::uint32_t>& b, const std::vector<std::uint32_t>& w, std::uint32_t l) {
+inline std::uint64_t scaled_l1(const std::vector<std::uint32_t>& b, const std::vector<std::uint32_t>& w,
+                               std::uint32_t l) {
   const std::int64_t total = std::accumulate(w.begin(), w.end(), std::int64_t{0});
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < w.size(); ++i) {
-    const std::int64_t d = static_cast<std::int64_t>(b[i]) * total - static_cast<std::int64_t>(l) * static_cast<std::int64_t>(w[i]);
+    const std::int64_t d =
+        static_cast<std::int64_t>(b[i]) * total - static_cast<std::int64_t>(l) * static_cast<std::int64_t>(w[i]);
     sum += static_cast<std::uint64_t>(d < 0 ? -d : d);
   }
   return sum;
 }
 
 //! Sum over i of (b_i W - l w_i)^2. For weights small enough that 64 bits hold it.
-inline std::uint64_t scaled_l2(const std::vector<std::uint32_t>& b, const std::vector<std::uint32_t>& w, std::uint32_t l) {
+inline std::uint64_t scaled_l2(const std::vector<std::uint32_t>& b, const std::vector<std::uint32_t>& w,
+                               std::uint32_t l) {
   const std::int64_t total = std::accumulate(w.begin(), w.end(), std::int64_t{0});
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < w.size(); ++i) {
-    const std::int64_t d = static_cast<std::int64_t>(b[i]) * total - static_cast<std::int64_t>(l) * static_cast<std::int64_t>(w[i]);
+    const std::int64_t d =
+        static_cast<std::int64_t>(b[i]) * total - static_cast<std::int64_t>(l) * static_cast<std::int64_t>(w[i]);
     sum += static_cast<std::uint64_t>(d * d);
   }
   return sum;

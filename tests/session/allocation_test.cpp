@@ -27,14 +27,19 @@ struct system_options {
 };
 
 template <class Policy, class Skip = always_send>
-std::uint64_t allocations_of(Policy policy, const system_options& system, std::uint64_t& emitted, const Skip& skip = {}) {
+std::uint64_t allocations_of(Policy policy, const system_options& system, std::uint64_t& emitted,
+                             const Skip& skip = {}) {
   const law_format format = system.format;
   constexpr std::uint32_t vocab_size = 3000;
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
-  device.format = {
-      format, vocab_size, sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u, sparse ? 16u : 0u, system.draft_length,
-      1,      system.side};
+  device.format = {format,
+                   vocab_size,
+                   sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u,
+                   sparse ? 16u : 0u,
+                   system.draft_length,
+                   1,
+                   system.side};
   device.rule = system.rule;
   device.bonus = system.bonus;
   device.draw_from_row = system.draw_from_row;
@@ -89,8 +94,8 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
 }  // namespace
 
 TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per message") {
-  for (const law_format format :
-       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row, law_format::token_only}) {
+  for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice,
+                                  law_format::half_row, law_format::token_only}) {
     std::uint64_t emitted = 0;
     CHECK(allocations_of(exec::simd, {format}, emitted) == 0);
     CHECK(emitted == 60);
@@ -99,7 +104,9 @@ TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per messa
   }
 }
 
-TEST_CASE("PRF-7 no heap allocation where the edge commits tokens alone, nor with hidden states with each draft or on request") {
+TEST_CASE(
+    "PRF-7 no heap allocation where the edge commits tokens alone, nor with hidden states with each draft or on "
+    "request") {
   std::uint64_t emitted = 0;
   system_options hybrid{law_format::half_row, wire_rule::token, false, 1, {}};
   hybrid.side.max_skipped = 8;
@@ -117,7 +124,8 @@ TEST_CASE("PRF-7 no heap allocation where the edge commits tokens alone, nor wit
     CHECK(emitted == 60);
   }
   for (const bool with_draft : {true, false}) {
-    system_options semantic{law_format::token_only, wire_rule::semantic, true, 4, {8, hidden_format::int8, with_draft, true, 0}};
+    system_options semantic{
+        law_format::token_only, wire_rule::semantic, true, 4, {8, hidden_format::int8, with_draft, true, 0}};
     CHECK(allocations_of(exec::simd, semantic, emitted) == 0);
     CHECK(emitted == 60);
     CHECK(allocations_of(exec::seq, semantic, emitted) == 0);

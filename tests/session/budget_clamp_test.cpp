@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bit budget in a session: no position of C-SQS or K-SQS costs more than a round has, whatever the rule would keep; the laws that were cut are
-// counted, and the threshold does not wind up while they are.
+// A bit budget in a session: no position of C-SQS or K-SQS costs more than a round has, whatever the rule would keep;
+// the laws that were cut are counted, and the threshold does not wind up while they are.
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -37,7 +37,8 @@ struct story {
 };
 
 template <class Rule>
-story write_text(const Rule& rule, const watched_window& plan, std::uint32_t format_size, sv::law_format law = sv::law_format::sparse_paper) {
+story write_text(const Rule& rule, const watched_window& plan, std::uint32_t format_size,
+                 sv::law_format law = sv::law_format::sparse_paper) {
   using session = sv::basic_edge_session<Rule, watched_window>;
   story made;
   watched_window window = plan;
@@ -108,7 +109,8 @@ sv::conformal threshold_of(double first, double step) {
 
 }  // namespace
 
-TEST_CASE("E9 C-SQS at V = 50257, l = 100, B = 5000: a support that no round could send is cut to the 582 tokens that fit") {
+TEST_CASE(
+    "E9 C-SQS at V = 50257, l = 100, B = 5000: a support that no round could send is cut to the 582 tokens that fit") {
   const watched_window window{{{8, 100, 1}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
   const story told = write_text(threshold_of(2e-5, 0), window, 0);  // thousands of tokens are above it
   check_bits(told, 5000, 100);
@@ -131,7 +133,8 @@ TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocab
 }
 
 TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
-  const watched_window window{{{8, 100, 1}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};  // not even all V fit
+  // not even all V fit
+  const watched_window window{{{8, 100, 1}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
   const sv::conformal rule = threshold_of(2e-5, 0.1);
   const story told = write_text(rule, window, 0);
   check_bits(told, 1000, 100);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threshold that a session journals after every round is the one of a replay over the committed text: accepted and resampled positions
-// move it, bonus tokens do not, unless the rule counts the law that a window was closed before.
+// The threshold that a session journals after every round is the one of a replay over the committed text: accepted and
+// resampled positions move it, bonus tokens do not, unless the rule counts the law that a window was closed before.
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/conformal.hpp>
@@ -21,8 +21,12 @@ constexpr std::uint32_t vocab_size = 30, resolution = 60, draft_length = 4, max_
 
 //! Closes a window at every fifth position of the text: a function of the position, so laws stay exact.
 struct stopping_window {
-  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {draft_length, resolution, vocab_size}; }
-  [[nodiscard]] bool proceed(std::uint32_t position, const sv::law&, std::uint64_t) const noexcept { return position % 5 != 0; }
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept {
+    return {draft_length, resolution, vocab_size};
+  }
+  [[nodiscard]] bool proceed(std::uint32_t position, const sv::law&, std::uint64_t) const noexcept {
+    return position % 5 != 0;
+  }
 };
 
 struct replayed {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random fault schedules: drop, duplicate, reorder, truncate, flip, kill and restart either side, with and without a journal. The text is
-// that of the fault-free run, and what was injected is what was counted. 300 schedules, 10 000 with SPECVERIFY_LONG=1 (with a table), or as
-// many as SPECVERIFY_SCHEDULES says.
+// Random fault schedules: drop, duplicate, reorder, truncate, flip, kill and restart either side, with and without a
+// journal. The text is that of the fault-free run, and what was injected is what was counted. 300 schedules, 10 000
+// with SPECVERIFY_LONG=1 (with a table), or as many as SPECVERIFY_SCHEDULES says.
 #include <doctest/doctest.h>
 
 #include <specverify/sparsify/conformal.hpp>
@@ -46,7 +46,9 @@ simulation_options options_of(std::uint64_t seed) {
 constexpr fault_rates rates{0.02, 0.02, 0.02, 0.02, 0.02, 0.004, 0.006, 0.3};
 
 void print(const ledger& total, std::uint64_t runs) {
-  const auto line = [](const char* what, std::uint64_t number) { std::printf("  %-42s %10" PRIu64 "\n", what, number); };
+  const auto line = [](const char* what, std::uint64_t number) {
+    std::printf("  %-42s %10" PRIu64 "\n", what, number);
+  };
   std::printf("%" PRIu64 " fault schedules\ninjected\n", runs);
   line("drop", total.drop);
   line("duplicate", total.duplicate);
@@ -72,8 +74,8 @@ void print(const ledger& total, std::uint64_t runs) {
 
 //! One schedule, run without faults and with them. False: something was wrong, which doctest has noted.
 template <class Skip, class Sparsifier = sv::top_k>
-bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates& suffer, ledger& total, sv::session_statistics& clean_counts,
-                       const Sparsifier& rule = {8}) {
+bool same_under_faults(simulation_options o, const Skip& skip, const fault_rates& suffer, ledger& total,
+                       sv::session_statistics& clean_counts, const Sparsifier& rule = {8}) {
   basic_simulation<Skip, Sparsifier> clean(o, skip, rule);
   const bool clean_run_ended = clean.run();
   INFO("schedule ", o.seed, " ", clean.trouble());
@@ -107,8 +109,9 @@ TEST_CASE("NET-4 NET-5 fault schedules: the text is that of the fault-free run a
   CHECK(total.injected() == total.counted());
   if (runs >= 10000) {
     print(total, runs);
-    for (const std::uint64_t injected : {total.drop, total.duplicate, total.reorder, total.truncate, total.flip, total.kill_edge + total.kill_edge_blank,
-                                         total.kill_cloud + total.kill_cloud_blank}) {
+    for (const std::uint64_t injected :
+         {total.drop, total.duplicate, total.reorder, total.truncate, total.flip,
+          total.kill_edge + total.kill_edge_blank, total.kill_cloud + total.kill_cloud_blank}) {
       CHECK(injected >= 10000);
     }
   }
@@ -122,7 +125,9 @@ simulation_options hybrid_options(std::uint64_t seed) {
   o.session_id = seed;
   o.bonus = false;
   o.draft_length = 1;
-  o.format = seed % 3 == 0 ? sv::law_format::half_row : seed % 3 == 1 ? sv::law_format::sparse_drop_zero : sv::law_format::top_k_tail;
+  o.format = seed % 3 == 0   ? sv::law_format::half_row
+             : seed % 3 == 1 ? sv::law_format::sparse_drop_zero
+                             : sv::law_format::top_k_tail;
   o.draw_from_row = o.format == sv::law_format::top_k_tail && seed % 4 == 0;
   o.tokens = 40;
   return o;
@@ -176,7 +181,8 @@ TEST_CASE("NET-4 NET-5 fault schedules with tokens that the edge commits alone (
   CHECK(important.rounds > 0);
 }
 
-TEST_CASE("NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and with a compressed vocabulary (CU-HLM)") {
+TEST_CASE(
+    "NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and with a compressed vocabulary (CU-HLM)") {
   ledger total;
   sv::session_statistics counts;
   fault_rates with_journal = rates;  // what was learnt is in the edge's journal alone
@@ -186,13 +192,17 @@ TEST_CASE("NET-4 NET-5 fault schedules with a threshold that learns (C-SQS) and 
     o.any_support = true;
     if (seed % 2 == 0) {
       with_journal.without_journal = 0;
-      if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts, sv::conformal{.target = 0.1, .step = 0.2})) return;
+      if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts,
+                             sv::conformal{.target = 0.1, .step = 0.2}))
+        return;
     } else if (seed % 4 == 3) {
       o = hybrid_options(seed);
       o.format = sv::law_format::top_k_tail;
       o.draw_from_row = true;
       o.max_skipped = 3;
-      if (!same_under_faults(o, sv::uncertainty_gate{0.8}, rates, total, counts, sv::online_vocabulary_budget{{0.3, 2}})) return;
+      if (!same_under_faults(o, sv::uncertainty_gate{0.8}, rates, total, counts,
+                             sv::online_vocabulary_budget{{0.3, 2}}))
+        return;
     } else {
       o.format = sv::law_format::top_k_tail;
       if (!same_under_faults(o, sv::always_send{}, rates, total, counts, sv::vocabulary_budget{0.3})) return;
@@ -225,7 +235,8 @@ struct ahead_sums {
 
 //! One schedule in which the edge writes ahead. False: the rest need not run.
 template <class Skip = sv::always_send, class Sparsifier = sv::top_k>
-bool ends_well_ahead(simulation_options o, fault_rates with, ahead_sums& sums, const Skip& skip = {}, const Sparsifier& rule = {8}) {
+bool ends_well_ahead(simulation_options o, fault_rates with, ahead_sums& sums, const Skip& skip = {},
+                     const Sparsifier& rule = {8}) {
   basic_simulation<Skip, Sparsifier> clean(o, skip, rule);
   REQUIRE(clean.run());
   o.on_link_loss = sv::link_loss::continue_local;
@@ -261,7 +272,9 @@ TEST_CASE("NET-4 NET-5 fault schedules in which the edge writes ahead while the 
   CHECK(sums.differs > 0);
 }
 
-TEST_CASE("NET-4 NET-5 fault schedules in which an edge that keeps tokens, learns a threshold or is judged by meaning writes ahead") {
+TEST_CASE(
+    "NET-4 NET-5 fault schedules in which an edge that keeps tokens, learns a threshold or is judged by meaning writes "
+    "ahead") {
   ahead_sums gated, learning, judged;
   fault_rates with_journal = rates;  // what was learnt is in the edge's journal alone
   with_journal.without_journal = 0;
@@ -276,7 +289,8 @@ TEST_CASE("NET-4 NET-5 fault schedules in which an edge that keeps tokens, learn
       o = options_of(0);
       o.seed = o.session_id = seed;
       o.any_support = true;
-      if (!ends_well_ahead(o, with_journal, learning, sv::always_send{}, sv::conformal{.target = 0.1, .step = 0.2})) return;
+      if (!ends_well_ahead(o, with_journal, learning, sv::always_send{}, sv::conformal{.target = 0.1, .step = 0.2}))
+        return;
     } else {
       o = semantic_options(seed);
       o.with_draft = seed % 2 == 0;

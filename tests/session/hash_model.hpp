@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose rows are a pure function of the prefix, and an engine with a cache that checks what a session asks of it.
+// A model whose rows are a pure function of the prefix, and an engine with a cache that checks what a session asks of
+// it.
 #ifndef SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 
@@ -96,7 +97,8 @@ class hash_engine {
     if (values_.size() < needed) values_.resize(needed);
     views_.clear();
     for (std::uint32_t i = 0; i < rows; ++i) {
-      const std::span<float> out = std::span<float>(values_).subspan(std::size_t{i} * model_.vocab_size, model_.vocab_size);
+      const std::span<float> out =
+          std::span<float>(values_).subspan(std::size_t{i} * model_.vocab_size, model_.vocab_size);
       model_.row(prefixes_[prefixes_.size() - rows + i], out);
       views_.push_back(specverify::logits_row(std::span<const float>(out)));
     }
@@ -109,7 +111,9 @@ class hash_engine {
   }
   void clear() { prefixes_.clear(); }
   //! What a model knows behind the token at `position`: the hash of the text up to it.
-  [[nodiscard]] std::uint64_t knows(std::size_t position) const { return position < prefixes_.size() ? prefixes_[position] : 0; }
+  [[nodiscard]] std::uint64_t knows(std::size_t position) const {
+    return position < prefixes_.size() ? prefixes_[position] : 0;
+  }
   [[nodiscard]] std::uint64_t knows() const { return prefixes_.empty() ? 0 : prefixes_.back(); }
   void reserve(std::size_t length, std::size_t rows) {
     prefixes_.reserve(length);

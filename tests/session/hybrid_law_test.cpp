@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of whole sessions in which the edge commits tokens alone, against the mixture of the papers, written down here in long double:
-// out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d p_v, p = norm((y - x)+), s_d = P(d is kept | d).
-// Texts of two tokens, so that a kept token meets an upload, a second kept one, and nothing.
+// The law of whole sessions in which the edge commits tokens alone, against the mixture of the papers, written down
+// here in long double: out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d p_v, p = norm((y -
+// x)+), s_d = P(d is kept | d). Texts of two tokens, so that a kept token meets an upload, a second kept one, and
+// nothing.
 #include <doctest/doctest.h>
 
 #include <specverify/policy/skip.hpp>
@@ -34,7 +35,8 @@ row logits(bool drafter, token_id last) {
   row made{};
   for (std::uint32_t v = 0; v < vocab_size; ++v) {
     const auto unit = [](std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24F; };
-    made[v] = 3.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) + (drafter ? 1.5F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
+    made[v] = 3.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) +
+              (drafter ? 1.5F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
   }
   return made;
 }
@@ -43,17 +45,20 @@ probabilities softmax_of(const row& z, long double temperature) {
   long double largest = z[0], sum = 0;
   for (const float value : z) largest = std::max(largest, static_cast<long double>(value));
   probabilities made{};
-  for (std::uint32_t v = 0; v < vocab_size; ++v) sum += made[v] = std::exp((static_cast<long double>(z[v]) - largest) / temperature);
+  for (std::uint32_t v = 0; v < vocab_size; ++v)
+    sum += made[v] = std::exp((static_cast<long double>(z[v]) - largest) / temperature);
   for (long double& p : made) p /= sum;
   return made;
 }
 
 enum class kind { always, coin, uncertain, important };
 
-//! After a token below 2 the drafted one matters: four weights are near the largest. After the others one weight has nearly all.
+//! After a token below 2 the drafted one matters: four weights are near the largest. After the others one weight has
+//! nearly all.
 constexpr bool important_after(token_id last) { return last < 2; }
 std::array<float, 5> attention_after(token_id last) {
-  return important_after(last) ? std::array<float, 5>{0.22F, 0.21F, 0.2F, 0.2F, 0.17F} : std::array<float, 5>{0.9F, 0.03F, 0.03F, 0.02F, 0.02F};
+  return important_after(last) ? std::array<float, 5>{0.22F, 0.21F, 0.2F, 0.2F, 0.17F}
+                               : std::array<float, 5>{0.9F, 0.03F, 0.03F, 0.02F, 0.02F};
 }
 
 constexpr int disagreement_bound = static_cast<int>(gate * samples);  // kept up to here
@@ -62,7 +67,8 @@ constexpr int disagreement_bound = static_cast<int>(gate * samples);  // kept up
 std::array<long double, samples + 1> disagreements_of(const row& z, std::uint32_t d) {
   constexpr int steps = 20000;  // midpoints; towards 0 the law is the argmax
   long double same = 0;
-  for (int i = 0; i < steps; ++i) same += softmax_of(z, static_cast<long double>(maximum_temperature) * (i + 0.5L) / steps)[d];
+  for (int i = 0; i < steps; ++i)
+    same += softmax_of(z, static_cast<long double>(maximum_temperature) * (i + 0.5L) / steps)[d];
   const long double e = 1 - same / steps;
   std::array<long double, samples + 1> made{};
   for (int k = 0; k <= samples; ++k) {
@@ -108,7 +114,8 @@ struct law_kind {
 
 //! A text of two tokens behind the prompt {1}.
 template <class Sparsifier = top_k, class Skip = always_send>
-std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, const law_kind& laws = {}, const Sparsifier& rule = {}) {
+std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, const law_kind& laws = {},
+                                       const Sparsifier& rule = {}) {
   edge_options device;
   device.session_id = id;
   device.secret = 3;
@@ -129,7 +136,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   const std::array<row_transform, 1> transforms{};
   token_id edge_last = 0;
   (void)edge.start(std::array<token_id, 1>{1}, 1);
-  for (session_output out = edge.next(); edge.state() != edge_state::finished && out.action != session_action::none; out = edge.next()) {
+  for (session_output out = edge.next(); edge.state() != edge_state::finished && out.action != session_action::none;
+       out = edge.next()) {
     if (out.action == session_action::evaluate) {
       edge_last = out.tokens.back();
       const row z = logits(true, edge_last);
@@ -159,7 +167,8 @@ double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
   const probabilities first = law_after(1);
   for (std::uint32_t a = 0; a < vocab_size; ++a) {
     const probabilities second = law_after(static_cast<token_id>(a));
-    for (std::uint32_t b = 0; b < vocab_size; ++b) expected[a * vocab_size + b] = static_cast<double>(first[a] * second[b]);
+    for (std::uint32_t b = 0; b < vocab_size; ++b)
+      expected[a * vocab_size + b] = static_cast<double>(first[a] * second[b]);
   }
   std::array<std::uint64_t, vocab_size * vocab_size> seen{};
   for (std::uint64_t id = 1; id <= runs; ++id) {
@@ -173,26 +182,32 @@ double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
 
 probabilities target_after(token_id last) { return softmax_of(logits(false, last), 1); }
 
-//! One round in the paper's order, where d came from x: tested against what x^ gives it, the residual against x^, that of sparsify/compressed_law.hpp.
+//! One round in the paper's order, where d came from x: tested against what x^ gives it, the residual against x^, that
+//! of sparsify/compressed_law.hpp.
 class row_round {
  public:
-  explicit row_round(token_id last) : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
+  explicit row_round(token_id last)
+      : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
     digest_request wanted = top_k{1, true}.request({}, vocab_size);
     wanted.survivors = vocab_size;
     REQUIRE(digest(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_, summary_).ok());
   }
 
   //! Adds `share` of the law of the committed token, where the k largest travel beside d.
-  void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size, std::uint32_t resolution) {
+  void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size,
+           std::uint32_t resolution) {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
     support kept;
     mismatched_draft made;
     REQUIRE(top_k{support_size, true}.select(summary_, space_, scratch, {}, kept).ok());
-    REQUIRE(compressed_draft(summary_, space_, kept, static_cast<token_id>(d), {value_format::lattice, resolution, true}, law_space, made).ok());
+    REQUIRE(compressed_draft(summary_, space_, kept, static_cast<token_id>(d),
+                             {value_format::lattice, resolution, true}, law_space, made)
+                .ok());
     probabilities given{}, residual{};
     long double excess = 0;
     for (std::uint32_t v = 0; v < vocab_size; ++v) {
-      given[v] = static_cast<long double>(made.claimed_law.count(static_cast<token_id>(v))) / made.claimed_law.resolution;
+      given[v] =
+          static_cast<long double>(made.claimed_law.count(static_cast<token_id>(v))) / made.claimed_law.resolution;
       excess += residual[v] = std::max(0.0L, y_[v] - given[v]);
     }
     REQUIRE(given[d] > 0);
@@ -206,7 +221,8 @@ class row_round {
 
  private:
   probabilities y_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(4096), more_ = std::vector<std::byte>(4096), law_memory_ = std::vector<std::byte>(4096);
+  std::vector<std::byte> memory_ = std::vector<std::byte>(4096), more_ = std::vector<std::byte>(4096),
+                         law_memory_ = std::vector<std::byte>(4096);
   workspace space_{std::span<std::byte>(memory_)};
   row_digest summary_{};
 };
@@ -218,7 +234,8 @@ probabilities from_row_after(token_id last, std::uint32_t support_size, std::uin
   return out;
 }
 
-//! k(t)* by its definition: N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta, beta^ = clip(.815 u - .066, 0, 1), s(z) = ln(1 + e^2z) / 2.
+//! k(t)* by its definition: N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta, beta^ = clip(.815 u - .066, 0, 1), s(z)
+//! = ln(1 + e^2z) / 2.
 std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double uncertainty, long double theta) {
   probabilities sorted = x;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -234,7 +251,8 @@ std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double u
   return vocab_size;
 }
 
-//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel with k(t)* tokens beside them, or with the most of any token.
+//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel with k(t)* tokens beside them, or with
+//!                the most of any token.
 probabilities online_after(token_id last, double theta, std::uint32_t resolution, bool follows_token) {
   row_round round(last);
   probabilities out{};
@@ -274,29 +292,41 @@ TEST_CASE("T6 sessions of U-HLM have the law of the mixture over kept and verifi
   compare(kind::uncertain, uncertainty_gate{gate, {static_cast<std::uint32_t>(samples), maximum_temperature}}, 20000);
 }
 
-TEST_CASE("T6 sessions of UI have the law of the mixture over tokens that are certain or do not matter, and verified ones") {
+TEST_CASE(
+    "T6 sessions of UI have the law of the mixture over tokens that are certain or do not matter, and verified ones") {
   const uncertainty_and_importance_gate skip{gate, {}, {static_cast<std::uint32_t>(samples), maximum_temperature}};
   compare(kind::important, skip, 60000);
   const auto run = [&](std::uint64_t id) { return session_of_two(id, skip); };
-  CHECK(fit([](token_id last) { return mixture(kind::uncertain, last); }, run, 60000) < 1e-9);  // uncertainty alone is another law
+  // uncertainty alone is another law
+  CHECK(fit([](token_id last) { return mixture(kind::uncertain, last); }, run, 60000) < 1e-9);
 }
 
 TEST_CASE("T10 sessions of CU-HLM that draw from the compressed law have the target's law, for every size") {
   for (const std::uint32_t size : {1u, 2u, 4u}) {
-    const auto run = [&](std::uint64_t id) { return session_of_two(id, always_send{}, {law_format::top_k_tail, 255, false}, top_k{size}); };
+    const auto run = [&](std::uint64_t id) {
+      return session_of_two(id, always_send{}, {law_format::top_k_tail, 255, false}, top_k{size});
+    };
     CHECK(fit(target_after, run, 10000) > 1e-4);
   }
-  const auto run = [&](std::uint64_t id) { return session_of_two(id, always_send{}, {law_format::top_k_tail, 15, false}, vocabulary_budget{0.4}); };
+  const auto run = [&](std::uint64_t id) {
+    return session_of_two(id, always_send{}, {law_format::top_k_tail, 15, false}, vocabulary_budget{0.4});
+  };
   CHECK(fit(target_after, run, 10000) > 1e-4);
 }
 
-TEST_CASE("T10 sessions of CU-HLM in the paper's order have the law of a token from the row and a residual of the compressed law") {
-  const auto run = [&](std::uint64_t id) { return session_of_two(id, always_send{}, {law_format::top_k_tail, 20, true}, top_k{1}); };
+TEST_CASE(
+    "T10 sessions of CU-HLM in the paper's order have the law of a token from the row and a residual of the compressed "
+    "law") {
+  const auto run = [&](std::uint64_t id) {
+    return session_of_two(id, always_send{}, {law_format::top_k_tail, 20, true}, top_k{1});
+  };
   CHECK(fit([](token_id last) { return from_row_after(last, 1, 20); }, run, 30000) > 1e-4);
   CHECK(fit(target_after, run, 30000) < 1e-9);
 }
 
-TEST_CASE("T6 sessions of CU-HLM online have the law of kept tokens and of uploads whose size follows the token and its uncertainty") {
+TEST_CASE(
+    "T6 sessions of CU-HLM online have the law of kept tokens and of uploads whose size follows the token and its "
+    "uncertainty") {
   constexpr double theta = 1.8;  // sizes 1 to 3 occur
   const online_vocabulary_budget rule{{theta, 2}};
   const auto run = [&](std::uint64_t id) {

@@ -27,7 +27,8 @@ row logits(bool drafter, token_id last) {
   row made{};
   const auto unit = [](std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24F; };
   for (std::uint32_t v = 0; v < vocab_size; ++v) {
-    made[v] = 2.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) + (drafter ? 0.7F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
+    made[v] = 2.0F * unit(mix(static_cast<std::uint64_t>(last) * 31 + v)) +
+              (drafter ? 0.7F * unit(mix(977 + static_cast<std::uint64_t>(last) * 7 + v)) : 0.0F);
   }
   return made;
 }
@@ -46,7 +47,8 @@ struct outcome {
   std::uint64_t ahead = 0, stood = 0, exchanged = 0;
 };
 
-//! A session whose link is lost in some rounds, before or after the cloud has the draft; the edge writes some tokens ahead.
+//! A session whose link is lost in some rounds, before or after the cloud has the draft; the edge writes some tokens
+//! ahead.
 outcome lossy_session(std::uint64_t id, bool bonus) {
   edge_options device;
   device.session_id = id;
@@ -100,7 +102,8 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
         if (reply.action == session_action::evaluate) {
           std::array<row, 3> z{};
           std::vector<row_view<float>> rows;
-          for (std::uint32_t i = 0; i < reply.rows; ++i) z[i] = logits(false, reply.tokens[reply.tokens.size() - reply.rows + i]);
+          for (std::uint32_t i = 0; i < reply.rows; ++i)
+            z[i] = logits(false, reply.tokens[reply.tokens.size() - reply.rows + i]);
           for (std::uint32_t i = 0; i < reply.rows; ++i) rows.push_back(logits_row<float>(z[i]));
           (void)cloud.supply_rows(exec::seq, row_span_provider<float>(rows, transforms), 1);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session writes what a plain loop writes that calls the row, the draft and the rule directly, with the same keys: no session, no bytes.
+// A session writes what a plain loop writes that calls the row, the draft and the rule directly, with the same keys: no
+// session, no bytes.
 #include <doctest/doctest.h>
 
 #include <specverify/quantize/draft_law.hpp>
@@ -25,7 +26,8 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
   drafter.own = 5 + session_id;
   std::vector<token_id> text;
   for (std::uint32_t i = 0; i < 5; ++i) text.push_back(static_cast<token_id>(mix(session_id * 77 + i) % vocab_size));
-  const philox draws{derive_session_keys(815, session_id).draft}, decisions{derive_session_keys(4711, session_id).verdict};
+  const philox draws{derive_session_keys(815, session_id).draft},
+      decisions{derive_session_keys(4711, session_id).verdict};
   const std::uint32_t end = 5 + tokens;
   const top_k rule{8};
   std::vector<std::byte> memory(draft_law_workspace_size(vocab_size, {}, rule, {}, sparse_lattice{}) + 64),
@@ -40,7 +42,9 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
       REQUIRE(engine.feed(0, drafted, 1));
       workspace space{std::span<std::byte>(memory)};
       draft_law made;
-      REQUIRE(make_draft_law(exec::seq, engine.rows()[0], transforms[0], rule, {}, sparse_lattice{}, {resolution, false}, space, made).ok());
+      REQUIRE(make_draft_law(exec::seq, engine.rows()[0], transforms[0], rule, {}, sparse_lattice{},
+                             {resolution, false}, space, made)
+                  .ok());
       const draft drawn = draw(made.drafted, draws, {base + i, round, 0, purpose::draft_draw, 0});
       drafted.push_back(drawn.token());
       REQUIRE(block.push(drawn).ok());
@@ -52,7 +56,8 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
     request.round = round;
     request.remaining_budget = end - base;
     workspace space{std::span<std::byte>(scratch)};
-    const verdict decided = token_rule{}.verify(exec::seq, block.drafts(), row_span_provider<float>(engine.rows(), transforms), decisions, request, space);
+    const verdict decided = token_rule{}.verify(
+        exec::seq, block.drafts(), row_span_provider<float>(engine.rows(), transforms), decisions, request, space);
     REQUIRE(decided.state.ok());
     for (std::uint32_t i = 0; i < decided.accepted; ++i) text.push_back(drafted[base + i]);
     if (decided.next_token != no_token) text.push_back(decided.next_token);

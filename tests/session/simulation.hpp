@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edge, cloud, a lossy link and a virtual clock in one process; a ledger of what was injected, kept without looking into the sessions.
+// Edge, cloud, a lossy link and a virtual clock in one process; a ledger of what was injected, kept without looking
+// into the sessions.
 //
 // A message suffers at most one fault, drawn when it arrives. Accounting (docs/session.md, "How faults are counted"):
-//   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late, right after the next
-//   undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a question 1 (a deadline passes); a message
+//   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late,
+//   right after the next
+//   undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a question 1 (a deadline
+//   passes); a message
 //   that reaches a cloud which lost its session 1. `masked` takes back what a kill made unobservable.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
@@ -43,7 +46,9 @@ struct ledger {
   std::uint64_t masked = 0;
   std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
 
-  [[nodiscard]] std::uint64_t injected() const { return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown - masked; }
+  [[nodiscard]] std::uint64_t injected() const {
+    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown - masked;
+  }
   [[nodiscard]] std::uint64_t counted() const { return duplicates + stale + corrupt + truncated + timeouts; }
   void add(const sv::session_statistics& s) {
     duplicates += s.duplicates;
@@ -54,9 +59,11 @@ struct ledger {
   }
   void add(const ledger& o) {
     drop += o.drop, duplicate += o.duplicate, reorder += o.reorder, truncate += o.truncate, flip += o.flip;
-    kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud, kill_cloud_blank += o.kill_cloud_blank;
+    kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud,
+        kill_cloud_blank += o.kill_cloud_blank;
     lost_work += o.lost_work, unknown += o.unknown, masked += o.masked;
-    duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated, timeouts += o.timeouts;
+    duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated,
+        timeouts += o.timeouts;
   }
 };
 
@@ -92,9 +99,15 @@ class basic_simulation {
   static constexpr std::size_t hidden_size = 6;
 
   explicit basic_simulation(const simulation_options& options, const Skip& skip = {}, const Sparsifier& rule = {8})
-      : options_(options), skip_(skip), rule_(rule), dice_(options.seed), edge_engine_(model(true)), cloud_engine_(model(false)) {
+      : options_(options),
+        skip_(skip),
+        rule_(rule),
+        dice_(options.seed),
+        edge_engine_(model(true)),
+        cloud_engine_(model(false)) {
     prompt_.resize(options.prompt_length);
-    for (std::uint32_t i = 0; i < options.prompt_length; ++i) prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
+    for (std::uint32_t i = 0; i < options.prompt_length; ++i)
+      prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
   }
 
   //! Runs the session to its end. False: `trouble()` says what went wrong.
@@ -146,7 +159,8 @@ class basic_simulation {
     f.format = options_.format;
     f.vocab_size = options_.vocab_size;
     f.max_draft_length = options_.draft_length;
-    const bool sparse = options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
+    const bool sparse =
+        options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
     const bool tail = options_.format == sv::law_format::top_k_tail;
     f.support_size = options_.any_support ? 0 : sparse || tail ? 8 : 0;
     f.side.max_skipped = options_.max_skipped;
@@ -192,7 +206,8 @@ class basic_simulation {
     edge_engine_.clear();
   }
   bool fail(const std::string& what) {
-    if (trouble_.empty()) trouble_ = what + " (schedule " + std::to_string(options_.seed) + ", time " + std::to_string(now_) + ")";
+    if (trouble_.empty())
+      trouble_ = what + " (schedule " + std::to_string(options_.seed) + ", time " + std::to_string(now_) + ")";
     return false;
   }
 
@@ -218,8 +233,9 @@ class basic_simulation {
   //! Kills the edge with the chance of the schedule; true when that happened (the process is another one afterwards).
   bool maybe_kill_edge(double exposure = 1) {
     if (!dice_.chance(exposure * options_.rates.kill_edge)) return false;
-    const bool cloud_can_help =
-        cloud_->state() == sv::cloud_state::ready || cloud_->state() == sv::cloud_state::finished || cloud_->state() == sv::cloud_state::streaming;
+    const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready ||
+                                cloud_->state() == sv::cloud_state::finished ||
+                                cloud_->state() == sv::cloud_state::streaming;
     const bool blank = begun_ && cloud_can_help && !cloud_blank_ && dice_.chance(options_.rates.without_journal);
     ++(blank ? ledger_.kill_edge_blank : ledger_.kill_edge);
     tell("edge", "KILL", blank ? 1 : 0, dead_ ? 1 : 0);
@@ -231,7 +247,8 @@ class basic_simulation {
     if (blank) edge_journal_.clear();
     redraws_ = redraws_ || (blank && options_.max_skipped > 0);
     if (blank && options_.max_skipped > 0 &&
-        options_.on_link_loss == sv::link_loss::continue_local) {  // other ones, where they were drawn as tokens written ahead
+        // other ones, where they were drawn as tokens written ahead
+        options_.on_link_loss == sv::link_loss::continue_local) {
       const std::uint32_t heard = std::max(cloud_->length(), options_.prompt_length) - options_.prompt_length;
       told_.resize(std::min<std::size_t>(told_.size(), heard));  // this host takes back what the cloud has not heard of
     }
@@ -240,7 +257,8 @@ class basic_simulation {
   }
   bool maybe_kill_cloud() {
     if (!dice_.chance(options_.rates.kill_cloud)) return false;
-    const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length && edge_->state() != sv::edge_state::fetching_text;
+    const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length &&
+                               edge_->state() != sv::edge_state::fetching_text;
     const bool blank = edge_has_text && dice_.chance(options_.rates.without_journal);
     ++(blank ? ledger_.kill_cloud_blank : ledger_.kill_cloud);
     tell("cloud", "KILL", blank ? 1 : 0);
@@ -258,9 +276,11 @@ class basic_simulation {
   }
   void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
     if (!options_.trace) return;
-    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n", static_cast<unsigned long long>(now_), who, what,
-                 static_cast<unsigned long long>(a), static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(),
-                 edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(), cloud_->length());
+    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n",
+                 static_cast<unsigned long long>(now_), who, what, static_cast<unsigned long long>(a),
+                 static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(),
+                 edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(),
+                 cloud_->length());
   }
   void expect(bool condition, const char* what) {
     if (!condition) fail(what);
@@ -305,7 +325,8 @@ class basic_simulation {
           hear(out);
           break;
         case sv::session_action::failed:
-          return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+          return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " +
+                      std::to_string(out.reason.where));
         case sv::session_action::tentative:
           show(out);
           break;
@@ -346,7 +367,8 @@ class basic_simulation {
     std::vector<double> scores;
     for (std::uint32_t i = 0; scores.size() < out.rows && i < 64 * out.positions.size(); ++i) {
       if ((out.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
-      scores.push_back(score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine_.knows(out.position + i - 1)));
+      scores.push_back(
+          score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine_.knows(out.position + i - 1)));
     }
     judged_ += scores.size();
     (void)cloud_->supply_scores(scores, now_);
@@ -374,16 +396,23 @@ class basic_simulation {
           break;
         case sv::session_action::send: {
           answered = true;
-          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_, false, false};
+          packet sent{std::max(now_ + flight, last_down_),
+                      {out.bytes.begin(), out.bytes.end()},
+                      life,
+                      cloud_life_,
+                      false,
+                      false};
           last_down_ = sent.arrives;
           if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
           break;
         }
         case sv::session_action::evaluate:
-          if (!cloud_engine_.feed(out.position, out.tokens, out.rows)) return fail("the cloud feeds its engine wrongly");
+          if (!cloud_engine_.feed(out.position, out.tokens, out.rows))
+            return fail("the cloud feeds its engine wrongly");
           if (killed()) return true;
           expect(cloud_->next().action == sv::session_action::none, "evaluate is the last output");
-          (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_), now_);
+          (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_),
+                                    now_);
           break;
         case sv::session_action::judge:
           if (killed()) return true;
@@ -393,7 +422,8 @@ class basic_simulation {
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
           break;
         case sv::session_action::failed:
-          return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " + std::to_string(out.reason.where));
+          return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " +
+                      std::to_string(out.reason.where));
         default:
           break;
       }
@@ -406,7 +436,9 @@ class basic_simulation {
     const bool from_edge = !up_.empty() && (down_.empty() || up_.front().arrives <= down_.front().arrives);
     const bool from_cloud = !from_edge && !down_.empty();
     const auto deadline = edge_->deadline();
-    const sv::session_time next = from_edge ? up_.front().arrives : from_cloud ? down_.front().arrives : ~sv::session_time{0};
+    const sv::session_time next = from_edge    ? up_.front().arrives
+                                  : from_cloud ? down_.front().arrives
+                                               : ~sv::session_time{0};
     if (deadline.has_value() && *deadline <= next) {
       now_ = std::max(now_, *deadline);
       if (maybe_kill_edge(10)) return true;  // a deadline is ten flights long
@@ -434,7 +466,8 @@ class basic_simulation {
     if (roll < sum) return fault::drop;
     if (roll < (sum += r.duplicate)) return fault::duplicate;
     if (roll < (sum += r.reorder))
-      return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder : fault::none;
+      return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder
+                                                                                                        : fault::none;
     if (upward && cloud_blank_) return fault::none;  // it could not tell damage from a foreign session
     if (roll < (sum += r.truncate)) return fault::truncate;
     if (roll < (sum += r.flip)) return fault::flip;
@@ -530,8 +563,9 @@ class basic_simulation {
   packet held_up_{}, held_down_{};
   sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
   std::uint32_t life_ = 0, cloud_life_ = 0;
-  bool redraws_ = false;  // the edge lost its journal, and with it tokens that it committed alone: it draws the same ones again
-  bool dead_ = false;     // the question that the edge waits for will not be answered
+  // the edge lost its journal, and with it tokens that it committed alone: it draws the same ones again
+  bool redraws_ = false;
+  bool dead_ = false;  // the question that the edge waits for will not be answered
   bool begun_ = false;
   bool cloud_blank_ = true;
   ledger ledger_{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counting operator new of every test executable. A file of its own: where a compiler sees both ends of a pair it warns of the mismatch.
+// The counting operator new of every test executable. A file of its own: where a compiler sees both ends of a pair it
+// warns of the mismatch.
 #include "support/alloc_guard.hpp"
 
 #include <cstddef>
@@ -16,7 +17,9 @@ thread_local std::uint64_t counted_allocations = 0;
 [[nodiscard]] static void* counted(std::size_t size, std::size_t alignment) noexcept {
   ++counted_allocations;
   if (size == 0) size = 1;
-  return alignment <= alignof(std::max_align_t) ? std::malloc(size) : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
 [[nodiscard]] static void* counted_or_abort(std::size_t size, std::size_t alignment) noexcept {
   void* const memory = counted(size, alignment);
@@ -26,8 +29,12 @@ thread_local std::uint64_t counted_allocations = 0;
 }  // namespace specverify_test
 void* operator new(std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
 void* operator new[](std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment));
+}
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }
 void operator delete(void* memory) noexcept { std::free(memory); }

@@ -73,8 +73,11 @@ inline std::vector<golden> golden_messages() {
     value.threshold = 0.375;
     return encode_hello(value, out, written);
   });
-  add("resume", [](std::span<std::byte> out, std::size_t& written) { return encode_resume({golden_context}, out, written); });
-  add("feedback", [&](std::span<std::byte> out, std::size_t& written) { return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out, written); });
+  add("resume",
+      [](std::span<std::byte> out, std::size_t& written) { return encode_resume({golden_context}, out, written); });
+  add("feedback", [&](std::span<std::byte> out, std::size_t& written) {
+    return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out, written);
+  });
   add("feedback_stop", [&](std::span<std::byte> out, std::size_t& written) {
     return encode_feedback(golden_context, sparse, 8, {2, no_token, 0, 1}, out, written);
   });
@@ -93,14 +96,20 @@ inline std::vector<golden> golden_messages() {
     padded.pad_to = 32;
     return encode_supply(golden_context, padded, 8, {0, words, payload}, out, written);
   });
-  add("refuse", [](std::span<std::byte> out, std::size_t& written) { return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out, written); });
-  add("stop", [](std::span<std::byte> out, std::size_t& written) { return encode_stop(golden_context, {stop_cause::budget}, out, written); });
+  add("refuse", [](std::span<std::byte> out, std::size_t& written) {
+    return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out, written);
+  });
+  add("stop", [](std::span<std::byte> out, std::size_t& written) {
+    return encode_stop(golden_context, {stop_cause::budget}, out, written);
+  });
 
-  const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws, const draft_side& side = {}) {
+  const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws,
+                            const draft_side& side = {}) {
     return [format, &laws, &add, side](const char* name) {
       std::vector<draft> drafts;
       for (std::size_t i = 0; i < laws.size(); ++i) {
-        drafts.push_back(draw(laws[i].view(format.vocab_size), golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
+        drafts.push_back(draw(laws[i].view(format.vocab_size),
+                              golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
       }
       add(name, [&](std::span<std::byte> out, std::size_t& written) {
         return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written, side);
@@ -110,14 +119,19 @@ inline std::vector<golden> golden_messages() {
   // 8, 64 and 1 positive counts of 100; 16 ids with zeros; 12 ids of a dense law; half floats.
   std::vector<golden_law> positive(3), zeros(2), dense(2), rows(1);
   for (std::uint32_t i = 0; i < 8; ++i)
-    positive[0].ids.push_back(static_cast<token_id>(i * i * 2000 + 17)), positive[0].counts.push_back(i < 7 ? 3 + i : 100 - 42);
-  for (std::uint32_t i = 0; i < 64; ++i) positive[1].ids.push_back(static_cast<token_id>(i * 2003 + i % 7)), positive[1].counts.push_back(i < 36 ? 2 : 1);
+    positive[0].ids.push_back(static_cast<token_id>(i * i * 2000 + 17)),
+        positive[0].counts.push_back(i < 7 ? 3 + i : 100 - 42);
+  for (std::uint32_t i = 0; i < 64; ++i)
+    positive[1].ids.push_back(static_cast<token_id>(i * 2003 + i % 7)), positive[1].counts.push_back(i < 36 ? 2 : 1);
   positive[2].ids.push_back(128255), positive[2].counts.push_back(100);
   for (std::uint32_t i = 0; i < 16; ++i) {
-    zeros[0].ids.push_back(static_cast<token_id>(i < 15 ? i : 128255)), zeros[0].counts.push_back(i == 3 ? 90 : i == 15 ? 10 : 0);
+    zeros[0].ids.push_back(static_cast<token_id>(i < 15 ? i : 128255)), zeros[0].counts.push_back(i == 3    ? 90
+                                                                                                  : i == 15 ? 10
+                                                                                                            : 0);
     zeros[1].ids.push_back(static_cast<token_id>(100 + i * 7919)), zeros[1].counts.push_back(i < 15 ? 6 : 10);
   }
-  for (std::uint32_t i = 0; i < 12; ++i) dense[0].ids.push_back(static_cast<token_id>(i * 10007)), dense[0].counts.push_back(i < 11 ? 20 : 20);
+  for (std::uint32_t i = 0; i < 12; ++i)
+    dense[0].ids.push_back(static_cast<token_id>(i * 10007)), dense[0].counts.push_back(i < 11 ? 20 : 20);
   dense[1].ids = {5, 6, 128255}, dense[1].counts = {200, 39, 1};
   rows[0].ids = {0, 2, 3, 9}, rows[0].counts = {1u << 23, 1, 1023, 3u << 20};
   draft_of(sparse, positive)("draft_drop_zero");
@@ -126,7 +140,8 @@ inline std::vector<golden> golden_messages() {
   draft_of({law_format::dense_lattice, 128256, 240, 0, 8, 1}, dense)("draft_dense");
   const token_id alone[] = {128255};
   const draft_side announced{alone, {}, {}, 240};
-  draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense, announced)("draft_dense_announced");
+  draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense,
+           announced)("draft_dense_announced");
   draft_of({law_format::half_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
@@ -134,7 +149,8 @@ inline std::vector<golden> golden_messages() {
     return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out, written);
   });
   add("claims_counted", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out, written);
+    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out,
+                         written);
   });
   // The same claims and a law with a tail, with everything that can travel beside them.
   const side_format beside{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
@@ -147,7 +163,8 @@ inline std::vector<golden> golden_messages() {
   }
   const draft_side side{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
   add("claims_beside", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, beside}, std::span(ids), out, written, side);
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, beside}, std::span(ids), out,
+                         written, side);
   });
   golden_law kept;
   for (std::uint32_t i = 0; i < 30; ++i) {
@@ -159,18 +176,22 @@ inline std::vector<golden> golden_messages() {
   tailed.resolution = 255 * (32000 - 30);
   const draft tail[] = {draw(tailed, golden_source{0x9e3779b9u}, {}), draw(tailed, golden_source{0xffffff00u}, {})};
   add("draft_tail", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail), out, written);
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail),
+                        out, written);
   });
   add("draft_tail_beside", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, beside}, std::span<const draft>(tail), out, written, side);
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, beside},
+                        std::span<const draft>(tail), out, written, side);
   });
   add("request_hidden", [&](std::span<std::byte> out, std::size_t& written) {
     const std::uint64_t words[] = {0x42};
-    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out, written);
+    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out,
+                          written);
   });
   add("supply_hidden", [&](std::span<std::byte> out, std::size_t& written) {
     const std::uint64_t words[] = {0x42};
-    return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves}, out, written);
+    return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
+                         out, written);
   });
   return all;
 }

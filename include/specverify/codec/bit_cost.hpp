@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many bits a law, a token and a round cost: the formulas of the papers, and the ideal of our own code.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv 2510.09942) eq. (5):
-//!             K-SQS, C-SQS.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
+//!             2510.09942) eq. (5): K-SQS, C-SQS.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive (counts above zero), L = draft_length.
-//! Guarantees: O(1); real-valued results to 1e-11 relative; rounded-up ones exact (a binomial is a power of two only for K = 1 or V - 1,
-//!             which take an integer path); no allocation, noexcept.
-//! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L + 1 values; both are
-//!             restored here (E1, E3).
+//! Guarantees: O(1); real-valued results to 1e-11 relative; rounded-up ones exact (a binomial is a power of two only
+//!             for K = 1 or V - 1, which take an integer path); no allocation, noexcept.
+//! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L +
+//!             1 values; both are restored here (E1, E3).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
 #ifndef SPECVERIFY_CODEC_BIT_COST_HPP
 #define SPECVERIFY_CODEC_BIT_COST_HPP
@@ -21,7 +21,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! ceil(log2 n) for n >= 1; 0 for n = 0.
-[[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint64_t n) noexcept { return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1)); }
+[[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint64_t n) noexcept {
+  return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1));
+}
 
 //! Bits of a token id, ceil(log2 V).
 [[nodiscard]] constexpr std::uint32_t token_bits(std::uint32_t vocab_size) noexcept { return ceil_log2(vocab_size); }
@@ -38,9 +40,11 @@ SPECVERIFY_NAMESPACE_BEGIN
     return sum;
   }
   // Stirling, arranged so that no two large terms cancel.
-  const auto correction = [](double x) noexcept { return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / (x * x)) / (x * x)) / x; };
-  const double natural =
-      j * std::log(m / j) - (m - j + 0.5) * std::log1p(-j / m) - 0.5 * std::log(6.283185307179586 * j) + correction(m) - correction(j) - correction(m - j);
+  const auto correction = [](double x) noexcept {
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / (x * x)) / (x * x)) / x;
+  };
+  const double natural = j * std::log(m / j) - (m - j + 0.5) * std::log1p(-j / m) -
+                         0.5 * std::log(6.283185307179586 * j) + correction(m) - correction(j) - correction(m - j);
   return natural * log2_e;
 }
 
@@ -82,28 +86,38 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), without the drafted token, which the paper's formula leaves out.
-[[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
-  return log2_binomial(vocab_size, support_size) + log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
+[[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
+                                           std::uint32_t resolution) noexcept {
+  return log2_binomial(vocab_size, support_size) +
+         log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
 //! C-SQS: the subset rounded up, K announced in ceil(log2 V) bits, the counts as in K-SQS.
-[[nodiscard]] inline double threshold_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
+[[nodiscard]] inline double threshold_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
+                                               std::uint32_t resolution) noexcept {
   return static_cast<double>(ceil_log2_binomial(vocab_size, support_size) + token_bits(vocab_size)) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
 //! Our code: log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, zero counts dropped.
-[[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive, std::uint32_t resolution) noexcept {
-  return log2_binomial(vocab_size, positive) + log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) +
+[[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive,
+                                               std::uint32_t resolution) noexcept {
+  return log2_binomial(vocab_size, positive) +
+         log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) +
          std::log2(static_cast<double>(resolution));
 }
-//! CU-HLM in our code: K announced, the subset, the counts of K ids and of the rest together; log2 V + log2 C(V,K) + log2 C(l+K,K), without the rest
-//! where K = V. The drafted token comes to it: log2(K+1), and log2(V-K) where it is one of the rest.
-[[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) noexcept {
+//! CU-HLM in our code: K announced, the subset, the counts of K ids and of the rest together; log2 V + log2 C(V,K) +
+//! log2 C(l+K,K), without the rest where K = V. The drafted token comes to it: log2(K+1), and log2(V-K) where it is one
+//! of the rest.
+[[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
+                                                std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;
-  return std::log2(static_cast<double>(vocab_size)) + log2_binomial(vocab_size, support_size) + log2_binomial(resolution + bars, bars);
+  return std::log2(static_cast<double>(vocab_size)) + log2_binomial(vocab_size, support_size) +
+         log2_binomial(resolution + bars, bars);
 }
 
 //! The drafted token as its place in a support, ceil(log2 K).
-[[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept { return ceil_log2(support_size); }
+[[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept {
+  return ceil_log2(support_size);
+}
 //! Feedback of a round: the accepted count (L + 1 values) and the next token.
 [[nodiscard]] constexpr std::uint32_t downlink_bits(std::uint32_t draft_length, std::uint32_t vocab_size) noexcept {
   return ceil_log2(std::uint64_t{draft_length} + 1) + token_bits(vocab_size);

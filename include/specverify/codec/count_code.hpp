@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The counts of a law as subsets: bars among stars, so that every composition costs the same, log2 of how many there are.
+//! The counts of a law as subsets: bars among stars, so that every composition costs the same, log2 of how many there
+//! are.
 //!
-//! A composition of l into K positive parts is a (K-1)-subset of l-1 places; into K parts with zeros allowed, a (K-1)-subset of l+K-1;
-//! counts over a whole vocabulary of V ids are an l-subset of l+V-1 places (stars among bars), coded in O(l) whatever V is.
-//! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify (arXiv 2507.00605).
+//! A composition of l into K positive parts is a (K-1)-subset of l-1 places; into K parts with zeros allowed, a
+//! (K-1)-subset of l+K-1; counts over a whole vocabulary of V ids are an l-subset of l+V-1 places (stars among bars),
+//! coded in O(l) whatever V is.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
+//!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
-//! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no allocation, noexcept;
-//!             class (a). A decoded composition sums to l whatever the bytes.
+//! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no
+//!             allocation, noexcept; class (a). A decoded composition sums to l whatever the bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
 #define SPECVERIFY_CODEC_COUNT_CODE_HPP
@@ -19,7 +22,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 class composition_encoder {
  public:
   composition_encoder(range_encoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
-      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1), left_(parts - 1), step_(zeros ? 1 : 0) {
+      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1),
+        left_(parts - 1),
+        step_(zeros ? 1 : 0) {
     SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
   }
   //! The next count. The last one follows from the others and is not written.
@@ -43,7 +48,10 @@ class composition_encoder {
 class composition_decoder {
  public:
   composition_decoder(range_decoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
-      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1), left_(parts - 1), rest_(resolution), step_(zeros ? 1 : 0) {
+      : bars_(coder, zeros ? resolution + parts - 1 : resolution - 1, parts - 1),
+        left_(parts - 1),
+        rest_(resolution),
+        step_(zeros ? 1 : 0) {
     SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
   }
   [[nodiscard]] std::uint32_t next() noexcept {
@@ -80,9 +88,10 @@ class dense_lattice_encoder {
   std::uint32_t placed_ = 0;
 };
 
-//! Gives ids with positive counts, ascending. `ids` and `counts` have room for min(resolution, vocab_size) entries; returns how many
-//! were written.
-[[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution, std::uint32_t vocab_size, std::span<token_id> ids,
+//! Gives ids with positive counts, ascending. `ids` and `counts` have room for min(resolution, vocab_size) entries;
+//! returns how many were written.
+[[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution,
+                                                        std::uint32_t vocab_size, std::span<token_id> ids,
                                                         std::span<std::uint32_t> counts) noexcept {
   subset_decoder stars(coder, resolution + vocab_size - 1, resolution);
   std::uint32_t size = 0;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a draft message carries beside its drafts: tokens committed by the edge alone, the state of its channel, hidden states.
+//! What a draft message carries beside its drafts: tokens committed by the edge alone, the state of its channel, hidden
+//! states.
 //!
-//! All of it is agreed in hello; with `side_format{}` a message has none of it and not a byte more. The base length of a message is the length
-//! that both sides have committed: the skipped tokens stand behind it, the drafts behind them.
+//! All of it is agreed in hello; with `side_format{}` a message has none of it and not a byte more. The base length of
+//! a message is the length that both sides have committed: the skipped tokens stand behind it, the drafts behind them.
 //! Paper:      skipped tokens: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message.
-//! Guarantees: noexcept, no allocation, canonical. A report travels as 5 halves: log10(1 + rate) twice, the two losses, seconds; a received
-//!             report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1 Mbit/s), seconds 2^-11.
+//! Guarantees: noexcept, no allocation, canonical. A report travels as 5 halves: log10(1 + rate) twice, the two losses,
+//!             seconds; a received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
+//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
-//! See:        docs/algorithms/draft_side.md, docs/wire-format.md, tests/unit/codec/draft_side_test.cpp, examples/docs/draft_side.cpp
+//! See:        docs/algorithms/draft_side.md, docs/wire-format.md, tests/unit/codec/draft_side_test.cpp,
+//!             examples/docs/draft_side.cpp
 #ifndef SPECVERIFY_CODEC_DRAFT_SIDE_HPP
 #define SPECVERIFY_CODEC_DRAFT_SIDE_HPP
 
@@ -26,10 +29,12 @@ inline constexpr std::size_t channel_report_bytes = 10;
 struct side_format {
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
   hidden_format hidden = hidden_format::none;
-  bool hidden_with_draft = false;      //!< FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
-  bool channel_report = false;         //!< each draft message carries the state of the edge's channel
-  std::uint32_t max_skipped = 0;       //!< skipped ids that one message may carry, 0..2^16
-  bool resolution_with_draft = false;  //!< each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
+  //! FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
+  bool hidden_with_draft = false;
+  bool channel_report = false;    //!< each draft message carries the state of the edge's channel
+  std::uint32_t max_skipped = 0;  //!< skipped ids that one message may carry, 0..2^16
+  //! each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
+  bool resolution_with_draft = false;
   friend SPECVERIFY_INLINE constexpr bool operator==(const side_format&, const side_format&) noexcept = default;
 };
 
@@ -45,21 +50,25 @@ struct draft_side {
   std::span<const token_id> skipped{};  //!< in text order
   channel_report channel{};             //!< not looked at without side_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
-  std::uint32_t resolution = 0;         //!< of the laws; 0: draft_format::resolution. Not looked at without resolution_with_draft
+  //! of the laws; 0: draft_format::resolution. Not looked at without resolution_with_draft
+  std::uint32_t resolution = 0;
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes of the vector of one position.
-[[nodiscard]] constexpr std::size_t hidden_bytes(const side_format& format) noexcept { return hidden_bytes(format.hidden, format.hidden_size); }
+[[nodiscard]] constexpr std::size_t hidden_bytes(const side_format& format) noexcept {
+  return hidden_bytes(format.hidden, format.hidden_size);
+}
 
 //! Errors: invalid_argument; `where` = index of the field.
 [[nodiscard]] constexpr status check(const side_format& format) noexcept {
   if (format.hidden_size > max_wire_hidden_size) return detail::codec_error(errc::invalid_argument, 0);
   if (format.hidden > hidden_format::int8 || (format.hidden == hidden_format::none) != (format.hidden_size == 0))
     return detail::codec_error(errc::invalid_argument, 1);
-  if (format.hidden_with_draft && format.hidden == hidden_format::none) return detail::codec_error(errc::invalid_argument, 2);
+  if (format.hidden_with_draft && format.hidden == hidden_format::none)
+    return detail::codec_error(errc::invalid_argument, 2);
   if (format.max_skipped > max_wire_skipped) return detail::codec_error(errc::invalid_argument, 4);
   return {};
 }
@@ -76,18 +85,21 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 }  // namespace detail
 
-//! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss of 1 or more, a rate above
-//! 10^38, more than 65504 s), `where` = index of the field.
+//! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss
+//! of 1 or more, a rate above 10^38, more than 65504 s), `where` = index of the field.
 [[nodiscard]] inline status encode_channel_report(const channel_report& value, std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
-  const float fields[5] = {value.uplink_rate, value.downlink_rate, value.uplink_loss, value.downlink_loss, value.round_trip};
+  const float fields[5] = {value.uplink_rate, value.downlink_rate, value.uplink_loss, value.downlink_loss,
+                           value.round_trip};
   std::uint32_t halves[5] = {};
   for (std::uint32_t i = 0; i < 5; ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(fields[i]);
     if (!detail::is_finite_float(bits)) return detail::codec_error(errc::value_not_finite, i);
     if (bits == 0x80000000u) continue;  // -0
-    if (bits > 0x80000000u || (i >= 2 && i < 4 && bits >= 0x3f800000u)) return detail::codec_error(errc::field_out_of_range, i);
-    const auto sent = i < 2 ? static_cast<float>(std::log1p(static_cast<double>(fields[i])) * 0.43429448190325182765) : fields[i];
+    if (bits > 0x80000000u || (i >= 2 && i < 4 && bits >= 0x3f800000u))
+      return detail::codec_error(errc::field_out_of_range, i);
+    const auto sent =
+        i < 2 ? static_cast<float>(std::log1p(static_cast<double>(fields[i])) * 0.43429448190325182765) : fields[i];
     halves[i] = detail::float_bits_to_half(std::bit_cast<std::uint32_t>(sent));
     if (i >= 2 && i < 4 && halves[i] == detail::half_of_one) halves[i] -= 1;  // a loss just below 1
     if (halves[i] >= detail::half_infinity) return detail::codec_error(errc::field_out_of_range, i);
@@ -97,7 +109,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   return {};
 }
 
-//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range; `where` = index of the field.
+//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range; `where` = index of
+//! the field.
 [[nodiscard]] inline status decode_channel_report(std::span<const std::byte> bytes, channel_report& value) noexcept {
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};

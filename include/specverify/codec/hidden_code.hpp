@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A hidden state as bytes: binary16 values, or one float32 scale and a signed byte a number.
 //!
-//! float16: the nearest value, ties to even; 2 bytes a number. int8: scale s = max|x| / 127 rounded up to 17 bits, then round(x / s), ties away
-//! from zero; 4 bytes and 1 byte a number. With 17 bits s times a byte is exact, so decoded numbers encode to the same bytes.
+//! float16: the nearest value, ties to even; 2 bytes a number. int8: scale s = max|x| / 127 rounded up to 17 bits, then
+//! round(x / s), ties away from zero; 4 bytes and 1 byte a number. With 17 bits s times a byte is exact, so decoded
+//! numbers encode to the same bytes.
 //! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits a number.
 //! Symbols:    d = numbers of a vector (the drafter's width, or the width of the split head).
-//! Guarantees: noexcept, no allocation, O(d); an error leaves the output as it was; a decoder accepts exactly what the encoder writes.
-//!             float16: bits of the same floats on every machine; error <= 2^-11 |x| or 2^-25. int8: error <= s (1/2 + 2^-20). Class (b).
-//! Deviates:   the paper does not say how 8 bits are scaled; |x| > 65504 does not fit float16 and is an error, never clipped.
-//! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp, examples/docs/hidden_code.cpp
+//! Guarantees: noexcept, no allocation, O(d); an error leaves the output as it was; a decoder accepts exactly what the
+//!             encoder writes. float16: bits of the same floats on every machine; error <= 2^-11 |x| or 2^-25. int8:
+//!             error <= s (1/2 + 2^-20). Class (b).
+//! Deviates:   the paper does not say how 8 bits are scaled; |x| > 65504 does not fit float16 and is an error, never
+//!             clipped.
+//! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp,
+//!             examples/docs/hidden_code.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 #define SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 
@@ -31,10 +35,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;  // 2^128 / 127 rounded down to 17 bits: 127 times it is finite
+// 2^128 / 127 rounded down to 17 bits: 127 times it is finite
+inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
-//! The scale of an int8 vector whose largest magnitude has this pattern: the least float of 17 bits that is at least a 127th of it;
-//! 0 when that is below the normal floats. Whole numbers only: an error of one bit would change the code of decoded numbers.
+//! The scale of an int8 vector whose largest magnitude has this pattern: the least float of 17 bits that is at least a
+//! 127th of it; 0 when that is below the normal floats. Whole numbers only: an error of one bit would change the code
+//! of decoded numbers.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;
   if (exponent < 7) return 0;
@@ -50,13 +56,17 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;  // 2^128 / 127
 }  // namespace detail
 
 //! Whether these are bytes that the encoder writes. `where`: index of the number.
-//! Errors: size_mismatch (the length is no vector's); value_not_finite; int8: field_out_of_range (a scale with a sign or too large; a byte of -128),
+//! Errors: size_mismatch (the length is no vector's); value_not_finite; int8: field_out_of_range (a scale with a sign
+//!         or too large; a byte of -128),
 //! not_canonical (a scale of more than 17 bits or below the normal floats; no byte of +-127; a byte under the scale 0).
-[[nodiscard]] inline status check_hidden(std::span<const std::byte> bytes, hidden_format format, std::size_t size) noexcept {
-  if (size == 0 || format == hidden_format::none || bytes.size() != hidden_bytes(format, size)) return detail::codec_error(errc::size_mismatch, bytes.size());
+[[nodiscard]] inline status check_hidden(std::span<const std::byte> bytes, hidden_format format,
+                                         std::size_t size) noexcept {
+  if (size == 0 || format == hidden_format::none || bytes.size() != hidden_bytes(format, size))
+    return detail::codec_error(errc::size_mismatch, bytes.size());
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < size; ++i) {
-      if (!detail::is_finite_half(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2)))) return detail::codec_error(errc::value_not_finite, i);
+      if (!detail::is_finite_half(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2))))
+        return detail::codec_error(errc::value_not_finite, i);
     }
     return {};
   }
@@ -74,9 +84,11 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;  // 2^128 / 127
   return full == (scale != 0) && any == full ? status{} : detail::codec_error(errc::not_canonical, 0);
 }
 
-//! Writes a vector to the front of `out`. Errors: size_mismatch (no number, or no format), output_too_small (`where` = bytes needed),
-//! value_not_finite, field_out_of_range (float16: |x| rounds above 65504; int8: |x| rounds above the floats); `where` = index.
-[[nodiscard]] inline status encode_hidden(std::span<const float> values, hidden_format format, std::span<std::byte> out) noexcept {
+//! Writes a vector to the front of `out`. Errors: size_mismatch (no number, or no format), output_too_small (`where` =
+//! bytes needed), value_not_finite, field_out_of_range (float16: |x| rounds above 65504; int8: |x| rounds above the
+//! floats); `where` = index.
+[[nodiscard]] inline status encode_hidden(std::span<const float> values, hidden_format format,
+                                          std::span<std::byte> out) noexcept {
   const std::size_t bytes = hidden_bytes(format, values.size());
   if (bytes == 0) return detail::codec_error(errc::size_mismatch, values.size());
   if (out.size() < bytes) return detail::codec_error(errc::output_too_small, bytes);
@@ -84,11 +96,13 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;  // 2^128 / 127
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(values[i]);
     if (!detail::is_finite_float(bits)) return detail::codec_error(errc::value_not_finite, i);
-    if (format == hidden_format::float16 && !detail::is_finite_half(detail::float_bits_to_half(bits))) return detail::codec_error(errc::field_out_of_range, i);
+    if (format == hidden_format::float16 && !detail::is_finite_half(detail::float_bits_to_half(bits)))
+      return detail::codec_error(errc::field_out_of_range, i);
     if ((bits & 0x7fffffffu) > largest) largest = bits & 0x7fffffffu;
   }
   if (format == hidden_format::float16) {
-    for (std::size_t i = 0; i < values.size(); ++i) detail::store(out.data() + 2 * i, detail::float_bits_to_half(std::bit_cast<std::uint32_t>(values[i])), 2);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      detail::store(out.data() + 2 * i, detail::float_bits_to_half(std::bit_cast<std::uint32_t>(values[i])), 2);
     return {};
   }
   const std::uint32_t scale = detail::scale_of(largest);
@@ -97,17 +111,20 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;  // 2^128 / 127
   const double unit = scale == 0 ? 0.0 : 1.0 / static_cast<double>(std::bit_cast<float>(scale));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double steps = static_cast<double>(values[i]) * unit;
-    detail::store(out.data() + 4 + i, static_cast<std::uint64_t>(static_cast<std::int64_t>(steps < 0 ? steps - 0.5 : steps + 0.5)), 1);
+    detail::store(out.data() + 4 + i,
+                  static_cast<std::uint64_t>(static_cast<std::int64_t>(steps < 0 ? steps - 0.5 : steps + 0.5)), 1);
   }
   return {};
 }
 
 //! Reads a vector of out.size() numbers. Errors: those of check_hidden.
-[[nodiscard]] inline status decode_hidden(std::span<const std::byte> bytes, hidden_format format, std::span<float> out) noexcept {
+[[nodiscard]] inline status decode_hidden(std::span<const std::byte> bytes, hidden_format format,
+                                          std::span<float> out) noexcept {
   if (const status bad = check_hidden(bytes, format, out.size()); !bad.ok()) return bad;
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = std::bit_cast<float>(detail::half_to_float_bits(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2))));
+      out[i] = std::bit_cast<float>(
+          detail::half_to_float_bits(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2))));
     return {};
   }
   const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(bytes.data(), 4)));

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer-only range coder: symbols with integer odds become bytes that are at most 8 bits longer than the information in them.
+//! An integer-only range coder: symbols with integer odds become bytes that are at most 8 bits longer than the
+//! information in them.
 //!
-//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits of it at a time, and ends with the shortest byte string
-//! whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a string never ends with a zero byte.
+//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits of it at a time, and ends with the
+//! shortest byte string whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a
+//! string never ends with a zero byte.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to the bytes already written.
-//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001 bytes.
-//! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept; class (a).
-//!             The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the strings an encoder ends with.
+//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001
+//!             bytes.
+//! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept;
+//!             class (a). The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the
+//!             strings an encoder ends with.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -20,8 +24,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on counting, so an empty
-//! span gives the exact length alone.
+//! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on
+//! counting, so an empty span gives the exact length alone.
 class range_encoder {
  public:
   explicit range_encoder(std::span<std::byte> out) noexcept : out_(out) {}
@@ -86,7 +90,8 @@ class range_encoder {
     }
     range_ = width << bits;
   }
-  // One byte, where there may be no room. From here on the bytes at the end are counted, since they can no longer be looked at.
+  // One byte, where there may be no room. From here on the bytes at the end are counted, since they can no longer be
+  // looked at.
   void emit(std::uint8_t byte) noexcept {
     if (!counting_) {
       counting_ = true;
@@ -121,8 +126,9 @@ class range_encoder {
   std::size_t ones_ = 0;   // if counting: 0xff bytes at the end of what was written
 };
 
-//! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed and goes on giving
-//! values inside their ranges, so a caller may check once per loop; it always ends by asking `finish`.
+//! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed
+//! and goes on giving values inside their ranges, so a caller may check once per loop; it always ends by asking
+//! `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
@@ -173,14 +179,15 @@ class range_decoder {
   }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  //! Whether the bytes are the ones that an encoder ends with after these steps; `length` is how many of them belong to the code
-  //! (the rest are zeros). Errors: not_canonical, trailing_bytes; `where` = byte.
+  //! Whether the bytes are the ones that an encoder ends with after these steps; `length` is how many of them belong to
+  //! the code (the rest are zeros). Errors: not_canonical, trailing_bytes; `where` = byte.
   [[nodiscard]] status finish(std::size_t& length) const noexcept {
     std::size_t used = bytes_.size();
     while (used > 0 && bytes_[used - 1] == std::byte{0}) --used;
     if (failed_) return {errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
     if (used > position_) return {errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
-    // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not zero.
+    // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not
+    // zero.
     const std::size_t zeros = position_ - used;
     if (used > 0 && zeros < 8) {
       constexpr std::uint64_t unit = std::uint64_t{1} << 56;
@@ -204,7 +211,8 @@ class range_decoder {
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
     if (position_ + 8 <= bytes_.size()) {
       std::uint64_t ahead = 0;
-      for (std::size_t i = 0; i < 8; ++i) ahead |= std::to_integer<std::uint64_t>(bytes_[position_ + i]) << (56 - 8 * i);
+      for (std::size_t i = 0; i < 8; ++i)
+        ahead |= std::to_integer<std::uint64_t>(bytes_[position_ + i]) << (56 - 8 * i);
       value_ = (value_ << bits) | (ahead >> 8 >> (56 - bits));
       position_ += bits / 8;
     } else {

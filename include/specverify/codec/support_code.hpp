@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A k-subset of [0, n) in log2 C(n, k) bits, whichever subset it is: the ids of a support, and the bars of a composition.
+//! A k-subset of [0, n) in log2 C(n, k) bits, whichever subset it is: the ids of a support, and the bars of a
+//! composition.
 //!
-//! Members are coded in ascending order by the gap in front of them. The gap of a random subset survives g slots with probability
-//! C(n-g,k) / C(n,k), which ((N-g)/N)^k with N = n - (k-1)/2 meets to k^2/(12 n^2) in the exponent where n >= 8k; the last member is
-//! uniform, and a dense rest (n < 8k) is coded slot by slot with its exact odds k : n-k. A gap whose survival is 2^-8 or less is
-//! announced by an escape, so probabilities keep their relative precision.
+//! Members are coded in ascending order by the gap in front of them. The gap of a random subset survives g slots with
+//! probability C(n-g,k) / C(n,k), which ((N-g)/N)^k with N = n - (k-1)/2 meets to k^2/(12 n^2) in the exponent where n
+//! >= 8k; the last member is uniform, and a dense rest (n < 8k) is coded slot by slot with its exact odds k : n-k. A
+//! gap whose survival is 2^-8 or less is announced by an escape, so probabilities keep their relative precision.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
 //! Symbols:    n = slots left, k = members left, S(g) = survival(g) / 2^40.
-//! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) whichever the subset (tests measure it); O(1) a member where n >= 8k, else
-//!             O(n); integers only, no allocation, noexcept; class (a). Limits: n <= 2^25 - 1, k <= n.
+//! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) whichever the subset (tests measure it); O(1) a member
+//!             where n >= 8k, else O(n); integers only, no allocation, noexcept; class (a). Limits: n <= 2^25 - 1, k <=
+//!             n.
 //! See:        docs/algorithms/support_code.md, docs/wire-format.md, tests/unit/codec/support_code_test.cpp
 #ifndef SPECVERIFY_CODEC_SUPPORT_CODE_HPP
 #define SPECVERIFY_CODEC_SUPPORT_CODE_HPP
@@ -22,7 +24,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Takes the members of a subset in ascending order.
 class subset_encoder {
  public:
-  subset_encoder(range_encoder& coder, std::uint32_t slots, std::uint32_t members) noexcept : coder_(coder), slots_(slots), members_(members) {
+  subset_encoder(range_encoder& coder, std::uint32_t slots, std::uint32_t members) noexcept
+      : coder_(coder), slots_(slots), members_(members) {
     SPECVERIFY_ASSERT(members <= slots && slots < detail::max_slots, "a subset larger than its set");
   }
 
@@ -68,7 +71,8 @@ class subset_encoder {
 //! Gives the members of a subset in ascending order; positions stay below the number of slots whatever the bytes.
 class subset_decoder {
  public:
-  subset_decoder(range_decoder& coder, std::uint32_t slots, std::uint32_t members) noexcept : coder_(coder), slots_(slots), members_(members) {
+  subset_decoder(range_decoder& coder, std::uint32_t slots, std::uint32_t members) noexcept
+      : coder_(coder), slots_(slots), members_(members) {
     SPECVERIFY_ASSERT(members <= slots && slots < detail::max_slots, "a subset larger than its set");
   }
 

@@ -10,7 +10,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A pure map: counter -> 128 bits. Calling it twice with one counter gives the same bits. Models: `philox`; in tests a scripted one.
+//! A pure map: counter -> 128 bits. Calling it twice with one counter gives the same bits. Models: `philox`; in tests a
+//! scripted one.
 template <class Source>
 concept uniform_source = requires(const Source& source, random_counter counter) {
   { source(counter) } noexcept -> std::same_as<random_block>;

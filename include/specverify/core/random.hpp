@@ -35,7 +35,8 @@ enum class purpose : std::uint32_t {
   session_key = 15
 };
 
-//! Where a random number stands: absolute token position, round of the session, lane (trial or id / 4), purpose and branch.
+//! Where a random number stands: absolute token position, round of the session, lane (trial or id / 4), purpose and
+//! branch.
 struct random_counter {
   std::uint32_t position = 0;
   std::uint32_t round = 0;
@@ -75,7 +76,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Philox4x32-10 on raw counter words.
-[[nodiscard]] SPECVERIFY_HD constexpr random_block philox4x32(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3, philox_key key) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr random_block philox4x32(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2,
+                                                              std::uint32_t c3, philox_key key) noexcept {
   std::uint32_t k0 = key.word[0];
   std::uint32_t k1 = key.word[1];
   for (int round = 0; round < 10; ++round) {
@@ -98,15 +100,19 @@ struct philox {
   philox_key key{};
 
   [[nodiscard]] SPECVERIFY_HD constexpr random_block operator()(random_counter counter) const noexcept {
-    return philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8), key);
+    return philox4x32(counter.position, counter.round, counter.lane,
+                      static_cast<std::uint32_t>(counter.use) | (counter.branch << 8), key);
   }
 };
 
-//! The keys of one session from a secret and the session's id. A restarted cloud derives the same ones and repeats its verdicts.
-[[nodiscard]] SPECVERIFY_HD constexpr session_keys derive_session_keys(std::uint64_t secret, std::uint64_t session_id) noexcept {
+//! The keys of one session from a secret and the session's id. A restarted cloud derives the same ones and repeats its
+//! verdicts.
+[[nodiscard]] SPECVERIFY_HD constexpr session_keys derive_session_keys(std::uint64_t secret,
+                                                                       std::uint64_t session_id) noexcept {
   const philox_key key{{static_cast<std::uint32_t>(secret), static_cast<std::uint32_t>(secret >> 32)}};
-  const random_block words = philox4x32(static_cast<std::uint32_t>(session_id), static_cast<std::uint32_t>(session_id >> 32), 0,
-                                        static_cast<std::uint32_t>(purpose::session_key), key);
+  const random_block words =
+      philox4x32(static_cast<std::uint32_t>(session_id), static_cast<std::uint32_t>(session_id >> 32), 0,
+                 static_cast<std::uint32_t>(purpose::session_key), key);
   session_keys keys;
   keys.draft = {{words.word[0], words.word[1]}};
   keys.verdict = {{words.word[2], words.word[3]}};
@@ -131,10 +137,11 @@ struct wide_product {
   return {p11 + (p01 >> 32) + (p10 >> 32) + (middle >> 32), (middle << 32) | (p00 & 0xFFFFFFFFu)};
 }
 
-//! An unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection; the retry number goes into the lane.
-//! Reads one counter unless a retry is due (probability below bound / 2^64). Exact for every bound.
+//! An unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection; the retry number goes
+//! into the lane. Reads one counter unless a retry is due (probability below bound / 2^64). Exact for every bound.
 template <class Source>
-[[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter, std::uint64_t bound) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter,
+                                                                    std::uint64_t bound) noexcept {
   const std::uint64_t threshold = (std::uint64_t{0} - bound) % bound;
   const std::uint32_t first_lane = counter.lane;
   for (std::uint32_t retry = 0;; ++retry) {

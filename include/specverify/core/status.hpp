@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors as values: an error code, the part of the library that found it, and where in the input.
 //!
-//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. Numbers are frozen in core/errc.def.
+//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. Numbers are frozen in
+//!             core/errc.def.
 //! See:        docs/algorithms/status.md, tests/unit/core/status_test.cpp
 #ifndef SPECVERIFY_CORE_STATUS_HPP
 #define SPECVERIFY_CORE_STATUS_HPP
@@ -39,14 +40,17 @@ enum class part : std::uint16_t {
   host
 };
 
-//! Outcome of an operation. `where` is the index of the offending entry (row, id, byte, position), as the reporting function says.
+//! Outcome of an operation. `where` is the index of the offending entry (row, id, byte, position), as the reporting
+//! function says.
 struct [[nodiscard]] status {
   errc code = errc::ok;
   part reporter = part::core;
   std::uint32_t where = 0;
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
-  friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept { return a.code == b.code && a.reporter == b.reporter && a.where == b.where; }
+  friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
+    return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
+  }
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
@@ -55,7 +59,8 @@ template <class Value>
 class [[nodiscard]] result {
  public:
   SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
-  SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>) : value_(std::move(value)) {}
+  SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
+      : value_(std::move(value)) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return value_.has_value(); }
   [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }

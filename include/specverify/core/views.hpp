@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The vocabulary of types that every room shares: ids, storage scalars, and the view of one vocabulary-wide row.
 //!
-//! A `row_view` carries a pointer that only the rooms `kernel/`, `row/`, `device/` and `cuda/` open, through `row_access`
-//! (a lint checks who includes or names it). Every other room passes a row on without looking into it.
+//! A `row_view` carries a pointer that only the rooms `kernel/`, `row/`, `device/` and `cuda/` open, through
+//! `row_access` (a lint checks who includes or names it). Every other room passes a row on without looking into it.
 //! Guarantees: trivially copyable, constexpr, no allocation.
 //! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp
 #ifndef SPECVERIFY_CORE_VIEWS_HPP
@@ -33,15 +33,15 @@ struct bfloat16_bits {
 };
 
 template <class Scalar>
-inline constexpr bool is_row_scalar =
-    std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> || std::is_same_v<Scalar, float16_bits> || std::is_same_v<Scalar, bfloat16_bits>;
+inline constexpr bool is_row_scalar = std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double> ||
+                                      std::is_same_v<Scalar, float16_bits> || std::is_same_v<Scalar, bfloat16_bits>;
 
 enum class row_kind : std::uint8_t { logits, probabilities };
 
 struct row_access;  // the passkey; defined in kernel/row_access.hpp
 
-//! One vocabulary-wide row. `size` entries are stored, `valid_size` of them are tokens (engines pad); entry v stands at v * stride.
-//! A row with size 0 stands for "no row".
+//! One vocabulary-wide row. `size` entries are stored, `valid_size` of them are tokens (engines pad); entry v stands at
+//! v * stride. A row with size 0 stands for "no row".
 template <class Scalar>
 class row_view {
   static_assert(is_row_scalar<Scalar>, "rows hold float, double, float16_bits or bfloat16_bits");
@@ -50,8 +50,10 @@ class row_view {
   using scalar_type = Scalar;
 
   SPECVERIFY_INLINE constexpr row_view() noexcept = default;
-  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size) noexcept : row_view(kind, data, size, size) {}
-  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size, std::uint32_t valid_size, std::uint32_t stride = 1) noexcept
+  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size) noexcept
+      : row_view(kind, data, size, size) {}
+  SPECVERIFY_INLINE constexpr row_view(row_kind kind, const Scalar* data, std::uint32_t size, std::uint32_t valid_size,
+                                       std::uint32_t stride = 1) noexcept
       : data_(data), size_(size), valid_size_(valid_size < size ? valid_size : size), stride_(stride), kind_(kind) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr row_kind kind() const noexcept { return kind_; }

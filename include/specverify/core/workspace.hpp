@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Scratch memory that the caller owns: a span of bytes from which operations cut aligned arrays.
 //!
-//! Every operation that needs scratch has a pure `*_workspace_size` function; the library never allocates in a hot path.
-//! Results that outlive a call (a digest) hold byte offsets into the workspace, not pointers, so that a workspace may live in
-//! device memory. Offsets count from `data()`.
+//! Every operation that needs scratch has a pure `*_workspace_size` function; the library never allocates in a hot
+//! path. Results that outlive a call (a digest) hold byte offsets into the workspace, not pointers, so that a workspace
+//! may live in device memory. Offsets count from `data()`.
 //! Guarantees: O(1), no allocation, noexcept.
 //! See:        docs/algorithms/workspace.md, tests/unit/core/workspace_test.cpp
 #ifndef SPECVERIFY_CORE_WORKSPACE_HPP
@@ -20,7 +20,8 @@ SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::size_t workspace_alignment = 64;
 
-//! An array inside a workspace: where it starts, in bytes from the workspace's first aligned byte, and how many elements it has.
+//! An array inside a workspace: where it starts, in bytes from the workspace's first aligned byte, and how many
+//! elements it has.
 struct workspace_slice {
   std::uint64_t offset = 0;
   std::uint64_t count = 0;
@@ -54,7 +55,8 @@ class workspace {
   [[nodiscard]] SPECVERIFY_INLINE bool take(std::size_t count, workspace_slice& slice) noexcept {
     static_assert(std::is_trivially_copyable_v<Element>, "a workspace holds trivially copyable elements");
     if (count > available() / sizeof(Element)) return false;
-    const std::size_t bytes = (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+    const std::size_t bytes =
+        (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
     if (bytes > available()) return false;
     slice = {used_, count};
     used_ += bytes;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a decision head looks at: the drafter's and the target's hidden states of one position and the state of the channel.
+//! What a decision head looks at: the drafter's and the target's hidden states of one position and the state of the
+//! channel.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
-//! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u, log10 R_d, eps_u, eps_d, rtt),
-//!             standardised: (c - mean) / scale; d_in = drafter_size + target_size + 5.
+//! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
+//!             log10 R_d, eps_u, eps_d, rtt), standardised: (c - mean) / scale; d_in = drafter_size + target_size + 5.
 //! Guarantees: no allocation, noexcept. Class (c): floats, the same bits on one machine.
-//! Deviates:   which hidden state belongs to position i is a mode of the head and is checked: `predicting` (the states whose logits give the laws at
-//!             i; no extra pass) or `consuming` (the states at input x_i). The features of c are our choice.
+//! Deviates:   which hidden state belongs to position i is a mode of the head and is checked: `predicting` (the states
+//!             whose logits give the laws at i; no extra pass) or `consuming` (the states at input x_i). The features
+//!             of c are our choice.
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp, examples/docs/features.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP
@@ -47,7 +49,9 @@ struct head_shape {
   std::uint32_t target_size = 0;   //!< d_T, 0..2^16
   std::uint32_t width = 0;         //!< w, 1..2^16
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t input_size() const noexcept { return std::size_t{drafter_size} + target_size + channel_feature_count; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t input_size() const noexcept {
+    return std::size_t{drafter_size} + target_size + channel_feature_count;
+  }
   friend SPECVERIFY_INLINE constexpr bool operator==(const head_shape&, const head_shape&) noexcept = default;
 };
 
@@ -56,13 +60,20 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-[[nodiscard]] constexpr status head_error(errc code, std::size_t where) noexcept { return {code, part::decision_head, static_cast<std::uint32_t>(where)}; }
-[[nodiscard]] constexpr bool head_finite(float value) noexcept { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u; }
-[[nodiscard]] constexpr bool head_finite(double value) noexcept { return (std::bit_cast<std::uint64_t>(value) & 0x7FF0000000000000u) != 0x7FF0000000000000u; }
+[[nodiscard]] constexpr status head_error(errc code, std::size_t where) noexcept {
+  return {code, part::decision_head, static_cast<std::uint32_t>(where)};
+}
+[[nodiscard]] constexpr bool head_finite(float value) noexcept {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u;
+}
+[[nodiscard]] constexpr bool head_finite(double value) noexcept {
+  return (std::bit_cast<std::uint64_t>(value) & 0x7FF0000000000000u) != 0x7FF0000000000000u;
+}
 
 }  // namespace detail
 
-//! Whatever tells the two rates (bit/s), the two packet error rates and the round trip (s): a channel state, a received channel report.
+//! Whatever tells the two rates (bit/s), the two packet error rates and the round trip (s): a channel state, a received
+//! channel report.
 template <class Channel>
 concept channel_description = requires(const Channel& channel) {
   { channel.uplink_rate } -> std::convertible_to<double>;
@@ -75,7 +86,8 @@ concept channel_description = requires(const Channel& channel) {
 //! Errors: invalid_argument, `where` = index of the field (1 drafter_size, 2 target_size, 3 width).
 [[nodiscard]] constexpr status check(const head_shape& shape) noexcept {
   if (shape.mode > hidden_mode::consuming) return detail::head_error(errc::invalid_argument, 0);
-  if (shape.drafter_size == 0 || shape.drafter_size > max_head_size) return detail::head_error(errc::invalid_argument, 1);
+  if (shape.drafter_size == 0 || shape.drafter_size > max_head_size)
+    return detail::head_error(errc::invalid_argument, 1);
   if (shape.target_size > max_head_size) return detail::head_error(errc::invalid_argument, 2);
   if (shape.width == 0 || shape.width > max_head_size) return detail::head_error(errc::invalid_argument, 3);
   return {};
@@ -83,32 +95,38 @@ concept channel_description = requires(const Channel& channel) {
 
 //! Whether hidden states that an engine gives are those that the head was trained on.
 //! Errors: hidden_mode_mismatch; size_mismatch, `where` = 1 (drafter), 2 (target).
-[[nodiscard]] constexpr status check_states(const head_shape& shape, hidden_mode mode, std::size_t drafter_size, std::size_t target_size) noexcept {
+[[nodiscard]] constexpr status check_states(const head_shape& shape, hidden_mode mode, std::size_t drafter_size,
+                                            std::size_t target_size) noexcept {
   if (mode != shape.mode) return detail::head_error(errc::hidden_mode_mismatch, 0);
   if (drafter_size != shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
   if (target_size != shape.target_size) return detail::head_error(errc::size_mismatch, 2);
   return {};
 }
 
-//! c of a channel, not standardised. Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` = index of the field.
+//! c of a channel, not standardised. Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` =
+//! index of the field.
 template <channel_description Channel>
 [[nodiscard]] status channel_features(const Channel& channel, channel_vector& c) noexcept {
-  const std::array<double, channel_feature_count> fields{static_cast<double>(channel.uplink_rate), static_cast<double>(channel.downlink_rate),
-                                                         static_cast<double>(channel.uplink_loss), static_cast<double>(channel.downlink_loss),
-                                                         static_cast<double>(channel.round_trip)};
+  const std::array<double, channel_feature_count> fields{
+      static_cast<double>(channel.uplink_rate), static_cast<double>(channel.downlink_rate),
+      static_cast<double>(channel.uplink_loss), static_cast<double>(channel.downlink_loss),
+      static_cast<double>(channel.round_trip)};
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const bool finite = detail::head_finite(fields[i]);
     if (i < 2 && !(finite && fields[i] > 0)) return detail::head_error(errc::invalid_rate, i);
-    if (i >= 2 && i < 4 && !(finite && fields[i] >= 0 && fields[i] < 1)) return detail::head_error(errc::invalid_loss, i);
+    if (i >= 2 && i < 4 && !(finite && fields[i] >= 0 && fields[i] < 1))
+      return detail::head_error(errc::invalid_loss, i);
     if (i == 4 && !(finite && fields[i] >= 0)) return detail::head_error(errc::invalid_duration, i);
   }
   for (std::size_t i = 0; i < fields.size(); ++i) c[i] = static_cast<float>(i < 2 ? std::log10(fields[i]) : fields[i]);
   return {};
 }
 
-//! Mean and standard deviation (population) of each feature; a feature that never varies gets scale 1. Double accumulation, two passes.
+//! Mean and standard deviation (population) of each feature; a feature that never varies gets scale 1. Double
+//! accumulation, two passes.
 //! Errors: size_mismatch (no vector).
-[[nodiscard]] inline status standardisation_of(std::span<const channel_vector> observed, channel_standardisation& out) noexcept {
+[[nodiscard]] inline status standardisation_of(std::span<const channel_vector> observed,
+                                               channel_standardisation& out) noexcept {
   if (observed.empty()) return detail::head_error(errc::size_mismatch, 0);
   const auto count = static_cast<double>(observed.size());
   for (std::size_t i = 0; i < channel_feature_count; ++i) {
@@ -129,13 +147,15 @@ template <channel_description Channel>
 //! Errors: value_not_finite; invalid_argument (a scale that is not positive); `where` = index of the feature.
 [[nodiscard]] constexpr status check(const channel_standardisation& used) noexcept {
   for (std::size_t i = 0; i < channel_feature_count; ++i) {
-    if (!detail::head_finite(used.mean[i]) || !detail::head_finite(used.scale[i])) return detail::head_error(errc::value_not_finite, i);
+    if (!detail::head_finite(used.mean[i]) || !detail::head_finite(used.scale[i]))
+      return detail::head_error(errc::value_not_finite, i);
     if (!(used.scale[i] > 0)) return detail::head_error(errc::invalid_argument, i);
   }
   return {};
 }
 
-[[nodiscard]] constexpr channel_vector standardise(const channel_vector& c, const channel_standardisation& used) noexcept {
+[[nodiscard]] constexpr channel_vector standardise(const channel_vector& c,
+                                                   const channel_standardisation& used) noexcept {
   channel_vector out{};
   for (std::size_t i = 0; i < channel_feature_count; ++i) out[i] = (c[i] - used.mean[i]) / used.scale[i];
   return out;

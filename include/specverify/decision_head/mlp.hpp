@@ -4,10 +4,13 @@
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
 //! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold.
 //!             W_1 = first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 32 lanes of fixed order, the second layer in double. Split from float
-//!             parts = full, bit for bit without -ffast-math; parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|, see part_bound.
-//! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers): with d_D = 2048, w = 256 and int8 16 times less.
-//! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), examples/docs/mlp.cpp, benchmarks/bench_mlp.cpp
+//! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 32 lanes of fixed order, the second layer
+//!             in double. Split from float parts = full, bit for bit without -ffast-math; parts as int8 with scale s:
+//!             |change of g| <= (s / 2) sum|w_2|, see part_bound.
+//! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers): with d_D = 2048, w = 256 and int8
+//!             16 times less.
+//! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), examples/docs/mlp.cpp,
+//!             benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
 #define SPECVERIFY_DECISION_HEAD_MLP_HPP
 
@@ -52,17 +55,22 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! tau as the paper's figures write it: a sixteenth a step, 0..17 (17 accepts all).
-[[nodiscard]] constexpr double threshold_of_sixteenths(std::uint32_t step) noexcept { return static_cast<double>(step) / 16.0; }
+[[nodiscard]] constexpr double threshold_of_sixteenths(std::uint32_t step) noexcept {
+  return static_cast<double>(step) / 16.0;
+}
 
-//! Errors: those of check(head_shape), check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12 second); value_not_finite (a weight);
+//! Errors: those of check(head_shape), check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12
+//!         second); value_not_finite (a weight);
 //! invalid_argument (13: a threshold that is NaN, infinite or negative). O(parameters).
 [[nodiscard]] constexpr status check(const head_weights& head) noexcept {
   if (const status why = check(head.shape); !why.ok()) return why;
-  if (head.first.size() != head.shape.width * head.shape.input_size()) return detail::head_error(errc::size_mismatch, 10);
+  if (head.first.size() != head.shape.width * head.shape.input_size())
+    return detail::head_error(errc::size_mismatch, 10);
   if (head.first_bias.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 11);
   if (head.second.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 12);
   if (const status why = check(head.channel); !why.ok()) return why;
-  for (const std::span<const float> values : {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
+  for (const std::span<const float> values :
+       {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!detail::head_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
     }
@@ -75,7 +83,8 @@ namespace detail {
 
 [[nodiscard]] constexpr bool has_arrays(const head_weights& head) noexcept {
   const std::size_t width = head.shape.width;
-  return head.first.size() == width * head.shape.input_size() && head.first_bias.size() == width && head.second.size() == width;
+  return head.first.size() == width * head.shape.input_size() && head.first_bias.size() == width &&
+         head.second.size() == width;
 }
 
 //! Sum of products in 32 lanes, lanes added as a tree.
@@ -101,20 +110,25 @@ namespace detail {
   return (logit < 0 ? tail : 1.0) / (1.0 + tail);
 }
 
-//! W_1D h^D: what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that was not checked).
-[[nodiscard]] inline status device_part(const head_weights& head, std::span<const float> hidden, std::span<float> out) noexcept {
+//! W_1D h^D: what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that
+//! was not checked).
+[[nodiscard]] inline status device_part(const head_weights& head, std::span<const float> hidden,
+                                        std::span<float> out) noexcept {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
   if (out.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
   const std::size_t stride = head.shape.input_size();
-  for (std::size_t k = 0; k < out.size(); ++k) out[k] = detail::lane_dot(head.first.data() + k * stride, hidden.data(), hidden.size());
+  for (std::size_t k = 0; k < out.size(); ++k)
+    out[k] = detail::lane_dot(head.first.data() + k * stride, hidden.data(), hidden.size());
   return {};
 }
 
 //! g of one position. `drafter` is h^D or the device's part of it, `channel` is standardised.
-//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an input that is not, or overflow). `logit` stays as it was on error.
-[[nodiscard]] inline status head_logit(const head_weights& head, drafter_input given, std::span<const float> drafter, std::span<const float> target,
-                                       const channel_vector& channel, double& logit) noexcept {
+//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an
+//!         input that is not, or overflow). `logit` stays as it was on error.
+[[nodiscard]] inline status head_logit(const head_weights& head, drafter_input given, std::span<const float> drafter,
+                                       std::span<const float> target, const channel_vector& channel,
+                                       double& logit) noexcept {
   if (drafter.size() != upload_size(head.shape, given)) return detail::head_error(errc::size_mismatch, 1);
   if (target.size() != head.shape.target_size) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
@@ -122,7 +136,8 @@ namespace detail {
   double sum = static_cast<double>(head.second_bias);
   for (std::size_t k = 0; k < head.shape.width; ++k) {
     const float* row = head.first.data() + k * stride;
-    const float part = given == drafter_input::device_part ? drafter[k] : detail::lane_dot(row, drafter.data(), drafter.size());
+    const float part =
+        given == drafter_input::device_part ? drafter[k] : detail::lane_dot(row, drafter.data(), drafter.size());
     row += head.shape.drafter_size;
     float unit = head.first_bias[k] + part;
     unit += detail::lane_dot(row, target.data(), target.size());
@@ -135,17 +150,19 @@ namespace detail {
 }
 
 //! rho of one position, in [0, 1]. Errors: those of head_logit.
-[[nodiscard]] inline status head_score(const head_weights& head, drafter_input given, std::span<const float> drafter, std::span<const float> target,
-                                       const channel_vector& channel, double& rho) noexcept {
+[[nodiscard]] inline status head_score(const head_weights& head, drafter_input given, std::span<const float> drafter,
+                                       std::span<const float> target, const channel_vector& channel,
+                                       double& rho) noexcept {
   double logit = 0;
   const status why = head_logit(head, given, drafter, target, channel, logit);
   if (why.ok()) rho = sigmoid(logit);
   return why;
 }
 
-//! How far g can move when the device's part travels as `format`: float16 from the part itself, int8 from its scale (max|part| / 127, rounded up
-//! to 17 bits); float rounding of the sum included. Infinite for none.
-[[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part, hidden_format format) noexcept {
+//! How far g can move when the device's part travels as `format`: float16 from the part itself, int8 from its scale
+//! (max|part| / 127, rounded up to 17 bits); float rounding of the sum included. Infinite for none.
+[[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
+                                       hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;
   for (std::size_t k = 0; k < part.size() && k < head.second.size(); ++k) {
     const double size = std::fabs(static_cast<double>(part[k])), w = std::fabs(static_cast<double>(head.second[k]));
@@ -159,7 +176,8 @@ namespace detail {
   return std::bit_cast<double>(std::uint64_t{0x7FF0000000000000u});
 }
 
-//! A judge for semantic_rule: the states of all drafts of a round stand in memory, L rows of upload_size and of target_size numbers.
+//! A judge for semantic_rule: the states of all drafts of a round stand in memory, L rows of upload_size and of
+//! target_size numbers.
 struct head_judge {
   head_weights head{};
   drafter_input given = drafter_input::hidden_state;
@@ -170,10 +188,12 @@ struct head_judge {
   //! Errors: size_mismatch (`where` = draft: its states are not there), value_not_finite.
   [[nodiscard]] status score(std::uint32_t draft_index, double& rho) const noexcept {
     const std::size_t width = upload_size(head.shape, given), height = head.shape.target_size;
-    if ((std::size_t{draft_index} + 1) * width > drafter.size() || (std::size_t{draft_index} + 1) * height > target.size()) {
+    if ((std::size_t{draft_index} + 1) * width > drafter.size() ||
+        (std::size_t{draft_index} + 1) * height > target.size()) {
       return detail::head_error(errc::size_mismatch, draft_index);
     }
-    return head_score(head, given, drafter.subspan(draft_index * width, width), target.subspan(draft_index * height, height), channel, rho);
+    return head_score(head, given, drafter.subspan(draft_index * width, width),
+                      target.subspan(draft_index * height, height), channel, rho);
   }
 };
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Labels for the head that depend on the link: the worse the channel, the fewer of the important mismatches are to be rejected.
+//! Labels for the head that depend on the link: the worse the channel, the fewer of the important mismatches are to be
+//! rejected.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
-//! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa = decay_length, Q = link_quality,
-//!             B = label_budget, rho_min = minimum_share, lambda = the price of a label, T_s = softness, a_j = label (1: reject).
-//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises as Q falls. No allocation; noexcept. O(J^2) smoothing,
-//!             the rest O(J) a step of the bisection; the hard budget O(J B). Class (c).
-//! Deviates:   the paper leaves kappa, T_s, Q, B(c) and lambda(c) open: the defaults are ours, and so is the sum in (28), divided by the episode's
-//!             largest. Its maximum form gives every important mismatch s_j = 1, which makes (30) all or nothing; it is an option.
+//! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa =
+//!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
+//!             label, T_s = softness, a_j = label (1: reject).
+//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises as Q falls. No allocation;
+//!             noexcept. O(J^2) smoothing, the rest O(J) a step of the bisection; the hard budget O(J B). Class (c).
+//! Deviates:   the paper leaves kappa, T_s, Q, B(c) and lambda(c) open: the defaults are ours, and so is the sum in
+//!             (28), divided by the episode's largest. Its maximum form gives every important mismatch s_j = 1, which
+//!             makes (30) all or nothing; it is an option.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25), examples/docs/relabel.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
@@ -39,27 +42,36 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors: invalid_argument, `where` = index of the field.
 [[nodiscard]] constexpr status check(const relabel_options& options) noexcept {
-  if (!detail::head_finite(options.decay_length) || !(options.decay_length > 0)) return detail::head_error(errc::invalid_argument, 0);
-  if (!detail::head_finite(options.softness) || !(options.softness > 0)) return detail::head_error(errc::invalid_argument, 1);
+  if (!detail::head_finite(options.decay_length) || !(options.decay_length > 0))
+    return detail::head_error(errc::invalid_argument, 0);
+  if (!detail::head_finite(options.softness) || !(options.softness > 0))
+    return detail::head_error(errc::invalid_argument, 1);
   if (!detail::head_finite(options.minimum_share) || options.minimum_share < 0 || options.minimum_share > 1)
     return detail::head_error(errc::invalid_argument, 2);
-  if (!detail::head_finite(options.minimum_rate) || !(options.minimum_rate > 0)) return detail::head_error(errc::invalid_argument, 3);
-  if (!detail::head_finite(options.maximum_rate) || !(options.maximum_rate > options.minimum_rate)) return detail::head_error(errc::invalid_argument, 4);
+  if (!detail::head_finite(options.minimum_rate) || !(options.minimum_rate > 0))
+    return detail::head_error(errc::invalid_argument, 3);
+  if (!detail::head_finite(options.maximum_rate) || !(options.maximum_rate > options.minimum_rate))
+    return detail::head_error(errc::invalid_argument, 4);
   if (options.form > smoothing::maximum) return detail::head_error(errc::invalid_argument, 5);
   return {};
 }
 
 //! Q = (1 - eps_u) clip(ln(R_u / R_min) / ln(R_max / R_min), 0, 1): in [0, 1]. Rates in bit/s.
-[[nodiscard]] inline double link_quality(double uplink_rate, double uplink_loss, const relabel_options& options = {}) noexcept {
-  const double share = std::log(uplink_rate / options.minimum_rate) / std::log(options.maximum_rate / options.minimum_rate);
+[[nodiscard]] inline double link_quality(double uplink_rate, double uplink_loss,
+                                         const relabel_options& options = {}) noexcept {
+  const double share =
+      std::log(uplink_rate / options.minimum_rate) / std::log(options.maximum_rate / options.minimum_rate);
   return (1 - uplink_loss) * (share < 0 ? 0 : share > 1 ? 1 : share);
 }
 
-//! B = (rho_min + (1 - rho_min) Q) * important: how many labels a link of quality Q pays for. The hard form is the next whole number above.
-[[nodiscard]] inline double label_budget(std::uint32_t important, double quality, const relabel_options& options = {}) noexcept {
+//! B = (rho_min + (1 - rho_min) Q) * important: how many labels a link of quality Q pays for. The hard form is the next
+//! whole number above.
+[[nodiscard]] inline double label_budget(std::uint32_t important, double quality,
+                                         const relabel_options& options = {}) noexcept {
   return (options.minimum_share + (1 - options.minimum_share) * quality) * important;
 }
-[[nodiscard]] inline std::uint32_t hard_label_budget(std::uint32_t important, double quality, const relabel_options& options = {}) noexcept {
+[[nodiscard]] inline std::uint32_t hard_label_budget(std::uint32_t important, double quality,
+                                                     const relabel_options& options = {}) noexcept {
   const double budget = std::ceil(label_budget(important, quality, options) - 1e-9);
   return budget >= important ? important : static_cast<std::uint32_t>(budget);
 }
@@ -70,10 +82,11 @@ SPECVERIFY_NAMESPACE_BEGIN
   return count;
 }
 
-//! (28): s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest; all 0 without an important mismatch.
+//! (28): s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest; all 0
+//! without an important mismatch.
 //! Errors: size_mismatch (1 important, 2 scores). `where` else as check(options).
-[[nodiscard]] inline status smooth(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important, const relabel_options& options,
-                                   std::span<double> scores) noexcept {
+[[nodiscard]] inline status smooth(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important,
+                                   const relabel_options& options, std::span<double> scores) noexcept {
   if (const status why = check(options); !why.ok()) return why;
   if (important.size() != positions.size()) return detail::head_error(errc::size_mismatch, 1);
   if (scores.size() != positions.size()) return detail::head_error(errc::size_mismatch, 2);
@@ -82,7 +95,8 @@ SPECVERIFY_NAMESPACE_BEGIN
     double score = 0;
     for (std::size_t m = 0; m < positions.size(); ++m) {
       if (important[m] == 0) continue;
-      const double term = std::exp(-std::fabs(static_cast<double>(positions[m]) - static_cast<double>(positions[j])) / options.decay_length);
+      const double term = std::exp(-std::fabs(static_cast<double>(positions[m]) - static_cast<double>(positions[j])) /
+                                   options.decay_length);
       score = options.form == smoothing::sum ? score + term : score > term ? score : term;
     }
     scores[j] = score;
@@ -94,9 +108,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! (29): the `budget` largest scores among the important ones; equal scores go to the earlier index. Errors: size_mismatch (1 important, 2 labels).
-[[nodiscard]] inline status label_by_budget(std::span<const double> scores, std::span<const std::uint8_t> important, std::uint32_t budget,
-                                            std::span<std::uint8_t> labels) noexcept {
+//! (29): the `budget` largest scores among the important ones; equal scores go to the earlier index. Errors:
+//! size_mismatch (1 important, 2 labels).
+[[nodiscard]] inline status label_by_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
+                                            std::uint32_t budget, std::span<std::uint8_t> labels) noexcept {
   if (important.size() != scores.size()) return detail::head_error(errc::size_mismatch, 1);
   if (labels.size() != scores.size()) return detail::head_error(errc::size_mismatch, 2);
   for (std::uint8_t& label : labels) label = 0;
@@ -112,8 +127,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! (30): a_j = o_j 1[s_j > lambda]. Errors: size_mismatch (1 important, 2 labels).
-[[nodiscard]] inline status label_by_price(std::span<const double> scores, std::span<const std::uint8_t> important, double price,
-                                           std::span<std::uint8_t> labels) noexcept {
+[[nodiscard]] inline status label_by_price(std::span<const double> scores, std::span<const std::uint8_t> important,
+                                           double price, std::span<std::uint8_t> labels) noexcept {
   if (important.size() != scores.size()) return detail::head_error(errc::size_mismatch, 1);
   if (labels.size() != scores.size()) return detail::head_error(errc::size_mismatch, 2);
   for (std::size_t j = 0; j < scores.size(); ++j) labels[j] = important[j] != 0 && scores[j] > price ? 1 : 0;
@@ -130,12 +145,15 @@ namespace detail {
 
 }  // namespace detail
 
-//! The price at which (30) takes at most `budget` labels, by bisection: with distinct scores exactly `budget` of them. Scores in [0, 1].
-[[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important, std::uint32_t budget) noexcept {
+//! The price at which (30) takes at most `budget` labels, by bisection: with distinct scores exactly `budget` of them.
+//! Scores in [0, 1].
+[[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
+                                            std::uint32_t budget) noexcept {
   double low = -1, high = 1;
   const auto taken = [&](double price) {
     std::uint32_t count = 0;
-    for (std::size_t j = 0; j < scores.size() && j < important.size(); ++j) count += important[j] != 0 && scores[j] > price ? 1u : 0u;
+    for (std::size_t j = 0; j < scores.size() && j < important.size(); ++j)
+      count += important[j] != 0 && scores[j] > price ? 1u : 0u;
     return count;
   };
   if (taken(low) <= budget) return low;
@@ -146,9 +164,11 @@ namespace detail {
   return high;
 }
 
-//! lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. Falls as the budget rises. For a budget of all (within
-//! 1e-9) there is none and minus infinity is returned, for one of nothing plus infinity.
-[[nodiscard]] inline double soft_price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important, double budget,
+//! lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. Falls as the budget
+//! rises. For a budget of all (within 1e-9) there is none and minus infinity is returned, for one of nothing plus
+//! infinity.
+[[nodiscard]] inline double soft_price_of_budget(std::span<const double> scores,
+                                                 std::span<const std::uint8_t> important, double budget,
                                                  const relabel_options& options = {}) noexcept {
   const double infinity = std::bit_cast<double>(std::uint64_t{0x7FF0000000000000u});
   if (budget >= important_count(important) - 1e-9) return -infinity;
@@ -159,7 +179,8 @@ namespace detail {
       if (important[j] != 0) sum += detail::label_chance(scores[j], price, options.softness);
     return sum;
   };
-  double low = -50 * options.softness, high = 1 + 50 * options.softness;  // beyond these a sigmoid is 0 or 1 to a double
+  // beyond these a sigmoid is 0 or 1 to a double
+  double low = -50 * options.softness, high = 1 + 50 * options.softness;
   for (int step = 0; step < 100; ++step) {
     const double middle = (low + high) / 2;
     (expected(middle) > budget ? low : high) = middle;
@@ -167,12 +188,16 @@ namespace detail {
   return (low + high) / 2;
 }
 
-//! (31) for one episode and one channel: a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter {pos_j, episode, 0, relabel}. The uniforms
-//! do not depend on the channel, so over channels of one episode a label never rises as the quality falls.
-//! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; else as check(options)).
+//! (31) for one episode and one channel: a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter {pos_j,
+//! episode, 0, relabel}. The uniforms do not depend on the channel, so over channels of one episode a label never rises
+//! as the quality falls.
+//! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; else as
+//!         check(options)).
 template <uniform_source Source>
-[[nodiscard]] status relabel(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important, std::span<const double> scores, double quality,
-                             const Source& source, std::uint32_t episode, const relabel_options& options, std::span<std::uint8_t> labels) noexcept {
+[[nodiscard]] status relabel(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important,
+                             std::span<const double> scores, double quality, const Source& source,
+                             std::uint32_t episode, const relabel_options& options,
+                             std::span<std::uint8_t> labels) noexcept {
   if (const status why = check(options); !why.ok()) return why;
   if (important.size() != positions.size()) return detail::head_error(errc::size_mismatch, 1);
   if (scores.size() != positions.size()) return detail::head_error(errc::size_mismatch, 2);

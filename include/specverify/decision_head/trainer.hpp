@@ -3,11 +3,12 @@
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
 //! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
-//! Guarantees: same seed, same samples, same machine: same head. Validation takes whole groups (episodes), so that no state is on both sides.
-//!             A gradient equals finite differences (tested in double). The head of the epoch with the least validation loss is kept.
-//!             O(N d_in w) an epoch; memory is owned, the samples are not.
-//! Deviates:   the paper names no optimiser settings: the defaults are ours. Hidden states are standardised feature by feature over the training
-//!             part and the numbers folded into W_1 and b_1, so that a finished head takes raw states; c keeps its own standardisation.
+//! Guarantees: same seed, same samples, same machine: same head. Validation takes whole groups (episodes), so that no
+//!             state is on both sides. A gradient equals finite differences (tested in double). The head of the epoch
+//!             with the least validation loss is kept. O(N d_in w) an epoch; memory is owned, the samples are not.
+//! Deviates:   the paper names no optimiser settings: the defaults are ours. Hidden states are standardised feature by
+//!             feature over the training part and the numbers folded into W_1 and b_1, so that a finished head takes
+//!             raw states; c keeps its own standardisation.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp, examples/docs/trainer.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
@@ -69,9 +70,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 class head_trainer {
  public:
   //! The spans of `samples` must live as long as the trainer.
-  //! Errors: invalid_argument (`where` = index of the option); size_mismatch (20 drafter, 21 target, 22 state or channel or labels, 23 a state index);
+  //! Errors: invalid_argument (`where` = index of the option); size_mismatch (20 drafter, 21 target, 22 state or
+  //!         channel or labels, 23 a state index);
   //! value_not_finite; training_set_empty (a part without samples, or a training part of one label).
-  [[nodiscard]] static result<head_trainer> make(const training_options& options, const training_samples& samples) noexcept {
+  [[nodiscard]] static result<head_trainer> make(const training_options& options,
+                                                 const training_samples& samples) noexcept {
     if (const status why = check_options(options); !why.ok()) return why;
     if (const status why = check_samples(options, samples); !why.ok()) return why;
     head_trainer made(options, samples);
@@ -80,8 +83,9 @@ class head_trainer {
     std::size_t ones = 0;
     for (const std::uint32_t i : made.training_) ones += samples.labels[i] != 0 ? 1u : 0u;
     if (ones == 0 || ones == made.training_.size()) return detail::head_error(errc::training_set_empty, 1);
-    made.positive_weight_ =
-        options.positive_weight > 0 ? options.positive_weight : static_cast<double>(made.training_.size() - ones) / static_cast<double>(ones);
+    made.positive_weight_ = options.positive_weight > 0
+                                ? options.positive_weight
+                                : static_cast<double>(made.training_.size() - ones) / static_cast<double>(ones);
     if (const status why = made.standardise_inputs(); !why.ok()) return why;
     made.initialise();
     return made;
@@ -98,13 +102,16 @@ class head_trainer {
     report.epoch = epoch_;
     if (finished()) return report;
     shuffle();
-    detail::adam_rates rates{options_.learning_rate * (2 * epoch_ >= options_.epochs ? options_.late_rate : 1.0), options_.weight_decay};
+    detail::adam_rates rates{options_.learning_rate * (2 * epoch_ >= options_.epochs ? options_.late_rate : 1.0),
+                             options_.weight_decay};
     double loss = 0;
     for (std::size_t first = 0; first < training_.size(); first += options_.batch) {
       const std::size_t size = std::min<std::size_t>(options_.batch, training_.size() - first);
       gather(std::span(training_).subspan(first, size));
-      detail::fill_dropout(mask_, options_.width, size, options_.dropout, [this](std::uint32_t sample, std::uint32_t lane) { return words(sample, lane, 5); });
-      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_), mask_, &gradient_, buffers_)) *
+      detail::fill_dropout(mask_, options_.width, size, options_.dropout,
+                           [this](std::uint32_t sample, std::uint32_t lane) { return words(sample, lane, 5); });
+      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_),
+                                                          mask_, &gradient_, buffers_)) *
               static_cast<double>(size);
       if (!options_.use_channel) gradient_.first.rightCols(channel_feature_count).setZero();
       detail::adam_step(now_, gradient_, mean_, square_, rates, ++step_);
@@ -118,15 +125,18 @@ class head_trainer {
   //! The head of the best epoch so far (of the start before the first). Threshold 0.5.
   //! Errors: value_not_finite when training diverged.
   [[nodiscard]] result<decision_head> head() const {
-    const Eigen::Index width = best_.first.rows(), inputs = best_.first.cols(), states = inputs - static_cast<Eigen::Index>(channel_feature_count);
-    std::vector<float> first(static_cast<std::size_t>(width * inputs)), bias(static_cast<std::size_t>(width)), second(bias.size());
+    const Eigen::Index width = best_.first.rows(), inputs = best_.first.cols(),
+                       states = inputs - static_cast<Eigen::Index>(channel_feature_count);
+    std::vector<float> first(static_cast<std::size_t>(width * inputs)), bias(static_cast<std::size_t>(width)),
+        second(bias.size());
     for (Eigen::Index k = 0; k < width; ++k) {
       double shift = static_cast<double>(best_.first_bias(k));
       for (Eigen::Index i = 0; i < inputs; ++i) {
         const auto weight = static_cast<double>(best_.first(k, i));
         const auto at = static_cast<std::size_t>(i);
         if (i < states) shift -= weight * input_mean_[at] / input_scale_[at];
-        first[static_cast<std::size_t>(k * inputs + i)] = static_cast<float>(i < states ? weight / input_scale_[at] : weight);
+        first[static_cast<std::size_t>(k * inputs + i)] =
+            static_cast<float>(i < states ? weight / input_scale_[at] : weight);
       }
       bias[static_cast<std::size_t>(k)] = static_cast<float>(shift);
       second[static_cast<std::size_t>(k)] = best_.second(k);
@@ -135,11 +145,14 @@ class head_trainer {
   }
 
  private:
-  head_trainer(const training_options& options, const training_samples& samples) : options_(options), samples_(samples) {
+  head_trainer(const training_options& options, const training_samples& samples)
+      : options_(options), samples_(samples) {
     source_.key = {{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)}};
   }
 
-  [[nodiscard]] head_shape shape() const noexcept { return {samples_.mode, samples_.drafter_size, samples_.target_size, options_.width}; }
+  [[nodiscard]] head_shape shape() const noexcept {
+    return {samples_.mode, samples_.drafter_size, samples_.target_size, options_.width};
+  }
 
   [[nodiscard]] static status check_options(const training_options& o) noexcept {
     const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
@@ -155,10 +168,12 @@ class head_trainer {
   }
 
   [[nodiscard]] static status check_samples(const training_options& options, const training_samples& s) noexcept {
-    if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, options.width}); !why.ok()) return why;
+    if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, options.width}); !why.ok())
+      return why;
     if (s.drafter.size() != s.group.size() * s.drafter_size) return detail::head_error(errc::size_mismatch, 20);
     if (s.target.size() != s.group.size() * s.target_size) return detail::head_error(errc::size_mismatch, 21);
-    if (s.channel.size() != s.state.size() || s.labels.size() != s.state.size()) return detail::head_error(errc::size_mismatch, 22);
+    if (s.channel.size() != s.state.size() || s.labels.size() != s.state.size())
+      return detail::head_error(errc::size_mismatch, 22);
     for (const std::uint32_t state : s.state) {
       if (state >= s.group.size()) return detail::head_error(errc::size_mismatch, 23);
     }
@@ -219,14 +234,18 @@ class head_trainer {
 
   // Uniform in +-sqrt(3 * 2 / inputs) and +-sqrt(3 / width): variances 2 / inputs and 1 / width.
   void initialise() {
-    const auto width = static_cast<Eigen::Index>(options_.width), inputs = static_cast<Eigen::Index>(shape().input_size());
+    const auto width = static_cast<Eigen::Index>(options_.width),
+               inputs = static_cast<Eigen::Index>(shape().input_size());
     for (detail::mlp_parameters<float>* each : {&now_, &gradient_, &mean_, &square_}) each->set_zero(width, inputs);
-    const double range = std::sqrt(6.0 / static_cast<double>(inputs)), top = std::sqrt(3.0 / static_cast<double>(width));
+    const double range = std::sqrt(6.0 / static_cast<double>(inputs)),
+                 top = std::sqrt(3.0 / static_cast<double>(width));
     for (Eigen::Index k = 0; k < width; ++k) {
       const auto row = static_cast<std::uint32_t>(k);
       for (Eigen::Index i = 0; i < inputs; ++i) {
         const bool off = !options_.use_channel && i >= inputs - static_cast<Eigen::Index>(channel_feature_count);
-        if (!off) now_.first(k, i) = static_cast<float>(range * (2 * decision_uniform(words(row, static_cast<std::uint32_t>(i), 2)) - 1));
+        if (!off)
+          now_.first(k, i) =
+              static_cast<float>(range * (2 * decision_uniform(words(row, static_cast<std::uint32_t>(i), 2)) - 1));
       }
       now_.second(k) = static_cast<float>(top * (2 * decision_uniform(words(row, 0, 3)) - 1));
     }
@@ -242,11 +261,13 @@ class head_trainer {
 
   void gather(std::span<const std::uint32_t> samples) {
     const std::size_t states = input_mean_.size();
-    inputs_.resize(static_cast<Eigen::Index>(states + channel_feature_count), static_cast<Eigen::Index>(samples.size()));
+    inputs_.resize(static_cast<Eigen::Index>(states + channel_feature_count),
+                   static_cast<Eigen::Index>(samples.size()));
     labels_.resize(static_cast<Eigen::Index>(samples.size()));
     for (std::size_t s = 0; s < samples.size(); ++s) {
       float* to = inputs_.data() + s * (states + channel_feature_count);
-      for (std::size_t i = 0; i < states; ++i) to[i] = static_cast<float>((static_cast<double>(input(samples[s], i)) - input_mean_[i]) / input_scale_[i]);
+      for (std::size_t i = 0; i < states; ++i)
+        to[i] = static_cast<float>((static_cast<double>(input(samples[s], i)) - input_mean_[i]) / input_scale_[i]);
       const channel_vector c = standardise(samples_.channel[samples[s]], channel_);
       for (std::size_t i = 0; i < channel_feature_count; ++i) to[states + i] = options_.use_channel ? c[i] : 0;
       labels_(static_cast<Eigen::Index>(s)) = samples_.labels[samples[s]] != 0 ? 1.0f : 0.0f;
@@ -261,9 +282,11 @@ class head_trainer {
     for (std::size_t first = 0; first < validation_.size(); first += 1024) {
       const std::size_t size = std::min<std::size_t>(1024, validation_.size() - first);
       gather(std::span(validation_).subspan(first, size));
-      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_), none, nullptr, buffers_)) *
+      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_),
+                                                          none, nullptr, buffers_)) *
               static_cast<double>(size);
-      for (std::size_t s = 0; s < size; ++s) scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)), samples_.labels[validation_[first + s]]);
+      for (std::size_t s = 0; s < size; ++s)
+        scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)), samples_.labels[validation_[first + s]]);
     }
     report.validation_loss = loss / static_cast<double>(validation_.size());
     report.validation_auc = detail::area_under_curve(scored);

@@ -2,10 +2,12 @@
 //! A decision head as a safetensors file: four float32 tensors, and as metadata what the head was trained on.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), section on the head; the file is ours.
-//! Symbols:    first (w x d_in), first_bias (w), second (w), second_bias (1), little endian; metadata: format, mode, drafter_size, target_size, width,
-//!             channel_mean, channel_scale (five numbers, spaces between), threshold; numbers as shortest decimals.
-//! Guarantees: a written head reads back bit for bit; every defect has a named error and nothing outside the given bytes is read; the reader takes
-//!             any order of keys and tensors and any white space. Writing allocates nothing; `decision_head` owns what it read.
+//! Symbols:    first (w x d_in), first_bias (w), second (w), second_bias (1), little endian; metadata: format, mode,
+//!             drafter_size, target_size, width, channel_mean, channel_scale (five numbers, spaces between), threshold;
+//!             numbers as shortest decimals.
+//! Guarantees: a written head reads back bit for bit; every defect has a named error and nothing outside the given
+//!             bytes is read; the reader takes any order of keys and tensors and any white space. Writing allocates
+//!             nothing; `decision_head` owns what it read.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp, examples/docs/weights.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
@@ -27,8 +29,8 @@ namespace detail {
 
 inline constexpr std::string_view head_file_format = "specverify.decision_head.1";
 inline constexpr std::array<std::string_view, 4> head_tensor_names{"first", "first_bias", "second", "second_bias"};
-inline constexpr std::array<std::string_view, 8> head_field_names{"format", "mode",         "drafter_size",  "target_size",
-                                                                  "width",  "channel_mean", "channel_scale", "threshold"};
+inline constexpr std::array<std::string_view, 8> head_field_names{
+    "format", "mode", "drafter_size", "target_size", "width", "channel_mean", "channel_scale", "threshold"};
 inline constexpr std::array<std::string_view, 2> hidden_mode_names{"predicting", "consuming"};
 
 [[nodiscard]] inline std::array<std::size_t, 4> tensor_sizes(const head_shape& shape) noexcept {
@@ -38,7 +40,10 @@ inline constexpr std::array<std::string_view, 2> hidden_mode_names{"predicting",
 inline void write_head_header(const head_weights& head, header_writer& out) noexcept {
   out.text(R"({"__metadata__":{"format":")").text(head_file_format).text(R"(","mode":")");
   out.text(hidden_mode_names[static_cast<std::size_t>(head.shape.mode)]);
-  out.text(R"(","drafter_size":")").number(head.shape.drafter_size).text(R"(","target_size":")").number(head.shape.target_size);
+  out.text(R"(","drafter_size":")")
+      .number(head.shape.drafter_size)
+      .text(R"(","target_size":")")
+      .number(head.shape.target_size);
   out.text(R"(","width":")").number(head.shape.width).text(R"(","channel_mean":")");
   for (std::size_t i = 0; i < channel_feature_count; ++i) out.text(i == 0 ? "" : " ").number(head.channel.mean[i]);
   out.text(R"(","channel_scale":")");
@@ -76,7 +81,8 @@ struct head_header {
 };
 
 template <std::size_t Count>
-[[nodiscard]] constexpr std::size_t index_of(const std::array<std::string_view, Count>& names, std::string_view name) noexcept {
+[[nodiscard]] constexpr std::size_t index_of(const std::array<std::string_view, Count>& names,
+                                             std::string_view name) noexcept {
   std::size_t index = 0;
   while (index < Count && names[index] != name) ++index;
   return index;
@@ -146,15 +152,18 @@ template <std::size_t Count>
 }
 
 //! Tensors of the sizes that the metadata say, of floats, side by side over all `data_size` bytes.
-[[nodiscard]] inline status check_head_tensors(const head_header& header, const head_shape& shape, std::size_t data_size) noexcept {
+[[nodiscard]] inline status check_head_tensors(const head_header& header, const head_shape& shape,
+                                               std::size_t data_size) noexcept {
   const std::array<std::size_t, 4> sizes = tensor_sizes(shape);
   std::uint64_t total = 0;
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const head_tensor& found = header.tensors[t];
     if (!found.seen) return head_error(errc::weights_missing, t);
-    const bool right_shape = t == 0 ? found.dimensions == 2 && found.shape[0] == shape.width && found.shape[1] == shape.input_size()
-                                    : found.dimensions == 1 && found.shape[0] == sizes[t];
-    if (!found.is_float || !right_shape || found.offsets[1] < found.offsets[0] || found.offsets[1] - found.offsets[0] != 4 * sizes[t])
+    const bool right_shape =
+        t == 0 ? found.dimensions == 2 && found.shape[0] == shape.width && found.shape[1] == shape.input_size()
+               : found.dimensions == 1 && found.shape[0] == sizes[t];
+    if (!found.is_float || !right_shape || found.offsets[1] < found.offsets[0] ||
+        found.offsets[1] - found.offsets[0] != 4 * sizes[t])
       return head_error(errc::weights_shape, t);
     total += 4 * sizes[t];
   }
@@ -164,7 +173,8 @@ template <std::size_t Count>
     const auto& [first, last] = header.tensors[t].offsets;
     if (last > total) return head_error(errc::weights_shape, t);
     for (std::size_t u = 0; u < t; ++u) {
-      if (first < header.tensors[u].offsets[1] && header.tensors[u].offsets[0] < last) return head_error(errc::weights_shape, t);
+      if (first < header.tensors[u].offsets[1] && header.tensors[u].offsets[0] < last)
+        return head_error(errc::weights_shape, t);
     }
   }
   return {};
@@ -179,7 +189,8 @@ template <std::size_t Count>
   return 8 + counter.size() + 4 * parameter_count(head.shape);
 }
 
-//! Writes a head to the front of `out`. Errors: those of check(head_weights); output_too_small (`where` = bytes needed).
+//! Writes a head to the front of `out`. Errors: those of check(head_weights); output_too_small (`where` = bytes
+//! needed).
 [[nodiscard]] inline status write_head(const head_weights& head, std::span<std::byte> out) noexcept {
   if (const status why = check(head); !why.ok()) return why;
   const std::size_t size = head_file_size(head), data = 4 * parameter_count(head.shape);
@@ -188,7 +199,8 @@ template <std::size_t Count>
   detail::header_writer header(out.subspan(8, size - data - 8));
   detail::write_head_header(head, header);
   std::byte* to = out.data() + (size - data);
-  for (const std::span<const float> values : {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
+  for (const std::span<const float> values :
+       {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
     for (const float value : values) {
       detail::store(to, std::bit_cast<std::uint32_t>(value), 4);
       to += 4;
@@ -200,15 +212,18 @@ template <std::size_t Count>
 //! A head and its arrays.
 class decision_head {
  public:
-  //! Reads a file. Errors: truncated, trailing_bytes; weights_header (`where` = byte of the header), weights_unknown (likewise); weights_missing,
-  //! weights_shape (0..3 a tensor), weights_missing, weights_metadata (10..17 a field, in the order of the file block); value_not_finite.
+  //! Reads a file. Errors: truncated, trailing_bytes; weights_header (`where` = byte of the header), weights_unknown
+  //! (likewise); weights_missing, weights_shape (0..3 a tensor), weights_missing, weights_metadata (10..17 a field, in
+  //! the order of the file block); value_not_finite.
   [[nodiscard]] static result<decision_head> make(std::span<const std::byte> file) noexcept {
     if (file.size() < 8) return detail::head_error(errc::truncated, file.size());
     const std::uint64_t length = detail::load(file.data(), 8);
     if (length > file.size() - 8) return detail::head_error(errc::truncated, 8);
-    const std::span<const std::byte> text = file.subspan(8, static_cast<std::size_t>(length)), data = file.subspan(8 + static_cast<std::size_t>(length));
+    const std::span<const std::byte> text = file.subspan(8, static_cast<std::size_t>(length)),
+                                     data = file.subspan(8 + static_cast<std::size_t>(length));
     detail::head_header header;
-    status why = detail::read_head_header(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), header);
+    status why =
+        detail::read_head_header(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), header);
     if (!why.ok()) return why;
     decision_head made;
     why = detail::read_head_fields(header, made.head_);
@@ -218,7 +233,8 @@ class decision_head {
     made.values_.reserve(parameter_count(made.head_.shape));
     for (std::size_t t = 0; t < sizes.size(); ++t) {
       const std::byte* at = data.data() + header.tensors[t].offsets[0];
-      for (std::size_t i = 0; i < sizes[t]; ++i, at += 4) made.values_.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(at, 4))));
+      for (std::size_t i = 0; i < sizes[t]; ++i, at += 4)
+        made.values_.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(at, 4))));
     }
     why = check(made.view());
     if (!why.ok()) return why;
@@ -230,7 +246,8 @@ class decision_head {
     if (const status why = check(head); !why.ok()) return why;
     decision_head made;
     made.head_ = head;
-    for (const std::span<const float> values : {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
+    for (const std::span<const float> values :
+         {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
       made.values_.insert(made.values_.end(), values.begin(), values.end());
     }
     return made;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token together with the law it was drawn from.
 //!
-//! Whoever verifies a token needs the exact law it was drawn from; the types make it hard to pass another one:
-//! `draft` is made only by `draw`, `received_draft` only by the decoder, `claimed_draft` by anyone (ids-only and count-only
+//! Whoever verifies a token needs the exact law it was drawn from; the types make it hard to pass another one: `draft`
+//! is made only by `draw`, `received_draft` only by the decoder, `claimed_draft` by anyone (ids-only and count-only
 //! uplinks), and `mismatched_draft`, drawn from another law, is taken only by rules that say `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized law. Requirements COR-1, COR-2.
 //! Guarantees: a draw is exact in integers, O(size); the same token on every backend (class a). No allocation.
@@ -28,7 +28,9 @@ class draft {
   [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
   //! The same draft over a copy of its law (equal ids, counts and resolution), for containers that move the arrays.
-  [[nodiscard]] SPECVERIFY_INLINE constexpr draft rebound(const law& copy) const noexcept { return draft(token_, copy); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr draft rebound(const law& copy) const noexcept {
+    return draft(token_, copy);
+  }
 
  private:
   friend struct draw_access;
@@ -43,7 +45,9 @@ class received_draft {
   static constexpr guarantee strength = guarantee::honest_drafter;
   [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
-  [[nodiscard]] SPECVERIFY_INLINE constexpr received_draft rebound(const law& copy) const noexcept { return received_draft(token_, copy); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr received_draft rebound(const law& copy) const noexcept {
+    return received_draft(token_, copy);
+  }
 
  private:
   friend struct codec_access;
@@ -52,8 +56,9 @@ class received_draft {
   law law_;
 };
 
-//! A token that somebody names, without a law (count 0: a point mass, lossless whatever the drafter did) or with one count and a resolution.
-//! `strength` speaks of a claim without a count; one with a count is lossless for an honest drafter only (docs/guarantees.md).
+//! A token that somebody names, without a law (count 0: a point mass, lossless whatever the drafter did) or with one
+//! count and a resolution. `strength` speaks of a claim without a count; one with a count is lossless for an honest
+//! drafter only (docs/guarantees.md).
 struct claimed_draft {
   static constexpr guarantee strength = guarantee::unconditional;
   token_id token = no_token;
@@ -61,25 +66,29 @@ struct claimed_draft {
   std::uint32_t resolution = 0;
 };
 
-//! A token drawn from another law than the one it is verified against (sample-then-quantize and compressed-upload baselines). Lossy by name.
+//! A token drawn from another law than the one it is verified against (sample-then-quantize and compressed-upload
+//! baselines). Lossy by name.
 struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;
-  law claimed_law{};             //!< what a rejection subtracts from the target's law
-  std::uint32_t count = 0;       //!< with `resolution` above 0: the token is tested against count / resolution, its own probability,
+  law claimed_law{};  //!< what a rejection subtracts from the target's law
+  //! with `resolution` above 0: the token is tested against count / resolution, its own probability,
+  std::uint32_t count = 0;
   std::uint32_t resolution = 0;  //!< instead of the one that the claimed law gives it
 };
 
 struct draw_access {
-  [[nodiscard]] static SPECVERIFY_INLINE constexpr draft make(token_id token, const law& from) noexcept { return draft(token, from); }
+  [[nodiscard]] static SPECVERIFY_INLINE constexpr draft make(token_id token, const law& from) noexcept {
+    return draft(token, from);
+  }
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Draws a token from a law: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order.
-//! The law must satisfy `check`; a law that does not is a programming error (asserted). O(size), or O(log) extra per tail hit.
-//! Reads counter lanes counter.lane, and later ones only on a retry.
+//! The law must satisfy `check`; a law that does not is a programming error (asserted). O(size), or O(log) extra per
+//! tail hit. Reads counter lanes counter.lane, and later ones only on a retry.
 template <uniform_source Source>
 [[nodiscard]] constexpr draft draw(const law& from, const Source& source, random_counter counter) noexcept {
   SPECVERIFY_ASSERT(from.resolution > 0, "draw from an empty law");
@@ -96,7 +105,8 @@ template <uniform_source Source>
     target -= from.counts[i];
   }
   SPECVERIFY_ASSERT(from.tail_count > 0, "the counts of a law do not sum to its resolution");
-  return draw_access::make(next_unlisted + static_cast<token_id>(from.tail_count > 0 ? target / from.tail_count : 0), from);
+  return draw_access::make(next_unlisted + static_cast<token_id>(from.tail_count > 0 ? target / from.tail_count : 0),
+                           from);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -25,7 +25,8 @@ class basic_draft_block {
  public:
   //! Errors: invalid_argument (max_length or max_entries is 0).
   [[nodiscard]] static result<basic_draft_block> make(draft_block_options options) {
-    if (options.max_length == 0 || options.max_entries == 0) return status{errc::invalid_argument, part::distribution, 0};
+    if (options.max_length == 0 || options.max_entries == 0)
+      return status{errc::invalid_argument, part::distribution, 0};
     return basic_draft_block(options);
   }
 
@@ -40,7 +41,8 @@ class basic_draft_block {
     used_ = 0;
   }
 
-  //! Appends a draft and a copy of its law. Errors: draft_too_long (the block is full), support_too_large (the arena is full).
+  //! Appends a draft and a copy of its law. Errors: draft_too_long (the block is full), support_too_large (the arena is
+  //! full).
   [[nodiscard]] status push(const Draft& added) noexcept {
     const law& from = added.source_law();
     if (drafts_.size() == max_length_) return {errc::draft_too_long, part::distribution, max_length_};
@@ -71,7 +73,9 @@ class basic_draft_block {
 
  private:
   explicit basic_draft_block(draft_block_options options)
-      : ids_(static_cast<std::size_t>(options.max_entries)), counts_(static_cast<std::size_t>(options.max_entries)), max_length_(options.max_length) {
+      : ids_(static_cast<std::size_t>(options.max_entries)),
+        counts_(static_cast<std::size_t>(options.max_entries)),
+        max_length_(options.max_length) {
     drafts_.reserve(options.max_length);
   }
   std::vector<token_id> ids_;

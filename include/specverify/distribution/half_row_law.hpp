@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The law of a whole row in half precision: what a drafter uploads that sends every probability as an fp16 value.
 //!
-//! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): full-law upload, b = 16 bits per token of the vocabulary.
+//! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): full-law upload, b = 16 bits per token of the
+//!             vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/half_row.hpp).
-//! Guarantees: O(V), no allocation, noexcept. A law like any other: what is sampled is what is verified, so rows that sum to
-//!             1 +- 1e-3 after rounding stay exact. Class (c) in the logits, class (b) once made.
-//! See:        docs/algorithms/half_row_law.md, row/half_row.hpp, tests/unit/distribution/half_row_law_test.cpp, examples/docs/half_row_law.cpp
+//! Guarantees: O(V), no allocation, noexcept. A law like any other: what is sampled is what is verified, so rows that
+//!             sum to 1 +- 1e-3 after rounding stay exact. Class (c) in the logits, class (b) once made.
+//! See:        docs/algorithms/half_row_law.md, row/half_row.hpp, tests/unit/distribution/half_row_law_test.cpp,
+//!             examples/docs/half_row_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_HALF_ROW_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_HALF_ROW_LAW_HPP
 
@@ -19,12 +21,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! The law of `row` under `transform` in fp16, over arrays cut from `space`, which keeps them. `digested` is the row's digest (it needs
-//! nothing in particular), `digest_space` the workspace it stands in; `space` may be the same one.
+//! The law of `row` under `transform` in fp16, over arrays cut from `space`, which keeps them. `digested` is the row's
+//! digest (it needs nothing in particular), `digest_space` the workspace it stands in; `space` may be the same one.
 //! Errors: workspace_too_small, and those of `half_row_counts`; then `out` and `space` are as they were.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status half_row_law(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& digested,
-                                  const workspace& digest_space, workspace& space, law& out) noexcept {
+[[nodiscard]] status half_row_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const row_digest& digested, const workspace& digest_space, workspace& space,
+                                  law& out) noexcept {
   const std::size_t mark = space.mark();
   workspace_slice ids, counts;
   if (!space.take<token_id>(digested.valid_size, ids) || !space.take<std::uint32_t>(digested.valid_size, counts)) {
@@ -32,8 +35,11 @@ template <execution_policy Policy, class Scalar>
     return {errc::workspace_too_small, part::distribution, digested.valid_size};
   }
   half_row found;
-  status done = half_row_counts(policy, row, transform, digested, digest_space, space.at<token_id>(ids), space.at<std::uint32_t>(counts), found);
-  if (done.ok()) done = make_law(space.at<token_id>(ids).first(found.size), space.at<std::uint32_t>(counts).first(found.size), digested.valid_size, out);
+  status done = half_row_counts(policy, row, transform, digested, digest_space, space.at<token_id>(ids),
+                                space.at<std::uint32_t>(counts), found);
+  if (done.ok())
+    done = make_law(space.at<token_id>(ids).first(found.size), space.at<std::uint32_t>(counts).first(found.size),
+                    digested.valid_size, out);
   if (!done.ok()) space.rewind(mark);
   return done;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A probability law in integers: ascending ids with counts, one count borne by every other id, and their exact sum.
 //!
-//! One-hot, lattice, a row of fp16 values (each is a multiple of 2^-24) and top-k plus uniform tail are values of this type.
+//! One-hot, lattice, a row of fp16 values (each is a multiple of 2^-24) and top-k plus uniform tail are values of this
+//! type.
 //! Symbols:    ids and counts b_i, resolution = sum of all counts (the lattice's l), q^(v) = count(v) / resolution.
-//! Guarantees: non-owning, trivially copyable, constexpr, C++17 clean; count() is O(log size); no allocation. Class (b).
+//! Guarantees: non-owning, trivially copyable, constexpr, C++17 clean; count() is O(log size); no allocation. Class
+//!             (b).
 //! See:        docs/algorithms/law.md, tests/unit/distribution/law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_HPP
@@ -13,11 +15,12 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct law {
-  const token_id* ids = nullptr;          //!< strictly ascending, each in [0, vocab_size)
-  const std::uint32_t* counts = nullptr;  //!< one per id; zeros are allowed in memory, never on the wire's drop-zero code
-  std::uint32_t size = 0;                 //!< how many ids are listed
-  std::uint32_t tail_count = 0;           //!< the count of every id that is not listed
-  std::uint32_t resolution = 0;           //!< the exact sum: counts + tail_count * (vocab_size - size)
+  const token_id* ids = nullptr;  //!< strictly ascending, each in [0, vocab_size)
+  //! one per id; zeros are allowed in memory, never on the wire's drop-zero code
+  const std::uint32_t* counts = nullptr;
+  std::uint32_t size = 0;        //!< how many ids are listed
+  std::uint32_t tail_count = 0;  //!< the count of every id that is not listed
+  std::uint32_t resolution = 0;  //!< the exact sum: counts + tail_count * (vocab_size - size)
   std::uint32_t vocab_size = 0;
 
   //! Index of an id among the listed ones, or `size`.
@@ -46,7 +49,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Checks everything that the type promises. O(size).
-//! Errors: empty_support, ids_not_ascending, token_out_of_range, counts_do_not_sum, invalid_resolution, vocabulary_too_large; `where` = index of the entry.
+//! Errors: empty_support, ids_not_ascending, token_out_of_range, counts_do_not_sum, invalid_resolution,
+//!         vocabulary_too_large; `where` = index of the entry.
 [[nodiscard]] SPECVERIFY_HD constexpr status check(const law& checked) noexcept {
   if (checked.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
   if (checked.resolution == 0) return {errc::invalid_resolution, part::distribution, 0};
@@ -56,7 +60,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   token_id previous = -1;
   for (std::uint32_t i = 0; i < checked.size; ++i) {
     const token_id id = checked.ids[i];
-    if (id < 0 || static_cast<std::uint32_t>(id) >= checked.vocab_size) return {errc::token_out_of_range, part::distribution, i};
+    if (id < 0 || static_cast<std::uint32_t>(id) >= checked.vocab_size)
+      return {errc::token_out_of_range, part::distribution, i};
     if (id <= previous) return {errc::ids_not_ascending, part::distribution, i};
     previous = id;
     sum += checked.counts[i];

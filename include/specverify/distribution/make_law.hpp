@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes checked laws: from ids and counts, from a support and its counts, and the point mass of one token.
 //!
-//! Guarantees: a law that comes out satisfies `check`; it views the arrays it was given (or arrays cut from the workspace).
-//!             O(K), no allocation, noexcept. Class (b).
+//! Guarantees: a law that comes out satisfies `check`; it views the arrays it was given (or arrays cut from the
+//!             workspace). O(K), no allocation, noexcept. Class (b).
 //! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp, examples/docs/make_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
@@ -15,10 +15,12 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are allowed.
-//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution. `out` is written on success only.
-[[nodiscard]] constexpr status make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts, std::uint32_t vocab_size, law& out,
-                                        std::uint32_t tail_count = 0) noexcept {
+//! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are
+//! allowed.
+//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution. `out` is written on
+//!         success only.
+[[nodiscard]] constexpr status make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
+                                        std::uint32_t vocab_size, law& out, std::uint32_t tail_count = 0) noexcept {
   if (ids.size() != counts.size()) return {errc::size_mismatch, part::distribution, 0};
   if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
   if (ids.size() > vocab_size) return {errc::token_out_of_range, part::distribution, vocab_size};
@@ -37,7 +39,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return checked;
 }
 
-//! The law with these counts on the ids of a support, as a quantizer wrote them. Errors as above; output_too_small when counts are missing.
+//! The law with these counts on the ids of a support, as a quantizer wrote them. Errors as above; output_too_small when
+//! counts are missing.
 [[nodiscard]] constexpr status make_law(const support& kept, std::span<const std::uint32_t> counts, law& out) noexcept {
   if (counts.size() < kept.ids.size()) return {errc::output_too_small, part::distribution, kept.size()};
   return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size, out);
@@ -52,7 +55,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
 [[nodiscard]] inline status one_hot_law(token_id token, std::uint32_t vocab_size, workspace& space, law& out) noexcept {
   if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
-  if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size) return {errc::token_out_of_range, part::distribution, 0};
+  if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size)
+    return {errc::token_out_of_range, part::distribution, 0};
   const std::size_t mark = space.mark();
   workspace_slice ids, counts;
   if (!space.take<token_id>(1, ids) || !space.take<std::uint32_t>(1, counts)) {

@@ -16,10 +16,13 @@ SPECVERIFY_TYPES_BEGIN
 struct support {
   std::span<const token_id> ids{};           //!< strictly ascending
   std::span<const std::uint32_t> weights{};  //!< one per id, each in [0, 2^31], not all zero
-  std::uint64_t total_weight = 0;            //!< integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
+  //! integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
+  std::uint64_t total_weight = 0;
   std::uint32_t vocab_size = 0;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept {
+    return static_cast<std::uint32_t>(ids.size());
+  }
 };
 
 SPECVERIFY_TYPES_END
@@ -34,22 +37,27 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Mass of the row that the support keeps, 1 - d_n, in [0, 1]. 0 when W was not asked for.
 [[nodiscard]] constexpr double retained_mass(const support& kept) noexcept {
-  return kept.total_weight == 0 ? 0.0 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
+  return kept.total_weight == 0 ? 0.0
+                                : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
 //! Mass of the row that the support leaves out, d_n = TV(q, q restricted to X), in [0, 1]. 0 when W was not asked for.
 [[nodiscard]] constexpr double dropped_mass(const support& kept) noexcept {
-  return kept.total_weight == 0 ? 0.0 : static_cast<double>(kept.total_weight - retained_weight(kept)) / static_cast<double>(kept.total_weight);
+  return kept.total_weight == 0
+             ? 0.0
+             : static_cast<double>(kept.total_weight - retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
-//! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where` = index of the entry. O(K).
+//! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where`
+//!         = index of the entry. O(K).
 [[nodiscard]] constexpr status check(const support& kept) noexcept {
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};
   if (kept.ids.empty()) return {errc::empty_support, part::distribution, 0};
   token_id previous = -1;
   for (std::size_t i = 0; i < kept.ids.size(); ++i) {
     const auto where = static_cast<std::uint32_t>(i);
-    if (kept.ids[i] < 0 || static_cast<std::uint32_t>(kept.ids[i]) >= kept.vocab_size) return {errc::token_out_of_range, part::distribution, where};
+    if (kept.ids[i] < 0 || static_cast<std::uint32_t>(kept.ids[i]) >= kept.vocab_size)
+      return {errc::token_out_of_range, part::distribution, where};
     if (kept.ids[i] <= previous) return {errc::ids_not_ascending, part::distribution, where};
     if (kept.weights[i] > (std::uint32_t{1} << 31)) return {errc::weight_too_large, part::distribution, where};
     previous = kept.ids[i];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How kernels see a row: as runs of contiguous working values (float, or double for double rows), with bias and mask applied.
+//! How kernels see a row: as runs of contiguous working values (float, or double for double rows), with bias and mask
+//! applied.
 //!
-//! A run of a plain float or double row is the row itself; a strided, converted, biased, masked or padded one is written to the
-//! caller's buffer first, so every kernel has one inner loop. Forbidden ids read as -infinity (logits) or 0 (probabilities);
-//! the stored value of a masked id is never looked at.
+//! A run of a plain float or double row is the row itself; a strided, converted, biased, masked or padded one is
+//! written to the caller's buffer first, so every kernel has one inner loop. Forbidden ids read as -infinity (logits)
+//! or 0 (probabilities); the stored value of a masked id is never looked at.
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 
@@ -21,9 +22,12 @@ inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the
 inline constexpr std::uint32_t exact_size = 256;   // ids of one term of an exact sum
 inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that the reference looks at
 
-[[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept { return (size + block - 1) / block; }
+[[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept {
+  return (size + block - 1) / block;
+}
 
-//! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of lanes.
+//! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of
+//! lanes.
 [[nodiscard]] constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
   return left < block_size ? (left + lane_count - 1) / lane_count * lane_count : block_size;
 }
@@ -33,14 +37,17 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
 
 [[nodiscard]] SPECVERIFY_INLINE float to_working(float value) noexcept { return value; }
 [[nodiscard]] SPECVERIFY_INLINE double to_working(double value) noexcept { return value; }
-[[nodiscard]] SPECVERIFY_INLINE float to_working(bfloat16_bits value) noexcept { return bits_as<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+[[nodiscard]] SPECVERIFY_INLINE float to_working(bfloat16_bits value) noexcept {
+  return bits_as<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 [[nodiscard]] SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
   if (exponent == 31) return bits_as<float>(sign | 0x7F800000u | (mantissa << 13));
   if (exponent != 0) return bits_as<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-  const float magnitude = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;  // exact: mantissa < 2^10
+  // exact: mantissa < 2^10
+  const float magnitude = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
   return bits_as<float>(bits_as<std::uint32_t>(magnitude) | sign);
 }
 
@@ -57,8 +64,12 @@ struct row_source {
   std::uint32_t stride = 1;
   bool probabilities = false;
 
-  [[nodiscard]] SPECVERIFY_INLINE work forbidden() const noexcept { return probabilities ? work{0} : negative_infinity<work>(); }
-  [[nodiscard]] SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept { return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0; }
+  [[nodiscard]] SPECVERIFY_INLINE work forbidden() const noexcept {
+    return probabilities ? work{0} : negative_infinity<work>();
+  }
+  [[nodiscard]] SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept {
+    return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0;
+  }
 
   //! Index of the first bias whose id is not below `id`.
   [[nodiscard]] SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
@@ -75,7 +86,9 @@ struct row_source {
   }
 
   //! The stored value of a token, without bias and mask.
-  [[nodiscard]] SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept { return to_working(data[static_cast<std::size_t>(id) * stride]); }
+  [[nodiscard]] SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept {
+    return to_working(data[static_cast<std::size_t>(id) * stride]);
+  }
 
   //! The value of one token with bias and mask.
   [[nodiscard]] SPECVERIFY_INLINE work value(std::uint32_t id) const noexcept {
@@ -87,10 +100,11 @@ struct row_source {
   }
 };
 
-//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that is the same.
-//! `buffer` has `width` elements.
+//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
+//! is the same. `buffer` has `width` elements.
 template <class Scalar>
-[[nodiscard]] inline const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first, std::uint32_t width, working<Scalar>* buffer) noexcept {
+[[nodiscard]] inline const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
+                                                 std::uint32_t width, working<Scalar>* buffer) noexcept {
   using work = working<Scalar>;
   const std::uint32_t left = source.size > first ? source.size - first : 0;
   const std::uint32_t filled = left < width ? left : width;
@@ -103,7 +117,8 @@ template <class Scalar>
   if (source.stride == 1) {
     for (std::uint32_t i = 0; i < filled; ++i) buffer[i] = to_working(from[i]);
   } else {
-    for (std::uint32_t i = 0; i < filled; ++i) buffer[i] = to_working(from[static_cast<std::size_t>(i) * source.stride]);
+    for (std::uint32_t i = 0; i < filled; ++i)
+      buffer[i] = to_working(from[static_cast<std::size_t>(i) * source.stride]);
   }
   const work forbidden = source.forbidden();
   for (; biased && at < source.bias_count && static_cast<std::uint32_t>(source.bias_ids[at]) < first + filled; ++at) {

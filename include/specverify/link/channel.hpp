@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models of a link: what rate, loss and round trip a round meets, as a pure function of a counter and the state before.
+//! Models of a link: what rate, loss and round trip a round meets, as a pure function of a counter and the state
+//! before.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B: rate from power, distance
-//!             and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate and round trip.
-//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R = factor;
-//!             P_lh, P_hl = low_to_high, high_to_low.
-//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, so a link can be replayed and two
-//!             systems can be sent over the same one. Markov: class (a); fading: to the precision of the platform's logarithm and cosine.
-//! Deviates:   fading has a floor under the gain (1e-3) and names what happens below it: without one the mean transfer time of a Rayleigh
-//!             link is infinite (it grows with the logarithm of the number of rounds).
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:
+//!             rate from power, distance and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate
+//!             and round trip.
+//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
+//!             factor; P_lh, P_hl = low_to_high, high_to_low.
+//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, so a
+//!             link can be replayed and two systems can be sent over the same one. Markov: class (a); fading: to the
+//!             precision of the platform's logarithm and cosine.
+//! Deviates:   fading has a floor under the gain (1e-3) and names what happens below it: without one the mean transfer
+//!             time of a Rayleigh link is infinite (it grows with the logarithm of the number of rounds).
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14), examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP
@@ -39,10 +42,12 @@ enum class record_end : std::uint8_t { repeat = 0, hold = 1 };
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `state(source, step, previous)` is the link of round `step` (from 0); `previous` is that of step - 1 and is not read at step 0.
+//! `state(source, step, previous)` is the link of round `step` (from 0); `previous` is that of step - 1 and is not read
+//! at step 0.
 //! Models: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
 template <class Model>
-concept channel_model = std::copyable<Model> && requires(const Model& model, const philox& source, std::uint32_t step, const channel_state& previous) {
+concept channel_model = std::copyable<Model> &&
+    requires(const Model& model, const philox& source, std::uint32_t step, const channel_state& previous) {
   { model.state(source, step, previous) } noexcept -> std::same_as<channel_state>;
 };
 
@@ -63,10 +68,12 @@ class fixed_channel {
   channel_state state_;
 };
 
-//! Two states. The next one depends on the last and on one uniform; in two states that share a source the same uniforms are met.
+//! Two states. The next one depends on the last and on one uniform; in two states that share a source the same uniforms
+//! are met.
 class markov_channel {
  public:
-  //! Errors: those of check(channel_state) (where + 8 for the high state); invalid_probability (16, 17); invalid_argument (18: start, or a
+  //! Errors: those of check(channel_state) (where + 8 for the high state); invalid_probability (16, 17);
+  //!         invalid_argument (18: start, or a
   //! stationary start where no state is ever left; 19: stream).
   [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
     if (const status why = check(options.low); !why.ok()) return why;
@@ -81,17 +88,22 @@ class markov_channel {
   }
   [[nodiscard]] constexpr const markov_options& options() const noexcept { return options_; }
 
-  //! Share of rounds in the low state in the long run, P_hl / (P_lh + P_hl); where no state is ever left, the start stays.
+  //! Share of rounds in the low state in the long run, P_hl / (P_lh + P_hl); where no state is ever left, the start
+  //! stays.
   [[nodiscard]] constexpr double stationary_low() const noexcept {
     const double both = options_.low_to_high + options_.high_to_low;
     if (both == 0) return options_.start == markov_start::low ? 1 : 0;
     return options_.high_to_low / both;
   }
   template <uniform_source Source>
-  [[nodiscard]] constexpr channel_state state(const Source& source, std::uint32_t step, const channel_state& previous) const noexcept {
-    if (step == 0 && options_.start != markov_start::stationary) return options_.start == markov_start::high ? options_.high : options_.low;
+  [[nodiscard]] constexpr channel_state state(const Source& source, std::uint32_t step,
+                                              const channel_state& previous) const noexcept {
+    if (step == 0 && options_.start != markov_start::stationary)
+      return options_.start == markov_start::high ? options_.high : options_.low;
     const double u = decision_uniform(detail::channel_block(source, step, 0, options_.stream));
-    const double high = step == 0 ? 1 - stationary_low() : previous.index != 0 ? 1 - options_.high_to_low : options_.low_to_high;
+    const double high = step == 0             ? 1 - stationary_low()
+                        : previous.index != 0 ? 1 - options_.high_to_low
+                                              : options_.low_to_high;
     return u < high ? options_.high : options_.low;
   }
 
@@ -103,7 +115,8 @@ class markov_channel {
   markov_options options_;
 };
 
-//! The link of QS: 350 kbit/s and 4 Mbit/s; the transition probabilities are not in the paper, those of the authors' code (1/2) are taken.
+//! The link of QS: 350 kbit/s and 4 Mbit/s; the transition probabilities are not in the paper, those of the authors'
+//! code (1/2) are taken.
 [[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
   markov_options options;
   options.low.uplink_rate = 350e3;
@@ -119,11 +132,13 @@ class markov_channel {
   return options;
 }
 
-//! The sweep of the authors' code: how likely low stays low, and how likely high turns low; from mostly low to mostly high.
+//! The sweep of the authors' code: how likely low stays low, and how likely high turns low; from mostly low to mostly
+//! high.
 struct markov_sweep_point {
   double stay_low = 0.5, high_to_low = 0.5;
 };
-inline constexpr markov_sweep_point qs_sweep[] = {{.9, .3}, {.8, .3}, {.75, .3}, {.7, .3}, {.6, .3}, {.5, .25}, {.4, .2}, {.2, .1}};
+inline constexpr markov_sweep_point qs_sweep[] = {{.9, .3}, {.8, .3},  {.75, .3}, {.7, .3},
+                                                  {.6, .3}, {.5, .25}, {.4, .2},  {.2, .1}};
 inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[0]);
 //! `link` with the transitions of sweep point `point` < qs_sweep_size (the last one beyond).
 [[nodiscard]] constexpr markov_options qs_sweep_link(std::size_t point, markov_options link = qs_code_link()) noexcept {
@@ -136,12 +151,15 @@ inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[
 //! Replays recorded states; reads the caller's span, draws nothing.
 class recorded_channel {
  public:
-  //! Errors: empty_record; null_span; those of check(channel_state), where = 8 * entry + field (entries above 2^28 share their where).
-  [[nodiscard]] static constexpr result<recorded_channel> make(std::span<const channel_state> states, record_end end = record_end::repeat) noexcept {
+  //! Errors: empty_record; null_span; those of check(channel_state), where = 8 * entry + field (entries above 2^28
+  //!         share their where).
+  [[nodiscard]] static constexpr result<recorded_channel> make(std::span<const channel_state> states,
+                                                               record_end end = record_end::repeat) noexcept {
     if (states.empty()) return detail::link_error(errc::empty_record, 0);
     if (states.data() == nullptr) return detail::link_error(errc::null_span, 0);
     for (std::size_t i = 0; i < states.size(); ++i) {
-      if (const status why = check(states[i]); !why.ok()) return detail::link_error(why.code, static_cast<std::uint32_t>((i & 0xFFFFFFFu) * 8) + why.where);
+      if (const status why = check(states[i]); !why.ok())
+        return detail::link_error(why.code, static_cast<std::uint32_t>((i & 0xFFFFFFFu) * 8) + why.where);
     }
     return recorded_channel(states, end);
   }
@@ -152,7 +170,8 @@ class recorded_channel {
   }
 
  private:
-  constexpr recorded_channel(std::span<const channel_state> states, record_end end) noexcept : states_(states), end_(end) {}
+  constexpr recorded_channel(std::span<const channel_state> states, record_end end) noexcept
+      : states_(states), end_(end) {}
   std::span<const channel_state> states_;
   record_end end_;
 };
@@ -161,7 +180,8 @@ class recorded_channel {
 template <channel_model Model, uniform_source Source>
 constexpr void record(const Model& model, const Source& source, std::span<channel_state> out) noexcept {
   channel_state now{};
-  for (std::size_t step = 0; step < out.size(); ++step) out[step] = now = model.state(source, static_cast<std::uint32_t>(step), now);
+  for (std::size_t step = 0; step < out.size(); ++step)
+    out[step] = now = model.state(source, static_cast<std::uint32_t>(step), now);
 }
 
 static_assert(channel_model<fixed_channel> && channel_model<markov_channel> && channel_model<recorded_channel>);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Channel states as text: a trace that one run records, or somebody measured, and another one replays.
 //!
-//! Format:     CSV. The first line names the columns and their units (`channel_trace_columns`); every other line is one step. Numbers are written as
-//!             the shortest decimal that reads back as the same value. LF; CR LF is read as well, and the last line may lack its end.
-//! Guarantees: class (a): `read_channel_trace` of what `write_channel_trace` wrote gives the same states bit for bit, on every platform and in every
-//!             locale. No allocation, no exceptions, linear in the text. Whatever is read passes check(channel_state): `recorded_channel`
-//!             takes it and `write_channel_trace` writes it.
-//! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp, examples/docs/channel_trace.cpp
+//! Format:     CSV. The first line names the columns and their units (`channel_trace_columns`); every other line is one
+//!             step. Numbers are written as the shortest decimal that reads back as the same value. LF; CR LF is read
+//!             as well, and the last line may lack its end.
+//! Guarantees: class (a): `read_channel_trace` of what `write_channel_trace` wrote gives the same states bit for bit,
+//!             on every platform and in every locale. No allocation, no exceptions, linear in the text. Whatever is
+//!             read passes check(channel_state): `recorded_channel` takes it and `write_channel_trace` writes it.
+//! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp,
+//!             examples/docs/channel_trace.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 #define SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 
@@ -24,11 +26,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The first line of a trace: bit/s, bit/s, packet error rates in [0, 1), s, the state's number.
-inline constexpr std::string_view channel_trace_columns = "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state";
+inline constexpr std::string_view channel_trace_columns =
+    "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state";
 
-//! Room that `write_channel_trace` never exceeds: the first line, and five doubles of at most 24 characters, an index of at most 10 and what separates
-//! them.
-[[nodiscard]] constexpr std::size_t max_channel_trace_bytes(std::size_t steps) noexcept { return channel_trace_columns.size() + 1 + steps * (5 * 24 + 10 + 6); }
+//! Room that `write_channel_trace` never exceeds: the first line, and five doubles of at most 24 characters, an index
+//! of at most 10 and what separates them.
+[[nodiscard]] constexpr std::size_t max_channel_trace_bytes(std::size_t steps) noexcept {
+  return channel_trace_columns.size() + 1 + steps * (5 * 24 + 10 + 6);
+}
 
 //! Room that `read_channel_trace` never exceeds: the line ends of `text`. O(characters).
 [[nodiscard]] constexpr std::size_t max_channel_trace_steps(std::string_view text) noexcept {
@@ -42,7 +47,8 @@ namespace detail {
 //! What a trace holds: a state in range, without subnormal numbers: processors that flush them would write zeros.
 [[nodiscard]] constexpr errc check_traced(const channel_state& state) noexcept {
   if (const status why = check(state); !why.ok()) return why.code;
-  for (const double value : {state.uplink_rate, state.downlink_rate, state.uplink_loss, state.downlink_loss, state.round_trip}) {
+  for (const double value :
+       {state.uplink_rate, state.downlink_rate, state.uplink_loss, state.downlink_loss, state.round_trip}) {
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
     if (bits != 0 && bits >> 52 == 0) return errc::trace_number;
   }
@@ -68,8 +74,8 @@ class trace_writer {
     return text({digits, static_cast<std::size_t>(end.ptr - digits) + 1});
   }
   [[nodiscard]] bool step(const channel_state& state) noexcept {
-    return number(state.uplink_rate, ',') && number(state.downlink_rate, ',') && number(state.uplink_loss, ',') && number(state.downlink_loss, ',') &&
-           number(state.round_trip, ',') && number(state.index, '\n');
+    return number(state.uplink_rate, ',') && number(state.downlink_rate, ',') && number(state.uplink_loss, ',') &&
+           number(state.downlink_loss, ',') && number(state.round_trip, ',') && number(state.index, '\n');
   }
 
  private:
@@ -103,8 +109,9 @@ template <class Number>
   for (const char c : line) fields += c == ',' ? 1u : 0u;
   if (fields != 6) return errc::trace_fields;
   channel_state read;
-  const bool numbers = cut_number(line, read.uplink_rate) && cut_number(line, read.downlink_rate) && cut_number(line, read.uplink_loss) &&
-                       cut_number(line, read.downlink_loss) && cut_number(line, read.round_trip) && cut_number(line, read.index);
+  const bool numbers = cut_number(line, read.uplink_rate) && cut_number(line, read.downlink_rate) &&
+                       cut_number(line, read.uplink_loss) && cut_number(line, read.downlink_loss) &&
+                       cut_number(line, read.round_trip) && cut_number(line, read.index);
   if (!numbers) return errc::trace_number;
   out = read;
   return check_traced(read);
@@ -117,12 +124,14 @@ template <class Number>
 
 }  // namespace detail
 
-//! Writes `states` as a trace and gives the number of characters, no terminator among them. `max_channel_trace_bytes` is room enough.
-//! Errors (where = line from 1; step i, from 0, is line i + 2): empty_record (1), null_span (1), those of check(channel_state), trace_number (a
-//! subnormal number), output_too_small.
-[[nodiscard]] inline result<std::size_t> write_channel_trace(std::span<const channel_state> states, std::span<char> out) noexcept {
+//! Writes `states` as a trace and gives the number of characters, no terminator among them. `max_channel_trace_bytes`
+//! is room enough. Errors (where = line from 1; step i, from 0, is line i + 2): empty_record (1), null_span (1), those
+//! of check(channel_state), trace_number (a subnormal number), output_too_small.
+[[nodiscard]] inline result<std::size_t> write_channel_trace(std::span<const channel_state> states,
+                                                             std::span<char> out) noexcept {
   if (states.empty()) return detail::trace_error(errc::empty_record, 1);
-  if (states.data() == nullptr || (out.data() == nullptr && !out.empty())) return detail::trace_error(errc::null_span, 1);
+  if (states.data() == nullptr || (out.data() == nullptr && !out.empty()))
+    return detail::trace_error(errc::null_span, 1);
   detail::trace_writer writer(out);
   if (!writer.text(channel_trace_columns) || !writer.text("\n")) return detail::trace_error(errc::output_too_small, 1);
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -132,18 +141,21 @@ template <class Number>
   return writer.size();
 }
 
-//! Reads a trace into `out` and gives the number of steps. `max_channel_trace_steps` is room enough; entries behind the last step stay as they were,
-//! and after an error so do those from the offending line on.
-//! Errors (where = line from 1): trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or one
-//! that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (NaN, infinity, a minus sign, out of range); output_too_small.
-[[nodiscard]] inline result<std::size_t> read_channel_trace(std::string_view text, std::span<channel_state> out) noexcept {
+//! Reads a trace into `out` and gives the number of steps. `max_channel_trace_steps` is room enough; entries behind the
+//! last step stay as they were, and after an error so do those from the offending line on. Errors (where = line from
+//! 1): trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or
+//! one that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (NaN, infinity, a
+//! minus sign, out of range); output_too_small.
+[[nodiscard]] inline result<std::size_t> read_channel_trace(std::string_view text,
+                                                            std::span<channel_state> out) noexcept {
   if (detail::cut_line(text) != channel_trace_columns) return detail::trace_error(errc::trace_header, 1);
   if (text.empty()) return detail::trace_error(errc::empty_record, 2);
   if (out.data() == nullptr && !out.empty()) return detail::trace_error(errc::null_span, 1);
   std::size_t steps = 0;
   for (; !text.empty(); ++steps) {
     channel_state read;
-    if (const errc why = detail::read_step(detail::cut_line(text), read); why != errc::ok) return detail::trace_error(why, steps + 2);
+    if (const errc why = detail::read_step(detail::cut_line(text), read); why != errc::ok)
+      return detail::trace_error(why, steps + 2);
     if (steps == out.size()) return detail::trace_error(errc::output_too_small, steps + 2);
     out[steps] = read;
   }

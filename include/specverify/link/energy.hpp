@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The energy of a round: what computing, sending and receiving cost, and what skipping saves.
 //!
-//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv 2508.12590); its energy model
-//!             is not public, this one is ours.
-//! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue = uncertainty_energy.
-//! Guarantees: O(1), constexpr, no allocation, noexcept; never less when a time, a power or the number of uploads grows.
-//! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The default powers are ours.
+//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
+//!             2508.12590); its energy model is not public, this one is ours.
+//! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue =
+//!             uncertainty_energy.
+//! Guarantees: O(1), constexpr, no allocation, noexcept; never less when a time, a power or the number of uploads
+//!             grows.
+//! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The
+//!             default powers are ours.
 //! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp, examples/docs/energy.cpp
 #ifndef SPECVERIFY_LINK_ENERGY_HPP
 #define SPECVERIFY_LINK_ENERGY_HPP
@@ -18,11 +21,12 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Powers in W, each >= 0. A battery device that does not pay for the server sets verify = 0.
 struct power_options {
-  double draft = 10;              //!< the device computes
-  double transmit = 1.5;          //!< its radio sends
-  double receive = 1;             //!< its radio receives
-  double verify = 250;            //!< the server computes
-  double uncertainty_energy = 0;  //!< J a round, for judging the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
+  double draft = 10;      //!< the device computes
+  double transmit = 1.5;  //!< its radio sends
+  double receive = 1;     //!< its radio receives
+  double verify = 250;    //!< the server computes
+  //! J a round, for judging the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
+  double uncertainty_energy = 0;
 };
 
 //! What a round took, in s.
@@ -58,19 +62,23 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! The times of a round of the HLM family: `link` carries the upload and its answer.
-[[nodiscard]] constexpr energy_times round_energy_times(const round_times& times, double uplink_bits, double downlink_bits,
-                                                        const channel_state& link) noexcept {
+[[nodiscard]] constexpr energy_times round_energy_times(const round_times& times, double uplink_bits,
+                                                        double downlink_bits, const channel_state& link) noexcept {
   return {times.draft_time, uplink_time(uplink_bits, link), downlink_time(downlink_bits, link), times.verify_time};
 }
 
 //! E of a round; of a skipped one only the device's computing and the judging remain.
-[[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times, bool uploaded) noexcept {
+[[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times,
+                                            bool uploaded) noexcept {
   const double alone = power.draft * times.draft + power.uncertainty_energy;
-  return uploaded ? alone + power.transmit * times.uplink + power.receive * times.downlink + power.verify * times.verify : alone;
+  return uploaded ? alone + power.transmit * times.uplink + power.receive * times.downlink + power.verify * times.verify
+                  : alone;
 }
 
 //! 1 - E / E_reference: the share saved; negative when more was spent. 0 for a reference of 0.
-[[nodiscard]] constexpr double energy_saving(double energy, double reference) noexcept { return reference > 0 ? 1 - energy / reference : 0; }
+[[nodiscard]] constexpr double energy_saving(double energy, double reference) noexcept {
+  return reference > 0 ? 1 - energy / reference : 0;
+}
 
 SPECVERIFY_NAMESPACE_END
 

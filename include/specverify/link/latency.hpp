@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How long a round takes under each system's model: computing, transfer, round trips; and the throughput that follows.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942): the same without downlink;
-//!             CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701) eqs. (6), (10), (18), (19), reconstructed, and its Table I.
-//! Symbols:    t_d = draft_time (a token), t_v = verify_time (a round), t_rtt = round_trip; B, U = uplink_bits, D = downlink_bits; M = mismatches;
-//!             t_tok, t_fix = per_token, fixed. All times in s, sizes in bits, rates in bit/s.
-//! Guarantees: O(1), no allocation, noexcept. Formulas take checked values (`check`); on others they return numbers without a meaning.
-//! Deviates:   a packet error rate divides a rate by the expected number of transmissions, 1 - eps; an unlimited rate costs no time; the fixed time
-//!             of Table I holds its round trip, so it goes with a state whose round trip is 0.
-//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), examples/docs/latency.cpp, link/detail/compute.hpp
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
+//!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
+//!             eqs. (6), (10), (18), (19), reconstructed, and its Table I.
+//! Symbols:    t_d = draft_time (a token), t_v = verify_time (a round), t_rtt = round_trip; B, U = uplink_bits, D =
+//!             downlink_bits; M = mismatches; t_tok, t_fix = per_token, fixed. All times in s, sizes in bits, rates in
+//!             bit/s.
+//! Guarantees: O(1), no allocation, noexcept. Formulas take checked values (`check`); on others they return numbers
+//!             without a meaning.
+//! Deviates:   a packet error rate divides a rate by the expected number of transmissions, 1 - eps; an unlimited rate
+//!             costs no time; the fixed time of Table I holds its round trip, so it goes with a state whose round trip
+//!             is 0.
+//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), examples/docs/latency.cpp,
+//!             link/detail/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
 
@@ -28,7 +33,8 @@ struct round_times {
   double verify_time = 104.6e-3;  //!< s a pass of the target over a round, >= 0; the defaults are CU-HLM's
 };
 
-//! A round as a line in its length: fixed + length * per_token. The defaults fit the greedy rows of WISV's Table I at 500 Mbit/s and 50 ms.
+//! A round as a line in its length: fixed + length * per_token. The defaults fit the greedy rows of WISV's Table I at
+//! 500 Mbit/s and 50 ms.
 struct fitted_times {
   double per_token = 18.905e-3;  //!< t_tok, s
   double fixed = 49.345e-3;      //!< t_fix, s; holds the round trip
@@ -36,7 +42,8 @@ struct fitted_times {
 
 enum class throughput_estimator : std::uint8_t {
   ratio_of_sums = 0,  //!< tokens over total time
-  mean_of_rounds = 1  //!< mean over rounds of tokens over the round's time; far above the other where rounds differ much
+  mean_of_rounds =
+      1  //!< mean over rounds of tokens over the round's time; far above the other where rounds differ much
 };
 
 //! Both estimators over the rounds added.
@@ -52,9 +59,11 @@ struct throughput_meter {
     sum_of_ratios += round_tokens / round_seconds;
   }
   //! Tokens per second; 0 before the first round.
-  [[nodiscard]] SPECVERIFY_INLINE constexpr double value(throughput_estimator estimator = throughput_estimator::ratio_of_sums) const noexcept {
+  [[nodiscard]] SPECVERIFY_INLINE constexpr double value(
+      throughput_estimator estimator = throughput_estimator::ratio_of_sums) const noexcept {
     if (rounds == 0) return 0;
-    return estimator == throughput_estimator::mean_of_rounds ? sum_of_ratios / static_cast<double>(rounds) : static_cast<double>(tokens) / seconds;
+    return estimator == throughput_estimator::mean_of_rounds ? sum_of_ratios / static_cast<double>(rounds)
+                                                             : static_cast<double>(tokens) / seconds;
   }
 };
 
@@ -64,12 +73,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors (where = field in order, from 0): invalid_duration.
 [[nodiscard]] constexpr status check(const round_times& times) noexcept {
   if (!detail::within(times.draft_time, detail::longest_time)) return detail::link_error(errc::invalid_duration, 0);
-  return detail::within(times.verify_time, detail::longest_time) ? status{} : detail::link_error(errc::invalid_duration, 1);
+  return detail::within(times.verify_time, detail::longest_time) ? status{}
+                                                                 : detail::link_error(errc::invalid_duration, 1);
 }
 
-//! The paper takes the uncertainty of a draft as free (E24). Charged: M softmaxes of `softmax_time` s each on the device, whether the token is then sent
-//! or not. Energies follow, since they are taken from these times.
-[[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples, double softmax_time) noexcept {
+//! The paper takes the uncertainty of a draft as free (E24). Charged: M softmaxes of `softmax_time` s each on the
+//! device, whether the token is then sent or not. Energies follow, since they are taken from these times.
+[[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
+                                                     double softmax_time) noexcept {
   return {times.draft_time + samples * softmax_time, times.verify_time};
 }
 
@@ -77,76 +88,95 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr double transfer_time(double bits, double rate, double loss = 0) noexcept {
   return rate >= unlimited_rate ? 0 : bits / (rate * (1 - loss));
 }
-[[nodiscard]] constexpr double uplink_time(double bits, const channel_state& link) noexcept { return transfer_time(bits, link.uplink_rate, link.uplink_loss); }
+[[nodiscard]] constexpr double uplink_time(double bits, const channel_state& link) noexcept {
+  return transfer_time(bits, link.uplink_rate, link.uplink_loss);
+}
 [[nodiscard]] constexpr double downlink_time(double bits, const channel_state& link) noexcept {
   return transfer_time(bits, link.downlink_rate, link.downlink_loss);
 }
 //! One exchange: up, down, and the round trip. WISV (6) with B_FH and B_fb.
-[[nodiscard]] constexpr double exchange_time(double uplink_bits, double downlink_bits, const channel_state& link) noexcept {
+[[nodiscard]] constexpr double exchange_time(double uplink_bits, double downlink_bits,
+                                             const channel_state& link) noexcept {
   return uplink_time(uplink_bits, link) + downlink_time(downlink_bits, link) + link.round_trip;
 }
 
 //! QS: L t_d + U/R_u + t_v + D/R_d (+ t_rtt, 0 in the paper). SQS: the same with an unlimited downlink.
-[[nodiscard]] constexpr double round_time(std::uint32_t draft_length, const round_times& times, double uplink_bits, double downlink_bits,
-                                          const channel_state& link) noexcept {
+[[nodiscard]] constexpr double round_time(std::uint32_t draft_length, const round_times& times, double uplink_bits,
+                                          double downlink_bits, const channel_state& link) noexcept {
   return draft_length * times.draft_time + exchange_time(uplink_bits, downlink_bits, link) + times.verify_time;
 }
 
 //! QS: a round of L drafts from laws of resolution l.
-[[nodiscard]] inline double qs_round_time(std::uint32_t draft_length, std::uint32_t resolution, std::uint32_t vocab_size, const round_times& times,
+[[nodiscard]] inline double qs_round_time(std::uint32_t draft_length, std::uint32_t resolution,
+                                          std::uint32_t vocab_size, const round_times& times,
                                           const channel_state& link) noexcept {
-  return round_time(draft_length, times, static_cast<double>(qs_uplink_bits(draft_length, vocab_size, resolution)), downlink_bits(draft_length, vocab_size),
-                    link);
+  return round_time(draft_length, times, static_cast<double>(qs_uplink_bits(draft_length, vocab_size, resolution)),
+                    downlink_bits(draft_length, vocab_size), link);
 }
 
-//! HLM family: a round that uploads, t_d + B/R_u + t_v (+ D/R_d + t_rtt, 0 in the paper). A round that skips takes `times.draft_time`.
-[[nodiscard]] constexpr double hlm_upload_time(const round_times& times, double uplink_bits, const channel_state& link, double downlink_bits = 0) noexcept {
+//! HLM family: a round that uploads, t_d + B/R_u + t_v (+ D/R_d + t_rtt, 0 in the paper). A round that skips takes
+//!             `times.draft_time`.
+[[nodiscard]] constexpr double hlm_upload_time(const round_times& times, double uplink_bits, const channel_state& link,
+                                               double downlink_bits = 0) noexcept {
   return round_time(1, times, uplink_bits, downlink_bits, link);
 }
-//! HLM family: mean round time when a share `upload_share` (TR, in [0, 1]) of the rounds uploads and a transfer takes `transfer` s on average.
-[[nodiscard]] constexpr double hlm_mean_round_time(const round_times& times, double upload_share, double transfer) noexcept {
+//! HLM family: mean round time when a share `upload_share` (TR, in [0, 1]) of the rounds uploads and a transfer takes
+//!             `transfer` s on average.
+[[nodiscard]] constexpr double hlm_mean_round_time(const round_times& times, double upload_share,
+                                                   double transfer) noexcept {
   return times.draft_time + upload_share * (transfer + times.verify_time);
 }
 
 //! WISV (6): FH, ids and all hidden vectors at once.
-[[nodiscard]] constexpr double wisv_full_exchange_time(const wisv_format& format, std::uint32_t draft_length, const channel_state& link) noexcept {
-  return exchange_time(static_cast<double>(wisv_full_upload_bits(format, draft_length)), static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
+[[nodiscard]] constexpr double wisv_full_exchange_time(const wisv_format& format, std::uint32_t draft_length,
+                                                       const channel_state& link) noexcept {
+  return exchange_time(static_cast<double>(wisv_full_upload_bits(format, draft_length)),
+                       static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
 }
-//! WISV (10): SH, ids first, then the hidden vectors of the M mismatches on request; without a mismatch the second exchange falls away.
-[[nodiscard]] constexpr double wisv_selective_exchange_time(const wisv_format& format, std::uint32_t draft_length, std::uint32_t mismatches,
-                                                            const channel_state& link, bit_accounting accounting = bit_accounting::paper) noexcept {
-  const double first =
-      exchange_time(static_cast<double>(wisv_token_upload_bits(format, draft_length)), static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
+//! WISV (10): SH, ids first, then the hidden vectors of the M mismatches on request; without a mismatch the second
+//! exchange falls away.
+[[nodiscard]] constexpr double wisv_selective_exchange_time(
+    const wisv_format& format, std::uint32_t draft_length, std::uint32_t mismatches, const channel_state& link,
+    bit_accounting accounting = bit_accounting::paper) noexcept {
+  const double first = exchange_time(static_cast<double>(wisv_token_upload_bits(format, draft_length)),
+                                     static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
   if (mismatches == 0) return first;
   return first + exchange_time(static_cast<double>(wisv_selected_upload_bits(format, mismatches)),
-                               static_cast<double>(wisv_request_bits(format, draft_length, mismatches, accounting)), link);
+                               static_cast<double>(wisv_request_bits(format, draft_length, mismatches, accounting)),
+                               link);
 }
 //! Greedy speculative decoding: ids up, feedback down.
-[[nodiscard]] constexpr double greedy_exchange_time(const wisv_format& format, std::uint32_t draft_length, const channel_state& link) noexcept {
+[[nodiscard]] constexpr double greedy_exchange_time(const wisv_format& format, std::uint32_t draft_length,
+                                                    const channel_state& link) noexcept {
   return wisv_selective_exchange_time(format, draft_length, 0, link);
 }
 //! Rejection sampling with full laws.
-[[nodiscard]] constexpr double reject_exchange_time(const wisv_format& format, std::uint32_t draft_length, const channel_state& link) noexcept {
-  return exchange_time(static_cast<double>(reject_upload_bits(format, draft_length)), static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
+[[nodiscard]] constexpr double reject_exchange_time(const wisv_format& format, std::uint32_t draft_length,
+                                                    const channel_state& link) noexcept {
+  return exchange_time(static_cast<double>(reject_upload_bits(format, draft_length)),
+                       static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
 }
 
 //! WISV (18), (19): T_D + T_comm + T_T + T_head.
-[[nodiscard]] constexpr double wisv_round_time(double drafting, double exchange, double verifying, double head = 0) noexcept {
+[[nodiscard]] constexpr double wisv_round_time(double drafting, double exchange, double verifying,
+                                               double head = 0) noexcept {
   return drafting + exchange + verifying + head;
 }
 //! The line t_fix + L t_tok with a payload on the uplink; the fixed part holds the round trip.
-[[nodiscard]] constexpr double fitted_round_time(const fitted_times& times, std::uint32_t draft_length, double uplink_bits,
-                                                 const channel_state& link) noexcept {
+[[nodiscard]] constexpr double fitted_round_time(const fitted_times& times, std::uint32_t draft_length,
+                                                 double uplink_bits, const channel_state& link) noexcept {
   return times.fixed + draft_length * times.per_token + uplink_time(uplink_bits, link);
 }
 
-//! Least squares of round times on draft lengths. Errors: size_mismatch; invalid_argument (fewer than two different lengths);
-//! invalid_duration (where = entry).
-[[nodiscard]] constexpr result<fitted_times> fit_round_times(std::span<const std::uint32_t> draft_lengths, std::span<const double> seconds) noexcept {
+//! Least squares of round times on draft lengths. Errors: size_mismatch; invalid_argument (fewer than two different
+//! lengths); invalid_duration (where = entry).
+[[nodiscard]] constexpr result<fitted_times> fit_round_times(std::span<const std::uint32_t> draft_lengths,
+                                                             std::span<const double> seconds) noexcept {
   if (draft_lengths.size() != seconds.size()) return detail::link_error(errc::size_mismatch, 0);
   double count = 0, mean_length = 0, mean_seconds = 0;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    if (!detail::within(seconds[i], detail::longest_time)) return detail::link_error(errc::invalid_duration, static_cast<std::uint32_t>(i));
+    if (!detail::within(seconds[i], detail::longest_time))
+      return detail::link_error(errc::invalid_duration, static_cast<std::uint32_t>(i));
     count += 1;
     mean_length += draft_lengths[i];
     mean_seconds += seconds[i];
@@ -163,9 +193,11 @@ SPECVERIFY_NAMESPACE_BEGIN
   return fitted_times{product / square, mean_seconds - product / square * mean_length};
 }
 
-//! How many vectors SH must save, L - E[M], before its second exchange pays: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d)))
-//! (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M > 0]. Vectors that travel in no time never pay: `unlimited_rate`.
-[[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link, double mismatch_probability = 1,
+//! How many vectors SH must save, L - E[M], before its second exchange pays: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) +
+//! B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M > 0]. Vectors that
+//! travel in no time never pay: `unlimited_rate`.
+[[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
+                                                          double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {
   const double wait = exchange_time(format.uplink_overhead, request_bits, link);
   const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);

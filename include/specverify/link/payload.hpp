@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many bits each system puts on the uplink and the downlink: the formulas of the papers, and what a message must hold in truth.
+//! How many bits each system puts on the uplink and the downlink: the formulas of the papers, and what a message must
+//! hold in truth.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5); CU-HLM (arXiv 2505.11788) II-B;
-//!             WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
-//! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D = hidden_size; b_e = element_bits;
-//!             b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH = every hidden vector at once, SH = those asked for.
-//! Guarantees: O(1), no allocation, noexcept; exact integers where the paper's formula has whole bits. Formulas take checked formats:
-//!             `check` names what is wrong with one.
-//! Deviates:   QS: the law's bits are charged for each of the L tokens, the feedback has L + 1 outcomes. HLM and WISV: the papers leave out ids and
-//!             counts that a receiver needs; `bit_accounting::wire` has them.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
+//!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
+//! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
+//!             hidden_size; b_e = element_bits; b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH
+//!             = every hidden vector at once, SH = those asked for.
+//! Guarantees: O(1), no allocation, noexcept; exact integers where the paper's formula has whole bits. Formulas take
+//!             checked formats: `check` names what is wrong with one.
+//! Deviates:   QS: the law's bits are charged for each of the L tokens, the feedback has L + 1 outcomes. HLM and WISV:
+//!             the papers leave out ids and counts that a receiver needs; `bit_accounting::wire` has them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14), examples/docs/payload.cpp
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP
@@ -28,7 +30,8 @@ enum class bit_accounting : std::uint8_t { paper = 0, wire = 1 };
 struct hlm_format {
   std::uint32_t vocab_size = 32000;  //!< V, in [1, 2^24]
   std::uint32_t value_bits = 8;      //!< b_prob, in [1, 64]
-  std::uint32_t max_skipped = 512;   //!< tokens that one upload may catch up on; its length field costs ceil(log2(max_skipped + 1)) bits
+  //! tokens that one upload may catch up on; its length field costs ceil(log2(max_skipped + 1)) bits
+  std::uint32_t max_skipped = 512;
 };
 
 //! One upload of the HLM family.
@@ -55,7 +58,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr bool is_width(std::uint32_t bits) noexcept { return bits >= 1 && bits <= 64; }
-[[nodiscard]] constexpr status payload_error(errc code, std::uint32_t where) noexcept { return {code, part::link, where}; }
+[[nodiscard]] constexpr status payload_error(errc code, std::uint32_t where) noexcept {
+  return {code, part::link, where};
+}
 [[nodiscard]] constexpr status check_vocabulary(std::uint32_t vocab_size) noexcept {
   if (vocab_size == 0) return payload_error(errc::empty_vocabulary, 0);
   if (vocab_size > (std::uint32_t{1} << 24)) return payload_error(errc::vocabulary_too_large, 0);
@@ -69,36 +74,48 @@ namespace detail {
   if (const status why = detail::check_vocabulary(format.vocab_size); !why.ok()) return why;
   return detail::is_width(format.value_bits) ? status{} : detail::payload_error(errc::invalid_argument, 1);
 }
-//! Errors (where = field in order, from 0): invalid_argument (k outside [1, V], a draft outside the full law, more skipped than the format holds).
+//! Errors (where = field in order, from 0): invalid_argument (k outside [1, V], a draft outside the full law, more
+//! skipped than the format holds).
 [[nodiscard]] constexpr status check(const hlm_format& format, const hlm_upload& upload) noexcept {
   if (const status why = check(format); !why.ok()) return why;
-  if (upload.support_size == 0 || upload.support_size > format.vocab_size) return detail::payload_error(errc::invalid_argument, 0);
-  if (!upload.draft_in_support && upload.support_size == format.vocab_size) return detail::payload_error(errc::invalid_argument, 2);
+  if (upload.support_size == 0 || upload.support_size > format.vocab_size)
+    return detail::payload_error(errc::invalid_argument, 0);
+  if (!upload.draft_in_support && upload.support_size == format.vocab_size)
+    return detail::payload_error(errc::invalid_argument, 2);
   return upload.skipped <= format.max_skipped ? status{} : detail::payload_error(errc::invalid_argument, 3);
 }
 //! Errors (where = field in order, from 0): empty_vocabulary, vocabulary_too_large, invalid_argument.
 [[nodiscard]] constexpr status check(const wisv_format& format) noexcept {
   if (const status why = detail::check_vocabulary(format.vocab_size); !why.ok()) return why;
-  if (format.hidden_size == 0 || format.hidden_size > (std::uint32_t{1} << 24)) return detail::payload_error(errc::invalid_argument, 1);
+  if (format.hidden_size == 0 || format.hidden_size > (std::uint32_t{1} << 24))
+    return detail::payload_error(errc::invalid_argument, 1);
   if (!detail::is_width(format.element_bits)) return detail::payload_error(errc::invalid_argument, 2);
   return detail::is_width(format.law_value_bits) ? status{} : detail::payload_error(errc::invalid_argument, 3);
 }
 
-//! QS: the uplink of a round, L (ceil(log2 V) + ceil(log2 C(l+V-1, V-1))). Wire: with the number of the action (L, l), `actions` of them.
-[[nodiscard]] inline std::uint64_t qs_uplink_bits(std::uint32_t draft_length, std::uint32_t vocab_size, std::uint32_t resolution,
-                                                  bit_accounting accounting = bit_accounting::paper, std::uint32_t actions = 22) noexcept {
-  return draft_length * dense_token_bits(vocab_size, resolution) + (accounting == bit_accounting::wire ? ceil_log2(actions) : 0);
+//! QS: the uplink of a round, L (ceil(log2 V) + ceil(log2 C(l+V-1, V-1))). Wire: with the number of the action (L, l),
+//! `actions` of them.
+[[nodiscard]] inline std::uint64_t qs_uplink_bits(std::uint32_t draft_length, std::uint32_t vocab_size,
+                                                  std::uint32_t resolution,
+                                                  bit_accounting accounting = bit_accounting::paper,
+                                                  std::uint32_t actions = 22) noexcept {
+  return draft_length * dense_token_bits(vocab_size, resolution) +
+         (accounting == bit_accounting::wire ? ceil_log2(actions) : 0);
 }
 
 //! K-SQS: one token of the uplink. Wire: with the drafted token as its place in the support.
-[[nodiscard]] inline double k_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+[[nodiscard]] inline double k_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size,
+                                             std::uint32_t resolution,
                                              bit_accounting accounting = bit_accounting::paper) noexcept {
-  return top_k_law_bits(vocab_size, support_size, resolution) + (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
+  return top_k_law_bits(vocab_size, support_size, resolution) +
+         (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
 }
 //! C-SQS: the same with K announced.
-[[nodiscard]] inline double c_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+[[nodiscard]] inline double c_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size,
+                                             std::uint32_t resolution,
                                              bit_accounting accounting = bit_accounting::paper) noexcept {
-  return threshold_law_bits(vocab_size, support_size, resolution) + (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
+  return threshold_law_bits(vocab_size, support_size, resolution) +
+         (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
 }
 
 //! HLM: a probability and its id, b_prob + ceil(log2 V).
@@ -106,13 +123,16 @@ namespace detail {
   return std::uint64_t{format.value_bits} + token_bits(format.vocab_size);
 }
 //! HLM, U-HLM: the full law as the paper counts it, V (b_prob + ceil(log2 V)).
-[[nodiscard]] constexpr std::uint64_t hlm_full_bits(const hlm_format& format) noexcept { return format.vocab_size * hlm_entry_bits(format); }
+[[nodiscard]] constexpr std::uint64_t hlm_full_bits(const hlm_format& format) noexcept {
+  return format.vocab_size * hlm_entry_bits(format);
+}
 //! CU-HLM: k entries as the paper counts them.
-[[nodiscard]] constexpr std::uint64_t hlm_compressed_bits(const hlm_format& format, std::uint32_t support_size) noexcept {
+[[nodiscard]] constexpr std::uint64_t hlm_compressed_bits(const hlm_format& format,
+                                                          std::uint32_t support_size) noexcept {
   return support_size * hlm_entry_bits(format);
 }
-//! An upload with all that a receiver needs: the k entries; the draft, by its place among them or as an entry of its own; k where it varies;
-//! the skipped ids and their number.
+//! An upload with all that a receiver needs: the k entries; the draft, by its place among them or as an entry of its
+//! own; k where it varies; the skipped ids and their number.
 [[nodiscard]] constexpr std::uint64_t hlm_uplink_bits(const hlm_format& format, const hlm_upload& upload,
                                                       bit_accounting accounting = bit_accounting::wire) noexcept {
   const std::uint64_t entries = hlm_compressed_bits(format, upload.support_size);
@@ -123,38 +143,49 @@ namespace detail {
   return entries + draft + size + ids + ceil_log2(std::uint64_t{format.max_skipped} + 1);
 }
 //! The answer to an upload: the token that stands. The paper does not count it.
-[[nodiscard]] constexpr std::uint64_t hlm_downlink_bits(const hlm_format& format, bit_accounting accounting = bit_accounting::wire) noexcept {
+[[nodiscard]] constexpr std::uint64_t hlm_downlink_bits(const hlm_format& format,
+                                                        bit_accounting accounting = bit_accounting::wire) noexcept {
   return accounting == bit_accounting::wire ? token_bits(format.vocab_size) : 0;
 }
 
 //! WISV (3): one hidden vector, d_D b_e.
-[[nodiscard]] constexpr std::uint64_t wisv_hidden_bits(const wisv_format& format) noexcept { return std::uint64_t{format.hidden_size} * format.element_bits; }
+[[nodiscard]] constexpr std::uint64_t wisv_hidden_bits(const wisv_format& format) noexcept {
+  return std::uint64_t{format.hidden_size} * format.element_bits;
+}
 //! WISV (4): feedback, ceil(log2(L + 1)) + ceil(log2 V) + O_d.
-[[nodiscard]] constexpr std::uint64_t wisv_feedback_bits(const wisv_format& format, std::uint32_t draft_length) noexcept {
+[[nodiscard]] constexpr std::uint64_t wisv_feedback_bits(const wisv_format& format,
+                                                         std::uint32_t draft_length) noexcept {
   return std::uint64_t{downlink_bits(draft_length, format.vocab_size)} + format.downlink_overhead;
 }
 //! WISV (5): ids and every hidden vector (FH), L (b_tok + B_h) + O_u.
-[[nodiscard]] constexpr std::uint64_t wisv_full_upload_bits(const wisv_format& format, std::uint32_t draft_length) noexcept {
+[[nodiscard]] constexpr std::uint64_t wisv_full_upload_bits(const wisv_format& format,
+                                                            std::uint32_t draft_length) noexcept {
   return draft_length * (token_bits(format.vocab_size) + wisv_hidden_bits(format)) + format.uplink_overhead;
 }
 //! WISV (7): ids alone, L b_tok + O_u: the first upload of SH, and the whole of greedy speculative decoding.
-[[nodiscard]] constexpr std::uint64_t wisv_token_upload_bits(const wisv_format& format, std::uint32_t draft_length) noexcept {
+[[nodiscard]] constexpr std::uint64_t wisv_token_upload_bits(const wisv_format& format,
+                                                             std::uint32_t draft_length) noexcept {
   return std::uint64_t{draft_length} * token_bits(format.vocab_size) + format.uplink_overhead;
 }
-//! WISV (8): the request for M hidden vectors, M ceil(log2(L + 1)) + O_d. Wire: with M itself, or a bitmap of L bits where that is shorter (the kind
-//! of request stands in the header, O_d).
-[[nodiscard]] constexpr std::uint64_t wisv_request_bits(const wisv_format& format, std::uint32_t draft_length, std::uint32_t mismatches,
+//! WISV (8): the request for M hidden vectors, M ceil(log2(L + 1)) + O_d. Wire: with M itself, or a bitmap of L bits
+//! where that is shorter (the kind of request stands in the header, O_d).
+[[nodiscard]] constexpr std::uint64_t wisv_request_bits(const wisv_format& format, std::uint32_t draft_length,
+                                                        std::uint32_t mismatches,
                                                         bit_accounting accounting = bit_accounting::paper) noexcept {
   const std::uint64_t place = ceil_log2(std::uint64_t{draft_length} + 1), list = mismatches * place;
-  return (accounting == bit_accounting::paper ? list : std::min<std::uint64_t>(list + place, draft_length)) + format.downlink_overhead;
+  return (accounting == bit_accounting::paper ? list : std::min<std::uint64_t>(list + place, draft_length)) +
+         format.downlink_overhead;
 }
 //! WISV (9): the M hidden vectors asked for, M B_h + O_u.
-[[nodiscard]] constexpr std::uint64_t wisv_selected_upload_bits(const wisv_format& format, std::uint32_t mismatches) noexcept {
+[[nodiscard]] constexpr std::uint64_t wisv_selected_upload_bits(const wisv_format& format,
+                                                                std::uint32_t mismatches) noexcept {
   return mismatches * wisv_hidden_bits(format) + format.uplink_overhead;
 }
 //! Baseline with rejection sampling: ids and full laws, L (b_tok + 16 V) + O_u.
-[[nodiscard]] constexpr std::uint64_t reject_upload_bits(const wisv_format& format, std::uint32_t draft_length) noexcept {
-  return draft_length * (token_bits(format.vocab_size) + full_law_bits(format.vocab_size, format.law_value_bits)) + format.uplink_overhead;
+[[nodiscard]] constexpr std::uint64_t reject_upload_bits(const wisv_format& format,
+                                                         std::uint32_t draft_length) noexcept {
+  return draft_length * (token_bits(format.vocab_size) + full_law_bits(format.vocab_size, format.law_value_bits)) +
+         format.uplink_overhead;
 }
 
 SPECVERIFY_NAMESPACE_END

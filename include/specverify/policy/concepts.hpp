@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concepts of policies: how long, how fine and how wide a round's draft is (window), and whether a drafted token is sent at all (skip).
+//! The concepts of policies: how long, how fine and how wide a round's draft is (window), and whether a drafted token
+//! is sent at all (skip).
 //!
-//! A window policy is never shown a token that was drawn from the law it is asked about: whether a position is sent is decided
-//! from laws alone, else the text would not follow the target's law (T34). A skip policy may look at the token; therefore all but one are lossy.
+//! A window policy is never shown a token that was drawn from the law it is asked about: whether a position is sent is
+//! decided from laws alone, else the text would not follow the target's law (T34). A skip policy may look at the token;
+//! therefore all but one are lossy.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
 #define SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -22,10 +24,11 @@ SPECVERIFY_TYPES_BEGIN
 struct skip_observation {
   std::uint32_t position = 0;  //!< absolute position of the token
   std::uint32_t round = 0;
-  std::uint32_t disagreements = 0;     //!< draws at random temperatures that gave another token
-  std::uint32_t samples = 0;           //!< of so many
-  std::span<const float> attention{};  //!< attention row of the query that produced the token's logits; empty: not asked for
-  double coin = 0;                     //!< uniform in [0, 1), purpose 10
+  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
+  std::uint32_t samples = 0;        //!< of so many
+  //! attention row of the query that produced the token's logits; empty: not asked for
+  std::span<const float> attention{};
+  double coin = 0;  //!< uniform in [0, 1), purpose 10
 };
 
 //! What a budget makes of a support of K tokens.
@@ -38,14 +41,15 @@ struct budget_clamp {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is drafted too, given the
-//! bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true says `unconditional = true`.
-//! One that looks at `observation::accepted_probability` says `needs_probabilities = true`: only then does a session measure them.
-//! A policy that counts in its own way also has `charge(law)`: then `bits` is the sum of the charges of the laws before it.
+//! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is
+//! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
+//! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
+//! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
+//! `bits` is the sum of the charges of the laws before it.
 //! Models: `draft_plan` (the same plan every round), `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
-concept window_policy = std::copyable<Policy> &&
-    requires(const Policy& policy, const observation& seen, std::uint32_t position, const law& next, std::uint64_t bits) {
+concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
+                                                          std::uint32_t position, const law& next, std::uint64_t bits) {
   { policy.begin(seen) } noexcept -> std::same_as<draft_plan>;
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
@@ -56,8 +60,9 @@ concept charging_window = window_policy<Policy> && requires(const Policy& policy
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
 };
 
-//! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and `clamp(n)` what it makes of a law of n
-//! tokens where the rule chose their number. A session asks so that no position costs more than a round has, and counts the laws that it cut.
+//! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and
+//! `clamp(n)` what it makes of a law of n tokens where the rule chose their number. A session asks so that no position
+//! costs more than a round has, and counts the laws that it cut.
 //! Model: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
@@ -65,16 +70,18 @@ concept budgeted_window = window_policy<Policy> && requires(const Policy& policy
   { policy.clamp(support_size) } noexcept -> std::same_as<budget_clamp>;
 };
 
-//! What one round has drafted. `bits` is kept by `takes_position` for a charging window; for others the caller sets it before each call.
+//! What one round has drafted. `bits` is kept by `takes_position` for a charging window; for others the caller sets it
+//! before each call.
 struct window_progress {
   std::uint32_t drafted = 0;
   std::uint64_t bits = 0;
 };
 
-//! Whether the window takes the next position, decided from its law alone and before anything is drawn from it; then it is charged and counted.
-//! The first position is always taken (L >= 1). Sessions ask here too.
+//! Whether the window takes the next position, decided from its law alone and before anything is drawn from it; then it
+//! is charged and counted. The first position is always taken (L >= 1). Sessions ask here too.
 template <window_policy Window>
-[[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position, const law& next) noexcept {
+[[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position,
+                                            const law& next) noexcept {
   if (so_far.drafted > 0 && !window.proceed(position, next, so_far.bits)) return false;
   if constexpr (charging_window<Window>) so_far.bits += window.charge(next);
   so_far.drafted += 1;
@@ -83,15 +90,16 @@ template <window_policy Window>
 
 //! Drafts one position of a round, or nothing if the window ends before it.
 template <window_policy Window, uniform_source Source>
-[[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next, const Source& source,
-                                                         random_counter counter) noexcept {
+[[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next,
+                                                         const Source& source, random_counter counter) noexcept {
   if (!takes_position(window, so_far, counter.position, next)) return std::nullopt;
   return draw(next, source, counter);
 }
 
-//! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what `seen` must hold, and how
-//! strongly the text is tied to the target's law. A policy that needs uncertainty has `perturbation`, one that needs attention `importance`.
-//! One that also has `uncertain(seen)` lets a session count the uncertain tokens that it skips (`session_statistics::skipped_uncertain`).
+//! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what
+//! `seen` must hold, and how strongly the text is tied to the target's law. A policy that needs uncertainty has
+//! `perturbation`, one that needs attention `importance`. One that also has `uncertain(seen)` lets a session count the
+//! uncertain tokens that it skips (`session_statistics::skipped_uncertain`).
 //! Models: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {

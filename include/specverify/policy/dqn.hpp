@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The learned window: a small network values the 22 actions (L, l) of a round, the highest value is taken.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors' code.
-//! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of f) 2-32-32, uplink state
-//!             1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
-//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain array. `load` reads
-//!             exactly what `save` writes and names every defect. Class (c): values carry float rounding.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
+//!             code.
+//! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of
+//!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
+//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
+//!             array. `load` reads exactly what `save` writes and names every defect. Class (c): values carry float
+//!             rounding.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
 #define SPECVERIFY_POLICY_DQN_HPP
@@ -34,8 +36,14 @@ struct dqn_layer {
 
 //! In order: main 1, main 2, auxiliary 1, auxiliary 2, uplink 1, uplink 2, joined, output.
 inline constexpr std::array<dqn_layer, 8> dqn_layers = [] {
-  constexpr std::array<std::array<std::uint32_t, 2>, 8> sizes{
-      {{observed_probabilities, 128}, {128, 128}, {2, 32}, {32, 32}, {1, 16}, {16, 16}, {176, 128}, {128, dqn_actions}}};
+  constexpr std::array<std::array<std::uint32_t, 2>, 8> sizes{{{observed_probabilities, 128},
+                                                               {128, 128},
+                                                               {2, 32},
+                                                               {32, 32},
+                                                               {1, 16},
+                                                               {16, 16},
+                                                               {176, 128},
+                                                               {128, dqn_actions}}};
   std::array<dqn_layer, 8> layers{};
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -51,7 +59,8 @@ struct dqn_weights {
   std::array<float, dqn_parameters> values{};
 };
 
-//! What the network sees: 64 probabilities, their mean over non-zero entries, the newest non-zero one, the uplink state.
+//! What the network sees: 64 probabilities, their mean over non-zero entries, the newest non-zero one, the uplink
+//! state.
 using dqn_features = std::array<float, dqn_inputs>;
 //! One value per action.
 using dqn_values = std::array<float, dqn_actions>;
@@ -97,8 +106,12 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, con
   }
 }
 
-[[nodiscard]] constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7F800000u) != 0x7F800000u; }
-[[nodiscard]] constexpr bool is_finite(double x) noexcept { return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000u) != 0x7FF0000000000000u; }
+[[nodiscard]] constexpr bool is_finite(float x) noexcept {
+  return (std::bit_cast<std::uint32_t>(x) & 0x7F800000u) != 0x7F800000u;
+}
+[[nodiscard]] constexpr bool is_finite(double x) noexcept {
+  return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000u) != 0x7FF0000000000000u;
+}
 
 //! FNV-1a, 64 bits.
 [[nodiscard]] constexpr std::uint64_t dqn_checksum(std::span<const std::byte> bytes) noexcept {
@@ -113,7 +126,8 @@ constexpr void dqn_put(std::span<std::byte> out, std::size_t& at, Number value) 
 template <class Number>
 [[nodiscard]] constexpr Number dqn_get(std::span<const std::byte> in, std::size_t& at) noexcept {
   Number value = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) value = static_cast<Number>(value | (std::to_integer<Number>(in[at++]) << (8 * i)));
+  for (std::size_t i = 0; i < sizeof(Number); ++i)
+    value = static_cast<Number>(value | (std::to_integer<Number>(in[at++]) << (8 * i)));
   return value;
 }
 inline constexpr std::uint64_t dqn_magic = 0x31304E5144565300u;  // "\0SVDQN01" in little-endian order
@@ -153,10 +167,12 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return {};
 }
 
-//! Writes `dqn_file_bytes` bytes: magic and version, the sizes of the layers, the weights in little-endian float32, a checksum.
+//! Writes `dqn_file_bytes` bytes: magic and version, the sizes of the layers, the weights in little-endian float32, a
+//! checksum.
 //! Errors: output_too_small, value_not_finite.
 [[nodiscard]] constexpr status save(const dqn_weights& weights, std::span<std::byte> out) noexcept {
-  if (out.size() < dqn_file_bytes) return {errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
+  if (out.size() < dqn_file_bytes)
+    return {errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
   if (const status why = check(weights); !why.ok()) return why;
   std::size_t at = 0;
   detail::dqn_put(out, at, detail::dqn_magic);
@@ -171,30 +187,36 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return {};
 }
 
-//! Reads what `save` wrote. Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version, weights_shape (`where` = layer),
-//! checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as it was.
+//! Reads what `save` wrote. Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version,
+//! weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as
+//! it was.
 [[nodiscard]] inline status load(std::span<const std::byte> in, dqn_weights& out) noexcept {
   constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();
   if (in.size() < 8) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
   std::size_t at = 0;
   const auto magic = detail::dqn_get<std::uint64_t>(in, at);
-  if ((magic & detail::dqn_magic_mask) != (detail::dqn_magic & detail::dqn_magic_mask)) return {errc::weights_header, part::policy, 0};
+  if ((magic & detail::dqn_magic_mask) != (detail::dqn_magic & detail::dqn_magic_mask))
+    return {errc::weights_header, part::policy, 0};
   if (magic != detail::dqn_magic) return {errc::unknown_version, part::policy, 6};
   if (in.size() < header) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
-  if (detail::dqn_get<std::uint32_t>(in, at) != dqn_layers.size()) return {errc::weights_shape, part::policy, dqn_layers.size()};
+  if (detail::dqn_get<std::uint32_t>(in, at) != dqn_layers.size())
+    return {errc::weights_shape, part::policy, dqn_layers.size()};
   for (std::uint32_t i = 0; i < dqn_layers.size(); ++i) {
     const auto inputs = detail::dqn_get<std::uint32_t>(in, at), outputs = detail::dqn_get<std::uint32_t>(in, at);
-    if (inputs != dqn_layers[i].inputs || outputs != dqn_layers[i].outputs) return {errc::weights_shape, part::policy, i};
+    if (inputs != dqn_layers[i].inputs || outputs != dqn_layers[i].outputs)
+      return {errc::weights_shape, part::policy, i};
   }
   if (in.size() < dqn_file_bytes) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
-  if (in.size() > dqn_file_bytes) return {errc::trailing_bytes, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
+  if (in.size() > dqn_file_bytes)
+    return {errc::trailing_bytes, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
   std::size_t tail = dqn_file_bytes - 8;
   if (detail::dqn_get<std::uint64_t>(in, tail) != detail::dqn_checksum(in.first(dqn_file_bytes - 8))) {
     return {errc::checksum_mismatch, part::policy, static_cast<std::uint32_t>(dqn_file_bytes - 8)};
   }
   for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
     std::size_t place = header + 4 * std::size_t{i};
-    if (!detail::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place)))) return {errc::value_not_finite, part::policy, i};
+    if (!detail::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place))))
+      return {errc::value_not_finite, part::policy, i};
   }
   for (float& value : out.values) value = std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, at));
   return {};
@@ -204,10 +226,13 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 class dqn_window {
  public:
   static constexpr bool unconditional = true;
-  static constexpr bool needs_probabilities = true;  //!< a session records them for it (observation::accepted_probability)
+  //! a session records them for it (observation::accepted_probability)
+  static constexpr bool needs_probabilities = true;
 
-  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid), value_not_finite.
-  [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights, const action_grid& grid = paper_action_grid(),
+  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid),
+  //! value_not_finite.
+  [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights,
+                                               const action_grid& grid = paper_action_grid(),
                                                std::uint32_t support_size = 16) noexcept {
     if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};
     if (const status why = check(grid); !why.ok()) return why;
@@ -215,7 +240,9 @@ class dqn_window {
     return dqn_window(weights, grid, support_size);
   }
   //! Index of the action for the next round.
-  [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept { return dqn_best(dqn_evaluate(*weights_, features_of(seen))); }
+  [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept {
+    return dqn_best(dqn_evaluate(*weights_, features_of(seen)));
+  }
   [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
     const window_action& chosen = grid_[choose(seen)];
     return {chosen.draft_length, chosen.resolution, support_size_};

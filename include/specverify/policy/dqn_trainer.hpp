@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Trains the network of policy/dqn.hpp by double deep Q-learning.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of its code; double Q-learning: van Hasselt, Guez, Silver
-//!             (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
-//! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss (Q_online(s, a) - target)^2,
-//!             mean over the batch.
-//! Guarantees: the same seed, options and environment give the same weights, bit for bit (with one build); allocates in `make` alone.
-//! Deviates:   the defects of the authors' code are not kept: rewards and evaluation are the environment's, charged at each round's own rate.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of its code; double Q-learning: van
+//!             Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
+//! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss
+//!             (Q_online(s, a) - target)^2, mean over the batch.
+//! Guarantees: the same seed, options and environment give the same weights, bit for bit (with one build); allocates in
+//!             `make` alone.
+//! Deviates:   the defects of the authors' code are not kept: rewards and evaluation are the environment's, charged at
+//!             each round's own rate.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp, examples/docs/dqn.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
 #define SPECVERIFY_POLICY_DQN_TRAINER_HPP
@@ -60,9 +62,11 @@ struct dqn_training {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Where the trainer learns: `reset` begins an episode, `step` plays a round, `evaluate` scores weights, higher is better.
+//! Where the trainer learns: `reset` begins an episode, `step` plays a round, `evaluate` scores weights, higher is
+//! better.
 template <class Environment>
-concept dqn_environment = requires(Environment& environment, std::uint32_t episode, std::uint32_t action, const dqn_weights& weights) {
+concept dqn_environment = requires(Environment& environment, std::uint32_t episode, std::uint32_t action,
+                                   const dqn_weights& weights) {
   { environment.reset(episode) } -> std::same_as<dqn_features>;
   { environment.step(action) } -> std::same_as<dqn_step>;
   { environment.evaluate(weights) } -> std::convertible_to<double>;
@@ -103,7 +107,8 @@ class dqn_trainer {
   //! A random action with probability epsilon, else the best.
   [[nodiscard]] std::uint32_t act(const dqn_features& state) noexcept {
     const random_counter counter{acts_++, episodes_, 0, purpose::policy_exploration, 0};
-    if (decision_uniform(source_(counter), 1) < epsilon_) return static_cast<std::uint32_t>(uniform_integer(source_, counter, dqn_actions));
+    if (decision_uniform(source_(counter), 1) < epsilon_)
+      return static_cast<std::uint32_t>(uniform_integer(source_, counter, dqn_actions));
     return dqn_best(dqn_evaluate(*online_, state));
   }
   //! False, and nothing is kept: an action that is none of the network's, or a reward that is NaN or infinite.
@@ -173,7 +178,8 @@ class dqn_trainer {
   std::vector<std::uint32_t> picks_;
   std::vector<float> targets_;
   detail::dqn_batch batch_;
-  dqn_weights *online_ = nullptr, *target_ = nullptr, *best_ = nullptr, *gradient_ = nullptr, *first_ = nullptr, *second_ = nullptr;
+  dqn_weights *online_ = nullptr, *target_ = nullptr, *best_ = nullptr, *gradient_ = nullptr, *first_ = nullptr,
+              *second_ = nullptr;
   std::uint64_t remembered_ = 0;
   double epsilon_ = 1;
   double best_score_ = 0;
@@ -189,7 +195,8 @@ inline bool dqn_trainer::learn() noexcept {
   const std::uint64_t held = remembered_ < memory_.size() ? remembered_ : memory_.size();
   const std::uint32_t count = options_.batch;
   for (std::uint32_t i = 0; i < count; ++i) {
-    picks_[i] = static_cast<std::uint32_t>(uniform_integer(source_, random_counter{i, updates_, 0, purpose::training, 2}, held));
+    picks_[i] = static_cast<std::uint32_t>(
+        uniform_integer(source_, random_counter{i, updates_, 0, purpose::training, 2}, held));
   }
   const auto put_inputs = [&](dqn_features dqn_transition::*which) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -248,7 +255,8 @@ inline void dqn_trainer::step_adam() noexcept {
   }
 }
 
-//! Plays and learns. Every `evaluate_every` episodes, and at the end, the environment scores the weights, and the best are kept.
+//! Plays and learns. Every `evaluate_every` episodes, and at the end, the environment scores the weights, and the best
+//! are kept.
 template <dqn_environment Environment>
 void train(dqn_trainer& trainer, Environment& environment, const dqn_training& plan) {
   std::uint32_t rounds = 0;
@@ -266,7 +274,8 @@ void train(dqn_trainer& trainer, Environment& environment, const dqn_training& p
       made.state = made.next;
     }
     trainer.end_episode();
-    if ((episode + 1) % plan.evaluate_every == 0 || episode + 1 == plan.episodes) trainer.consider(environment.evaluate(trainer.weights()));
+    if ((episode + 1) % plan.evaluate_every == 0 || episode + 1 == plan.episodes)
+      trainer.consider(environment.evaluate(trainer.weights()));
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A window that plans each round for the best modelled throughput: expected tokens over the time of the round.
 //!
-//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605), which it does not define; the rule is ours.
-//! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L; round time
-//!             L t_d + U/R_u + t_v + D/R_d + t_rtt.
+//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605), which it does not define; the
+//!             rule is ours.
+//! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L;
+//!             round time L t_d + U/R_u + t_v + D/R_d + t_rtt.
 //! Guarantees: pure, O(actions) and at most 32 of them, no allocation.
-//! Deviates:   the rate of the round to come is taken to be the measured one; the choice maximises the ratio of this round alone, which differs
-//!             from the best long-run policy by second order.
+//! Deviates:   the rate of the round to come is taken to be the measured one; the choice maximises the ratio of this
+//!             round alone, which differs from the best long-run policy by second order.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp, examples/docs/model_window.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
@@ -31,12 +32,13 @@ struct throughput_model {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0, those of the times from 3, of the link from 5): empty_vocabulary, vocabulary_too_large, invalid_argument (K outside
-//! [1, V]), those of check(round_times) and check(channel_state).
+//! Errors (where = field in order, from 0, those of the times from 3, of the link from 5): empty_vocabulary,
+//! vocabulary_too_large, invalid_argument (K outside [1, V]), those of check(round_times) and check(channel_state).
 [[nodiscard]] constexpr status check(const throughput_model& model) noexcept {
   if (model.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 0};
   if (model.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 0};
-  if (model.support_size == 0 || model.support_size > model.vocab_size) return {errc::invalid_argument, part::policy, 1};
+  if (model.support_size == 0 || model.support_size > model.vocab_size)
+    return {errc::invalid_argument, part::policy, 1};
   if (model.accounting > position_accounting::drop_zero) return {errc::invalid_argument, part::policy, 2};
   if (const status why = check(model.times); !why.ok()) return {why.code, part::policy, 3 + why.where};
   const status why = check(model.link);
@@ -44,7 +46,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Modelled time of a round with this action, s.
-[[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen, const window_action& action) noexcept {
+[[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen,
+                                                const window_action& action) noexcept {
   channel_state link = model.link;
   if (seen.uplink_rate > 0) link.uplink_rate = static_cast<double>(seen.uplink_rate);
   if (seen.downlink_rate > 0) link.downlink_rate = static_cast<double>(seen.downlink_rate);
@@ -52,11 +55,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   round_times times = model.times;
   if (seen.draft_time > 0) times.draft_time = static_cast<double>(seen.draft_time);
   const double bits = position_bits(model.accounting, model.vocab_size, model.support_size, action.resolution);
-  return round_time(action.draft_length, times, action.draft_length * bits, downlink_bits(action.draft_length, model.vocab_size), link);
+  return round_time(action.draft_length, times, action.draft_length * bits,
+                    downlink_bits(action.draft_length, model.vocab_size), link);
 }
 
 //! Modelled tokens per second of a round with this action.
-[[nodiscard]] inline double modelled_throughput(const throughput_model& model, const observation& seen, const window_action& action) noexcept {
+[[nodiscard]] inline double modelled_throughput(const throughput_model& model, const observation& seen,
+                                                const window_action& action) noexcept {
   const double acceptance = static_cast<double>(acceptance_of(seen, action.resolution));
   return expected_tokens(acceptance, action.draft_length) / modelled_round_time(model, seen, action);
 }

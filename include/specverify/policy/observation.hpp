@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a policy may look at when it decides about the next round: recorded numbers, never a clock and never a token.
 //!
-//! A session fills it from its own counters and from what the host recorded about the link, and keeps it in the journal, so a run with
-//! faults and a run without choose alike.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of its adaptive policy is the drafter's probability of the last 64
-//!             accepted tokens and the state of the uplink.
+//! A session fills it from its own counters and from what the host recorded about the link, and keeps it in the
+//! journal, so a run with faults and a run without choose alike.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of its adaptive policy is the drafter's
+//!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
 //! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp, examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
@@ -24,27 +24,32 @@ inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions wh
 struct resolution_acceptance {
   std::uint32_t resolution = 0;  //!< l; 0: nothing was drafted with this entry yet
   float mean = 0;                //!< in [0, 1]
-  friend SPECVERIFY_INLINE constexpr bool operator==(const resolution_acceptance& a, const resolution_acceptance& b) noexcept {
+  friend SPECVERIFY_INLINE constexpr bool operator==(const resolution_acceptance& a,
+                                                     const resolution_acceptance& b) noexcept {
     return a.resolution == b.resolution && !(a.mean < b.mean) && !(b.mean < a.mean);
   }
 };
 
 struct observation {
-  std::uint32_t round = 1;                                               //!< the round that is about to begin
-  std::uint32_t position = 0;                                            //!< length of the committed prefix
-  std::uint32_t last_drafted = 0;                                        //!< drafts of the round before
-  std::uint32_t last_accepted = 0;                                       //!< how many of them were accepted
-  std::uint64_t drafted = 0;                                             //!< over all rounds
-  std::uint64_t accepted = 0;                                            //!< over all rounds
-  std::uint64_t draft_bytes = 0;                                         //!< bytes of all draft messages, headers included, retries not
-  float uplink_rate = 0;                                                 //!< bit/s as recorded by the host; 0: unknown
-  float downlink_rate = 0;                                               //!< bit/s; 0: unknown
-  float round_trip = 0;                                                  //!< s; 0: unknown
-  float draft_time = 0;                                                  //!< s per drafted token; 0: unknown
-  std::uint32_t uplink_state = 0;                                        //!< of a two-state link: 0 low, 1 high
-  std::uint32_t last_resolution = 0;                                     //!< l of the round before; 0: no lattice was used
-  std::array<float, observed_probabilities> accepted_probability{};      //!< the drafter's own law of accepted drafts, newest last, zeros on the left
-  std::array<resolution_acceptance, observed_resolutions> acceptance{};  //!< in the order in which resolutions were first used
+  std::uint32_t round = 1;          //!< the round that is about to begin
+  std::uint32_t position = 0;       //!< length of the committed prefix
+  std::uint32_t last_drafted = 0;   //!< drafts of the round before
+  std::uint32_t last_accepted = 0;  //!< how many of them were accepted
+  std::uint64_t drafted = 0;        //!< over all rounds
+  std::uint64_t accepted = 0;       //!< over all rounds
+  //! bytes of all draft messages, headers included, retries not
+  std::uint64_t draft_bytes = 0;
+  float uplink_rate = 0;           //!< bit/s as recorded by the host; 0: unknown
+  float downlink_rate = 0;         //!< bit/s; 0: unknown
+  float round_trip = 0;            //!< s; 0: unknown
+  float draft_time = 0;            //!< s per drafted token; 0: unknown
+  std::uint32_t uplink_state = 0;  //!< of a two-state link: 0 low, 1 high
+  //! l of the round before; 0: no lattice was used
+  std::uint32_t last_resolution = 0;
+  //! the drafter's own law of accepted drafts, newest last, zeros on the left
+  std::array<float, observed_probabilities> accepted_probability{};
+  //! in the order in which resolutions were first used
+  std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
 //! What a window policy asks of one round; itself the policy that asks the same of every round.
@@ -55,8 +60,12 @@ struct draft_plan {
   std::uint32_t resolution = 100;      //!< l of the lattice, in [1, 2^16]
   std::uint32_t support_size = 16;     //!< K of the sparsifier, >= 1
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr draft_plan begin(const observation&) const noexcept { return {max_draft_length, resolution, support_size}; }
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr draft_plan begin(const observation&) const noexcept {
+    return {max_draft_length, resolution, support_size};
+  }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept {
+    return true;
+  }
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {
     return a.max_draft_length == b.max_draft_length && a.resolution == b.resolution && a.support_size == b.support_size;
   }
@@ -68,14 +77,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr float acceptance_weight = 0.05f;  //!< of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< of a mean before its first draft
 
-//! The expected acceptance of a draft of this resolution: its own mean, else that of the nearest resolution that was tried (the smaller
-//! one of two equally near), else `acceptance_start`.
+//! The expected acceptance of a draft of this resolution: its own mean, else that of the nearest resolution that was
+//! tried (the smaller one of two equally near), else `acceptance_start`.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
   for (const resolution_acceptance& known : seen.acceptance) {
     if (known.resolution == 0) continue;
-    const std::uint32_t distance = known.resolution > resolution ? known.resolution - resolution : resolution - known.resolution;
+    const std::uint32_t distance =
+        known.resolution > resolution ? known.resolution - resolution : resolution - known.resolution;
     if (distance > nearest || (distance == nearest && known.resolution > of)) continue;
     nearest = distance;
     of = known.resolution;
@@ -84,27 +94,33 @@ inline constexpr float acceptance_start = 0.8f;    //!< of a mean before its fir
   return mean;
 }
 
-//! Takes the tested drafts of a round into the mean of their resolution. A fifth resolution takes the place of the fourth.
-constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted, std::uint32_t accepted) noexcept {
+//! Takes the tested drafts of a round into the mean of their resolution. A fifth resolution takes the place of the
+//! fourth.
+constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
+                                 std::uint32_t accepted) noexcept {
   if (resolution == 0 || drafted == 0) return;
   std::uint32_t at = 0;
-  while (at + 1 < observed_resolutions && seen.acceptance[at].resolution != resolution && seen.acceptance[at].resolution != 0) ++at;
+  while (at + 1 < observed_resolutions && seen.acceptance[at].resolution != resolution &&
+         seen.acceptance[at].resolution != 0)
+    ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
   for (std::uint32_t i = 0; i < accepted; ++i) mean.mean += acceptance_weight * (1.0f - mean.mean);
   if (accepted < drafted) mean.mean -= acceptance_weight * mean.mean;
 }
 
-//! An accepted draft and the probability in [0, 1] that the drafter's own law, before any quantization, gave it. In order of position.
+//! An accepted draft and the probability in [0, 1] that the drafter's own law, before any quantization, gave it. In
+//! order of position.
 constexpr void record_accepted(observation& seen, float probability) noexcept {
-  for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i) seen.accepted_probability[i] = seen.accepted_probability[i + 1];
+  for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i)
+    seen.accepted_probability[i] = seen.accepted_probability[i + 1];
   seen.accepted_probability[observed_probabilities - 1] = probability;
 }
 
-//! Records a decided round: `observation` of round r becomes that of round r + 1. `emitted` = tokens committed by it; `resolution` = l of
-//! its laws, 0 where they are no lattice.
-constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted, std::uint64_t draft_bytes,
-                            std::uint32_t resolution = 0) noexcept {
+//! Records a decided round: `observation` of round r becomes that of round r + 1. `emitted` = tokens committed by it;
+//! `resolution` = l of its laws, 0 where they are no lattice.
+constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
+                            std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);
   seen.last_resolution = resolution;
   seen.round += 1;

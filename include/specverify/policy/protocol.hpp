@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether hidden states travel with the drafts, on request, or one by one: chosen once per request from the link.
 //!
-//! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the model-based rule and the
-//!             lazy protocol are ours.
-//! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps = loss; tau = round_trip;
-//!             O_u, O_d = overheads; FH = full, SH = selective.
+//! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
+//!             model-based rule and the lazy protocol are ours.
+//! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps =
+//!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits travel, never which tokens stand.
 //! Deviates:   before M is known its mean and P(M > 0) stand in: running means per L, weight 0.05, from 1 and 0.7.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17), examples/docs/protocol.cpp
@@ -41,9 +41,13 @@ struct mismatch_history {
   [[nodiscard]] SPECVERIFY_INLINE constexpr const mismatch_means& of(std::uint32_t draft_length) const noexcept {
     return by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
   }
-  //! A round: M mismatches of which `evaluated` <= M were judged before the first rejected one ended the round, that one included.
-  SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches, std::uint32_t evaluated) noexcept {
-    mismatch_means& means = by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
+  //! A round: M mismatches of which `evaluated` <= M were judged before the first rejected one ended the round, that
+  //!          one included.
+  SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches,
+                                          std::uint32_t evaluated) noexcept {
+    mismatch_means& means = by_length[draft_length == 0                 ? 0
+                                      : draft_length > by_length.size() ? by_length.size() - 1
+                                                                        : draft_length - 1];
     means.mismatches += weight * (mismatches - means.mismatches);
     means.any += weight * ((mismatches > 0 ? 1.0 : 0.0) - means.any);
     means.evaluated += weight * (evaluated - means.evaluated);
@@ -75,16 +79,18 @@ struct protocol_model {
     const double shortest = list + place < draft_length ? list + place : draft_length;
     return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
   }
-  //! Seconds beyond a round that sends ids alone. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u / R_u + E[B_req] / R_d).
+  //! Seconds beyond a round that sends ids alone. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u / R_u +
+  //! E[B_req] / R_d).
   //! Lazy: a request, an answer and a round trip for each evaluated mismatch.
-  [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length, const channel_state& link,
-                                            const mismatch_means& means) const noexcept {
+  [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length,
+                                            const channel_state& link, const mismatch_means& means) const noexcept {
     const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
     switch (protocol) {
       case hidden_protocol::full:
         return draft_length * vector;
       case hidden_protocol::selective:
-        return means.mismatches * vector + means.any * exchange_time(format.uplink_overhead, request_bits(draft_length, means), link);
+        return means.mismatches * vector +
+               means.any * exchange_time(format.uplink_overhead, request_bits(draft_length, means), link);
       case hidden_protocol::lazy:
         break;
     }
@@ -92,7 +98,8 @@ struct protocol_model {
     return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
   }
   //! The fastest protocol; FH where it ties with SH. `link`: measured once per request, for all of its rounds.
-  [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link, const mismatch_means& means) const noexcept {
+  [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link,
+                                                 const mismatch_means& means) const noexcept {
     const double full = extra_time(hidden_protocol::full, draft_length, link, means);
     const double selective = extra_time(hidden_protocol::selective, draft_length, link, means);
     const double lazy = extra_time(hidden_protocol::lazy, draft_length, link, means);
@@ -101,7 +108,8 @@ struct protocol_model {
   }
 };
 
-//! Errors (where = field in order, those of the format from 0, so the accounting is 6): those of check(wisv_format), invalid_argument.
+//! Errors (where = field in order, those of the format from 0, so the accounting is 6): those of check(wisv_format),
+//! invalid_argument.
 [[nodiscard]] constexpr status check(const protocol_model& model) noexcept {
   if (const status why = check(model.format); !why.ok()) return {why.code, part::policy, why.where};
   return model.accounting <= bit_accounting::wire ? status{} : status{errc::invalid_argument, part::policy, 6};

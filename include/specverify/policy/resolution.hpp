@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The actions of an adaptive drafter: how many drafts, at which resolution.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), b the bits of a law; its code chooses
-//!             L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
-//! Symbols:    L = draft_length, l = resolution, b = bits of a law, V = vocab_size; l(b) = resolution_for_bits (codec/bit_cost.hpp), the largest
-//!             l with ceil log2 C(l+V-1, V-1) <= b.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), b the bits of a law; its code
+//!             chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
+//! Symbols:    L = draft_length, l = resolution, b = bits of a law, V = vocab_size; l(b) = resolution_for_bits
+//!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
 //! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp, examples/docs/resolution.cpp
 #ifndef SPECVERIFY_POLICY_RESOLUTION_HPP
@@ -34,27 +34,35 @@ struct action_grid {
   std::array<window_action, max_window_actions> actions{};
   std::uint32_t size = 0;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const& noexcept { return {actions.data(), size}; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const& noexcept {
+    return {actions.data(), size};
+  }
   void all() const&& = delete;  // the span would outlive its actions
-  [[nodiscard]] SPECVERIFY_INLINE constexpr const window_action& operator[](std::uint32_t index) const noexcept { return actions[index]; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const window_action& operator[](std::uint32_t index) const noexcept {
+    return actions[index];
+  }
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: invalid_argument (no action, or more than there is room for: `where` = their number; L = 0: `where` = action), invalid_resolution (l = 0 or
+//! Errors: invalid_argument (no action, or more than there is room for: `where` = their number; L = 0: `where` =
+//!         action), invalid_resolution (l = 0 or
 //! above 2^16: `where` = action).
 [[nodiscard]] constexpr status check(const action_grid& grid) noexcept {
   if (grid.size == 0 || grid.size > max_window_actions) return {errc::invalid_argument, part::policy, grid.size};
   for (std::uint32_t i = 0; i < grid.size; ++i) {
     if (grid[i].draft_length == 0) return {errc::invalid_argument, part::policy, i};
-    if (grid[i].resolution == 0 || grid[i].resolution > max_lattice_resolution) return {errc::invalid_resolution, part::policy, i};
+    if (grid[i].resolution == 0 || grid[i].resolution > max_lattice_resolution)
+      return {errc::invalid_resolution, part::policy, i};
   }
   return {};
 }
 
-//! Every length with every resolution, length-major. More than `max_window_actions` are cut off. Errors: those of `check`.
-[[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths, std::span<const std::uint32_t> resolutions) noexcept {
+//! Every length with every resolution, length-major. More than `max_window_actions` are cut off. Errors: those of
+//! `check`.
+[[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths,
+                                                             std::span<const std::uint32_t> resolutions) noexcept {
   action_grid grid;
   for (const std::uint32_t length : lengths) {
     for (const std::uint32_t resolution : resolutions) {
@@ -71,9 +79,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
-//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives resolution 1, one for more
-//! counts than a lattice has 2^16.
-[[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits, std::uint32_t vocab_size) noexcept {
+//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives
+//! resolution 1, one for more counts than a lattice has 2^16.
+[[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits,
+                                                 std::uint32_t vocab_size) noexcept {
   const auto of_bits = [vocab_size](std::uint64_t bits) {
     const std::uint32_t resolution = resolution_for_bits(bits, vocab_size);
     return resolution == 0 ? 1u : resolution < max_lattice_resolution ? resolution : max_lattice_resolution;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Skip policies: whether a drafted token is uploaded for verification or committed by the edge alone.
 //!
-//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: a coin; U-HLM and CU-HLM: uncertain tokens), arXiv 2508.12590 (uncertain and important tokens).
-//! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in integers.
-//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + what verification makes of the rest; exact for always_send only, so the others are `lossy`.
-//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token, its row, its attention and a coin, never the target.
+//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: a coin; U-HLM and CU-HLM: uncertain tokens), arXiv 2508.12590
+//!             (uncertain and important tokens).
+//! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
+//!             integers.
+//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + what verification makes of the rest; exact for always_send
+//!             only, so the others are `lossy`.
+//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token, its row, its attention and a coin,
+//!             never the target.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP
 #define SPECVERIFY_POLICY_SKIP_HPP
@@ -24,7 +28,9 @@ struct random_skip {
   static constexpr bool needs_attention = false;
   static constexpr bool needs_coin = true;
   static constexpr guarantee strength = guarantee::lossy;
-  [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return !kernel::is_finite(send_probability) || seen.coin < send_probability; }
+  [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
+    return !kernel::is_finite(send_probability) || seen.coin < send_probability;
+  }
 };
 
 //! U-HLM, CU-HLM: uncertain tokens are verified.
@@ -42,7 +48,8 @@ struct uncertainty_gate {
   [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return uncertain(seen); }
 };
 
-//! Tokens that are uncertain and important are verified. An attention row that the rule refuses counts as important: in doubt a token is verified.
+//! Tokens that are uncertain and important are verified. An attention row that the rule refuses counts as important: in
+//! doubt a token is verified.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};
@@ -52,7 +59,9 @@ struct uncertainty_and_importance_gate {
   static constexpr bool needs_attention = true;
   static constexpr bool needs_coin = false;
   static constexpr guarantee strength = guarantee::lossy;
-  [[nodiscard]] bool uncertain(const skip_observation& seen) const noexcept { return uncertainty_gate{threshold, perturbation}.uncertain(seen); }
+  [[nodiscard]] bool uncertain(const skip_observation& seen) const noexcept {
+    return uncertainty_gate{threshold, perturbation}.uncertain(seen);
+  }
   [[nodiscard]] bool send(const skip_observation& seen) const noexcept {
     if (!uncertain(seen)) return false;
     const result<bool> important = importance.eligible(seen.attention);
@@ -62,7 +71,8 @@ struct uncertainty_and_importance_gate {
 
 //! Errors (where = field in order, from 0): invalid_probability.
 [[nodiscard]] inline status check(const random_skip& skip) noexcept {
-  const bool outside = kernel::is_finite(skip.send_probability) && (skip.send_probability < 0 || skip.send_probability > 1);
+  const bool outside =
+      kernel::is_finite(skip.send_probability) && (skip.send_probability < 0 || skip.send_probability > 1);
   return outside ? status{errc::invalid_probability, part::policy, 0} : status{};
 }
 //! Errors (where = field in order, from 0, those of the perturbation from 1): invalid_argument.
@@ -70,14 +80,16 @@ struct uncertainty_and_importance_gate {
   const status why = check(gate.perturbation);
   return why.ok() ? why : status{why.code, part::policy, 1 + why.where};
 }
-//! Errors (where = field in order, from 0, those of the importance rule from 1, of the perturbation from 5): invalid_argument.
+//! Errors (where = field in order, from 0, those of the importance rule from 1, of the perturbation from 5):
+//! invalid_argument.
 [[nodiscard]] inline status check(const uncertainty_and_importance_gate& gate) noexcept {
   if (const status why = check(gate.importance); !why.ok()) return {why.code, part::policy, 1 + why.where};
   const status why = check(gate.perturbation);
   return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
 }
 
-static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_policy<uncertainty_gate> && skip_policy<uncertainty_and_importance_gate>);
+static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_policy<uncertainty_gate> &&
+              skip_policy<uncertainty_and_importance_gate>);
 
 //! Bytes of scratch that `observe_skip` takes and gives back.
 template <skip_policy Skip>
@@ -85,12 +97,15 @@ template <skip_policy Skip>
   return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
 }
 
-//! Measures what `policy` asks for about the drafted `token`: the disagreements on the drafter's row (purposes 4 and 5), the coin (purpose 10), and
-//! whether the attention row can be used. `attention`: the row of the query that produced `row`, or empty. The session may then ask `policy.send(out)`.
-//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`. On error `out` stays as it was.
+//! Measures what `policy` asks for about the drafted `token`: the disagreements on the drafter's row (purposes 4 and
+//! 5), the coin (purpose 10), and whether the attention row can be used. `attention`: the row of the query that
+//! produced `row`, or empty. The session may then ask `policy.send(out)`.
+//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`.
+//!         On error `out` stays as it was.
 template <execution_policy Policy, skip_policy Skip, class Scalar, uniform_source Source>
-[[nodiscard]] status observe_skip(Policy policy, const Skip& skip, row_view<Scalar> row, const row_transform& transform, token_id token,
-                                  std::span<const float> attention, const Source& source, std::uint32_t position, std::uint32_t round, workspace& scratch,
+[[nodiscard]] status observe_skip(Policy policy, const Skip& skip, row_view<Scalar> row, const row_transform& transform,
+                                  token_id token, std::span<const float> attention, const Source& source,
+                                  std::uint32_t position, std::uint32_t round, workspace& scratch,
                                   skip_observation& out) noexcept {
   skip_observation seen;
   seen.position = position;
@@ -102,12 +117,14 @@ template <execution_policy Policy, skip_policy Skip, class Scalar, uniform_sourc
   }
   if constexpr (Skip::needs_uncertainty) {
     disagreement found;
-    const status why = temperature_perturbation(policy, row, transform, token, skip.perturbation, source, position, round, scratch, found);
+    const status why = temperature_perturbation(policy, row, transform, token, skip.perturbation, source, position,
+                                                round, scratch, found);
     if (!why.ok()) return why;
     seen.disagreements = found.disagreements;
     seen.samples = found.samples;
   }
-  if constexpr (Skip::needs_coin) seen.coin = decision_uniform(source(random_counter{position, round, 0, purpose::skip_coin, 0}));
+  if constexpr (Skip::needs_coin)
+    seen.coin = decision_uniform(source(random_counter{position, round, 0, purpose::skip_coin, 0}));
   out = seen;
   return {};
 }

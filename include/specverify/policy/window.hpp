@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Window policies. `fixed_window` plans every round alike; `bit_budget_window` ends a round before the draft that would exceed a budget.
+//! Window policies. `fixed_window` plans every round alike; `bit_budget_window` ends a round before the draft that
+//! would exceed a budget.
 //!
-//! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of Conformal
-//!             Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
+//! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
+//!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per question (O(size) for drop_zero), no allocation. Whether a position is sent is decided from its law, before
-//!             its token is drawn.
-//! Deviates:   L >= 1 always. The paper's rule stops for ever where one token costs more than B (583 <= K <= 49770 at V = 50257, l = 100,
-//!             B = 5000): the support is cut to the largest top-K' that fits.
-//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp, examples/docs/window.cpp
+//! Guarantees: pure, O(log K) per question (O(size) for drop_zero), no allocation. Whether a position is sent is
+//!             decided from its law, before its token is drawn.
+//! Deviates:   L >= 1 always. The paper's rule stops for ever where one token costs more than B (583 <= K <= 49770 at V
+//!             = 50257, l = 100, B = 5000): the support is cut to the largest top-K' that fits.
+//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp,
+//!             examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP
 
@@ -25,7 +27,8 @@ enum class position_accounting : std::uint8_t {
   top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued, the drafted token free
   threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1), the drafted token free
   dense = 2,      //!< QS: ceil log2 C(l+V-1,V-1) + ceil log2 V
-  drop_zero = 3   //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
+  drop_zero =
+      3  //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
 };
 
 SPECVERIFY_TYPES_END
@@ -41,9 +44,10 @@ struct fixed_window {
   constexpr operator draft_plan() const noexcept { return plan; }
 };
 
-//! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the positive counts.
-//! With `at_most` (threshold, drop_zero): of the dearest law of so many tokens or fewer.
-[[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
+//! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the
+//! positive counts. With `at_most` (threshold, drop_zero): of the dearest law of so many tokens or fewer.
+[[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size,
+                                          std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {
   const double all = static_cast<double>(vocab_size), l = static_cast<double>(resolution);
   const auto up_to = [&](double dearest) {
@@ -55,7 +59,8 @@ struct fixed_window {
     case position_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
       const double middle = all - l - 1;
       const std::uint32_t size = up_to((middle + std::sqrt(middle * middle + 8 * all * l)) / 4 + 1);
-      return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);  // the rounded term falls beyond V / 2
+      // the rounded term falls beyond V / 2
+      return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);
     }
     case position_accounting::dense:
       return static_cast<double>(dense_token_bits(vocab_size, resolution));
@@ -67,17 +72,22 @@ struct fixed_window {
   return 1.02 * (drop_zero_law_bits(vocab_size, up_to(all * l / (all + l + 1) + 1), resolution) + place) + 1;
 }
 
-//! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense` all of the
-//! vocabulary, if that fits where `support_size` does not. At least 1, whatever it costs: a round drafts. `at_most`: the law may have fewer
-//! tokens, and each of these must fit too. O(log K).
-[[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution,
-                                                double budget, bool allow_dense = false, bool at_most = false) noexcept {
+//! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense`
+//! all of the vocabulary, if that fits where `support_size` does not. At least 1, whatever it costs: a round drafts.
+//! `at_most`: the law may have fewer tokens, and each of these must fit too. O(log K).
+[[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,
+                                                std::uint32_t support_size, std::uint32_t resolution, double budget,
+                                                bool allow_dense = false, bool at_most = false) noexcept {
   if (support_size > vocab_size) support_size = vocab_size;
   if (support_size == 0) support_size = 1;
-  const auto fits = [&](std::uint32_t size) { return position_bits(accounting, vocab_size, size, resolution, at_most) <= budget; };
+  const auto fits = [&](std::uint32_t size) {
+    return position_bits(accounting, vocab_size, size, resolution, at_most) <= budget;
+  };
   if (fits(support_size)) return {support_size, false, false};
-  if (allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget) return {vocab_size, true, true};
-  // The cost is concave in K: what fits is a run of small K, and perhaps one of large K, which lies above `support_size` if anywhere.
+  if (allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget)
+    return {vocab_size, true, true};
+  // The cost is concave in K: what fits is a run of small K, and perhaps one of large K, which lies above
+  // `support_size` if anywhere.
   std::uint32_t low = 1, high = support_size;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
@@ -88,13 +98,15 @@ struct fixed_window {
 
 //! Drafts while the bits of the round stay within a budget.
 //!
-//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges the K of the plan (as clamped), the other
-//! accountings what the law lists, so that threshold wants laws with their zero counts (law_format::sparse_paper).
+//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges the K of the plan (as
+//! clamped), the other accountings what the law lists, so that threshold wants laws with their zero counts
+//! (law_format::sparse_paper).
 struct bit_budget_window {
   draft_plan plan{};             //!< L, l, K without the budget
   std::uint32_t vocab_size = 0;  //!< V >= 1
   std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
-  std::uint64_t overhead = 0;    //!< bits of the round that no law pays: header, padding; 80 covers a message without padding
+  //! bits of the round that no law pays: header, padding; 80 covers a message without padding
+  std::uint64_t overhead = 0;
   position_accounting accounting = position_accounting::drop_zero;
   bool allow_dense = false;  //!< where K costs more than B, send all V if they cost less
 
@@ -102,13 +114,16 @@ struct bit_budget_window {
 
   //! What the budget makes of the plan's support.
   [[nodiscard]] budget_clamp clamp() const noexcept {
-    return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()), allow_dense,
-                         accounting != position_accounting::top_k);
+    return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()),
+                         allow_dense, accounting != position_accounting::top_k);
   }
-  [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {plan.max_draft_length, plan.resolution, clamp().support_size}; }
+  [[nodiscard]] draft_plan begin(const observation&) const noexcept {
+    return {plan.max_draft_length, plan.resolution, clamp().support_size};
+  }
 
-  //! What the budget makes of a law over `support_size` tokens, whose number the rule chose (C-SQS); for top_k, which charges the K of the plan, that K as
-  //! clamped is the most. `allow_dense` says nothing here: a threshold does not send all V instead.
+  //! What the budget makes of a law over `support_size` tokens, whose number the rule chose (C-SQS); for top_k, which
+  //! charges the K of the plan, that K as clamped is the most. `allow_dense` says nothing here: a threshold does not
+  //! send all V instead.
   [[nodiscard]] budget_clamp clamp(std::uint32_t support_size) const noexcept {
     if (accounting == position_accounting::dense) return {support_size, false, false};
     if (accounting == position_accounting::top_k) {
@@ -116,7 +131,8 @@ struct bit_budget_window {
       return {support_size < most ? support_size : most, support_size > most, false};
     }
     const bool unknown_counts = accounting == position_accounting::drop_zero;
-    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()), false, unknown_counts);
+    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()), false,
+                         unknown_counts);
   }
 
   //! Cost of a position with this law, whatever token is drawn from it.
@@ -137,16 +153,18 @@ struct bit_budget_window {
   [[nodiscard]] std::uint64_t left() const noexcept { return budget > overhead ? budget - overhead : 0; }
 };
 
-//! Errors (where = field in order, those of the plan from 0, so V is 3): invalid_resolution, invalid_argument (K = 0; a budget of 0 or above 2^48; one
-//! that the overhead leaves nothing of), empty_vocabulary, vocabulary_too_large.
+//! Errors (where = field in order, those of the plan from 0, so V is 3): invalid_resolution, invalid_argument (K = 0; a
+//! budget of 0 or above 2^48; one that the overhead leaves nothing of), empty_vocabulary, vocabulary_too_large.
 [[nodiscard]] constexpr status check(const bit_budget_window& window) noexcept {
-  if (window.plan.resolution == 0 || window.plan.resolution > max_lattice_resolution) return {errc::invalid_resolution, part::policy, 1};
+  if (window.plan.resolution == 0 || window.plan.resolution > max_lattice_resolution)
+    return {errc::invalid_resolution, part::policy, 1};
   if (window.plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
   if (window.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 3};
   if (window.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 3};
   if (window.budget == 0 || window.budget > std::uint64_t{1} << 48) return {errc::invalid_argument, part::policy, 4};
   if (window.overhead >= window.budget) return {errc::invalid_argument, part::policy, 5};
-  return window.accounting <= position_accounting::drop_zero ? status{} : status{errc::invalid_argument, part::policy, 6};
+  return window.accounting <= position_accounting::drop_zero ? status{}
+                                                             : status{errc::invalid_argument, part::policy, 6};
 }
 
 static_assert(window_policy<fixed_window>);

@@ -2,7 +2,8 @@
 //! The concept of a quantizer: weights of a support and a resolution in, integer counts that sum to the resolution out.
 //!
 //! Models: `sparse_lattice` (normalises over the support's own weight) and `lattice` (normalises over the whole row).
-//! Whatever a quantizer returns is the law that is sampled *and* verified, so any quantizer keeps the target's law exact.
+//! Whatever a quantizer returns is the law that is sampled *and* verified, so any quantizer keeps the target's law
+//! exact.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 #define SPECVERIFY_QUANTIZE_CONCEPTS_HPP
@@ -21,11 +22,13 @@ inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `quantize` writes one count per entry of the support into the first `size()` counts; they sum to the resolution. On error nothing is
-//! written. `workspace_size(n)` bytes of scratch serve every support of at most n entries; the cursor is where it was afterwards.
+//! `quantize` writes one count per entry of the support into the first `size()` counts; they sum to the resolution. On
+//! error nothing is written. `workspace_size(n)` bytes of scratch serve every support of at most n entries; the cursor
+//! is where it was afterwards.
 template <class Quantizer>
 concept quantizer = std::copyable<Quantizer> &&
-    requires(const Quantizer& model, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts, workspace& scratch) {
+    requires(const Quantizer& model, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts,
+             workspace& scratch) {
   { model.quantize(kept, number, counts, scratch) } noexcept -> std::same_as<status>;
   { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
 };

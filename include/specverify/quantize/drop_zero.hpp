@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Leaves out the tokens of a law that got no count: they cannot be drafted, and naming them costs bits.
 //!
-//! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv 2510.09942) sends the zeros as well.
+//! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv
+//!             2510.09942) sends the zeros as well.
 //! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
 //! Guarantees: O(K), no allocation, noexcept, the same law: count(v) of every v stays. Class (b).
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp, examples/docs/drop_zero.cpp
@@ -15,14 +16,17 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Copies the entries with a positive count to the front of the outputs, order kept, and writes K+ to `kept`. The outputs may be the
-//! inputs themselves (in place). Errors: size_mismatch (ids against counts), output_too_small (`where` = K+); then nothing is written.
-[[nodiscard]] constexpr status drop_zero(std::span<const token_id> ids, std::span<const std::uint32_t> counts, std::span<token_id> kept_ids,
-                                         std::span<std::uint32_t> kept_counts, std::uint32_t& kept) noexcept {
+//! Copies the entries with a positive count to the front of the outputs, order kept, and writes K+ to `kept`. The
+//! outputs may be the inputs themselves (in place). Errors: size_mismatch (ids against counts), output_too_small
+//! (`where` = K+); then nothing is written.
+[[nodiscard]] constexpr status drop_zero(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
+                                         std::span<token_id> kept_ids, std::span<std::uint32_t> kept_counts,
+                                         std::uint32_t& kept) noexcept {
   if (ids.size() != counts.size()) return {errc::size_mismatch, part::quantize, 0};
   std::uint32_t positive = 0;
   for (const std::uint32_t count : counts) positive += count > 0 ? 1u : 0u;
-  if (kept_ids.size() < positive || kept_counts.size() < positive) return {errc::output_too_small, part::quantize, positive};
+  if (kept_ids.size() < positive || kept_counts.size() < positive)
+    return {errc::output_too_small, part::quantize, positive};
   std::size_t next = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (counts[i] == 0) continue;
@@ -39,7 +43,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! The same law over new arrays cut from `space`, which it keeps. A law with a tail is refused: there a listed zero means something.
+//! The same law over new arrays cut from `space`, which it keeps. A law with a tail is refused: there a listed zero
+//! means something.
 //! Errors: unsupported (tail_count > 0), empty_support (no positive count), workspace_too_small. `out` may be `from`.
 [[nodiscard]] inline status drop_zero(const law& from, workspace& space, law& out) noexcept {
   if (from.tail_count != 0) return {errc::unsupported, part::quantize, 0};
@@ -53,7 +58,8 @@ SPECVERIFY_NAMESPACE_BEGIN
     space.rewind(mark);
     return {errc::workspace_too_small, part::quantize, positive};
   }
-  const status done = drop_zero({from.ids, from.size}, counts, space.at<token_id>(ids), space.at<std::uint32_t>(kept_counts), positive);
+  const status done =
+      drop_zero({from.ids, from.size}, counts, space.at<token_id>(ids), space.at<std::uint32_t>(kept_counts), positive);
   if (!done.ok()) return done;
   law compact = from;
   compact.ids = space.at<token_id>(ids).data();

@@ -3,8 +3,9 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
 //! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight, l = resolution, b = counts.
-//! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the counts of the dense rule over all V entries,
-//!             all of which that are not 0 stand in `kept`; ties to the smaller id; never a count for weight 0. Class (a).
+//! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the counts of the dense rule over
+//!             all V entries, all of which that are not 0 stand in `kept`; ties to the smaller id; never a count for
+//!             weight 0. Class (a).
 //! Deviates:   reads no row: the 2 l largest entries and W decide (proof in docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,
 //!             benchmarks/bench_lattice.cpp, examples/docs/lattice.cpp
@@ -17,7 +18,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! How many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
-[[nodiscard]] constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
+[[nodiscard]] constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size,
+                                                           std::uint32_t resolution) noexcept {
   return resolution < vocab_size / 2 + vocab_size % 2 ? 2 * resolution : vocab_size;
 }
 
@@ -29,11 +31,14 @@ struct lattice {
 
   //! Writes b into counts[0, K); every token outside `kept` has count 0. `resolution` in [1, 2^16].
   //! `kept` holds the K largest entries of the row (as `top_k` selects them) and the exact W of the whole row.
-  //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support, support_too_large, output_too_small,
-  //! weight_too_large, zero_weight (W = 0), workspace_too_small, digest_insufficient (K is too small to tell; `where` = entries that suffice).
-  //! On error counts stay as they were.
-  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts, workspace& scratch) const noexcept {
-    if (resolution == 0 || resolution > max_lattice_resolution) return {errc::invalid_resolution, part::quantize, resolution};
+  //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,
+  //!         support_too_large, output_too_small,
+  //! weight_too_large, zero_weight (W = 0), workspace_too_small, digest_insufficient (K is too small to tell; `where` =
+  //! entries that suffice). On error counts stay as they were.
+  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
+                                workspace& scratch) const noexcept {
+    if (resolution == 0 || resolution > max_lattice_resolution)
+      return {errc::invalid_resolution, part::quantize, resolution};
     if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::quantize, 0};
     if (kept.weights.empty()) return {errc::empty_support, part::quantize, 0};
     if (kept.weights.size() > max_vocab_size) return {errc::support_too_large, part::quantize, max_vocab_size};
@@ -45,7 +50,8 @@ struct lattice {
     }
     if (kept.total_weight == 0) return {errc::zero_weight, part::quantize, 0};
     if (listed > kept.total_weight) return {errc::size_mismatch, part::quantize, 1};
-    if (kept.total_weight > std::uint64_t{max_vocab_size} << 31) return {errc::weight_too_large, part::quantize, kept.size()};
+    if (kept.total_weight > std::uint64_t{max_vocab_size} << 31)
+      return {errc::weight_too_large, part::quantize, kept.size()};
 
     const std::size_t mark = scratch.mark();
     workspace_slice rounded, heap, remainders;
@@ -56,7 +62,8 @@ struct lattice {
     }
     std::uint32_t* const b = scratch.at<std::uint32_t>(rounded).data();
     std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
-    const kernel::lattice_rounding rounding = kernel::round_to_lattice(kept.weights.data(), kept.size(), kept.total_weight, resolution, b, zeta);
+    const kernel::lattice_rounding rounding =
+        kernel::round_to_lattice(kept.weights.data(), kept.size(), kept.total_weight, resolution, b, zeta);
     if (!is_sufficient(kept, listed, rounding)) {
       scratch.rewind(mark);
       return {errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
@@ -68,9 +75,10 @@ struct lattice {
   }
 
  private:
-  //! The whole weight, or one listed entry that rounds to 0 (so that all that round higher are listed) and, where counts are missing, as
-  //! many such entries as could gain one.
-  [[nodiscard]] static constexpr bool is_sufficient(const support& kept, std::uint64_t listed, kernel::lattice_rounding rounding) noexcept {
+  //! The whole weight, or one listed entry that rounds to 0 (so that all that round higher are listed) and, where
+  //! counts are missing, as many such entries as could gain one.
+  [[nodiscard]] static constexpr bool is_sufficient(const support& kept, std::uint64_t listed,
+                                                    kernel::lattice_rounding rounding) noexcept {
     if (listed == kept.total_weight) return true;
     const std::int64_t zeros = static_cast<std::int64_t>(kept.size()) - static_cast<std::int64_t>(rounding.positive);
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The lattice point {b / l : b in N^K, sum b = l} nearest to a support's law, renormalised over the support.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, Algorithm 2 with the normalisation of its (17).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
+//!             Algorithm 2 with the normalisation of its (17).
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a count for weight 0;
-//!             TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (class a).
+//! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a
+//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (class a).
 //! Deviates:   integers throughout (2 l w + W <= 2^56); the printed algorithm rounds an unnormalised law.
-//! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/sparse_lattice_test.cpp,
-//!             benchmarks/bench_sparse_lattice.cpp, examples/docs/sparse_lattice.cpp
+//! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
+//!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp,
+//!             examples/docs/sparse_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 #define SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 
@@ -22,11 +24,16 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K). `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for the residual to cover.
-  //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24), output_too_small,
-  //! weight_too_large (above 2^31; `where` = entry), zero_weight (all zero), workspace_too_small. On error counts stay as they were.
-  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts, workspace& scratch) const noexcept {
-    if (resolution == 0 || resolution > max_lattice_resolution) return {errc::invalid_resolution, part::quantize, resolution};
+  //! Writes b into counts[0, K). `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for
+  //! the residual to cover.
+  //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
+  //!         output_too_small,
+  //! weight_too_large (above 2^31; `where` = entry), zero_weight (all zero), workspace_too_small. On error counts stay
+  //! as they were.
+  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
+                                workspace& scratch) const noexcept {
+    if (resolution == 0 || resolution > max_lattice_resolution)
+      return {errc::invalid_resolution, part::quantize, resolution};
     if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::quantize, 0};
     if (kept.weights.empty()) return {errc::empty_support, part::quantize, 0};
     if (kept.weights.size() > max_vocab_size) return {errc::support_too_large, part::quantize, max_vocab_size};
@@ -45,8 +52,10 @@ struct sparse_lattice {
       return {errc::workspace_too_small, part::quantize, kept.size()};
     }
     std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
-    const kernel::lattice_rounding rounding = kernel::round_to_lattice(kept.weights.data(), kept.size(), normaliser, resolution, counts.data(), zeta);
-    // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs: no count becomes negative.
+    const kernel::lattice_rounding rounding =
+        kernel::round_to_lattice(kept.weights.data(), kept.size(), normaliser, resolution, counts.data(), zeta);
+    // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs: no count
+    // becomes negative.
     kernel::repair_lattice(zeta, kept.size(), rounding.excess, counts.data(), scratch.at<std::uint32_t>(heap).data());
     scratch.rewind(mark);
     return {};

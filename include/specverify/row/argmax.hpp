@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The token of the largest transformed logit (or probability), ties to the smaller id. One read, no softmax, no workspace.
+//! The token of the largest transformed logit (or probability), ties to the smaller id. One read, no softmax, no
+//! workspace.
 //!
-//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (class a). Temperature and truncation do not matter.
-//! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp, benchmarks/bench_argmax.cpp
+//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (class a). Temperature and
+//!             truncation do not matter.
+//! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
+//!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP
 #define SPECVERIFY_ROW_ARGMAX_HPP
 
@@ -20,9 +23,11 @@ struct argmax_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not looked at). On error `out` stays as it was.
+//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not looked at). On error
+//!         `out` stays as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, argmax_result& out) noexcept {
+[[nodiscard]] status argmax(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                            argmax_result& out) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   const kernel::row_source<Scalar> source = detail::open(row, transform);

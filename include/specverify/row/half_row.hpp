@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law of a row as fp16 values, in integers: every fp16 in [0, 1] is a multiple of 2^-24, so such a row is a law of counts.
+//! The law of a row as fp16 values, in integers: every fp16 in [0, 1] is a multiple of 2^-24, so such a row is a law of
+//! counts.
 //!
 //! Paper:      arXiv:2505.11788 (HLM): the drafter uploads its whole law in half precision.
-//! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = the sum of all counts.
-//! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no allocation; noexcept.
-//!             Counts are class (c) in the logits (Z is a double) and class (b) once made: they are what is drawn from and what travels.
+//! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = the sum of
+//!             all counts.
+//! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no
+//!             allocation; noexcept. Counts are class (c) in the logits (Z is a double) and class (b) once made: they
+//!             are what is drawn from and what travels.
 //! See:        docs/algorithms/half_row.md, tests/unit/row/half_row_test.cpp
 #ifndef SPECVERIFY_ROW_HALF_ROW_HPP
 #define SPECVERIFY_ROW_HALF_ROW_HPP
@@ -56,12 +59,16 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {static_cast<std::uint16_t>(mantissa < 1024u ? mantissa : ((shift + 1) << 10) | (mantissa & 1023u))};
 }
 
-//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in `sample`.
-//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different lengths), support_too_large (the spans
-//! are too short: `where` = ids needed), empty_support (no probability reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
+//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in
+//! `sample`.
+//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different
+//!         lengths), support_too_large (the spans
+//! are too short: `where` = ids needed), empty_support (no probability reaches 2^-25). The spans' contents are
+//! unspecified on error, `out` stays as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status half_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
-                                     std::span<token_id> ids, std::span<std::uint32_t> counts, half_row& out) noexcept {
+[[nodiscard]] status half_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                     const row_digest& from, const workspace& space, std::span<token_id> ids,
+                                     std::span<std::uint32_t> counts, half_row& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;
   if (ids.size() != counts.size()) return detail::row_error(errc::size_mismatch);

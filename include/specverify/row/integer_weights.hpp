@@ -2,11 +2,12 @@
 //! The law of a row as integers: w_v = 2^31 e^((z_v - max) / T), or 2^31 p_v / max, the same on every backend.
 //!
 //! Paper:      arXiv:2507.00605, lattice step, in integers. Symbols: w = weights, W = total.
-//! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves; a polynomial in 32-bit integers gives
-//!             2^-fraction, a rounding shift the rest (kernel/scalar/exponential.hpp).
-//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is 2^31 exactly; 0 below 2^-32;
-//!             monotone in z; class (a), also under -ffast-math. O(V); no allocation; noexcept.
-//! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp, benchmarks/bench_integer_weights.cpp
+//! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves; a polynomial in 32-bit
+//!             integers gives 2^-fraction, a rounding shift the rest (kernel/scalar/exponential.hpp).
+//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is 2^31
+//!             exactly; 0 below 2^-32; monotone in z; class (a), also under -ffast-math. O(V); no allocation; noexcept.
+//! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp,
+//!             benchmarks/bench_integer_weights.cpp
 #ifndef SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP
 #define SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP
 
@@ -15,25 +16,29 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes one weight per valid id and their sum. A temperature below 1e-6 gives 2^31 at the argmax and 0 elsewhere.
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation), output_too_small (weights shorter
+//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
+//!         output_too_small (weights shorter
 //! than valid_size). On error nothing is written.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform, std::span<std::uint32_t> weights,
-                                     std::uint64_t& total) noexcept {
+[[nodiscard]] status integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                     std::span<std::uint32_t> weights, std::uint64_t& total) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (weights.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+  const status outcome = detail::judge(policy, source, found,
+                                       source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
   if (!outcome.ok()) return outcome;
   if (transform.greedy()) {
     for (std::uint32_t id = 0; id < source.size; ++id) weights[id] = id == found.argmax ? kernel::weight_one : 0;
     total = kernel::weight_one;
     return {};
   }
-  total = detail::sum_weights(policy, source, detail::weights_of(source, static_cast<double>(found.maximum), transform.temperature), weights.data());
+  total = detail::sum_weights(policy, source,
+                              detail::weights_of(source, static_cast<double>(found.maximum), transform.temperature),
+                              weights.data());
   return {};
 }
 

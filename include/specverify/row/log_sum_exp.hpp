@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! log of the sum of e^(z_v / T) over a row, in nats; for rows of probabilities the log of their sum.
 //!
-//! Guarantees: absolute error below 1e-14 + 2^-51 |result| under exec::seq and for double rows; below 2e-6 + 2^-51 |result| under exec::simd for
-//!             other rows. O(V), two reads; no allocation; noexcept; class (c).
-//! Shape:      blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks serially in double.
-//! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp, benchmarks/bench_log_sum_exp.cpp
+//! Guarantees: absolute error below 1e-14 + 2^-51 |result| under exec::seq and for double rows; below 2e-6 + 2^-51
+//!             |result| under exec::simd for other rows. O(V), two reads; no allocation; noexcept; class (c).
+//! Shape:      blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks serially in
+//!             double.
+//! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
+//!             benchmarks/bench_log_sum_exp.cpp
 #ifndef SPECVERIFY_ROW_LOG_SUM_EXP_HPP
 #define SPECVERIFY_ROW_LOG_SUM_EXP_HPP
 
@@ -14,10 +16,12 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6, where z / T has no finite value);
+//! Errors: those of `digest` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
+//!         where z / T has no finite value);
 //! unsupported (a truncation). On error `out` stays as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform, double& out) noexcept {
+[[nodiscard]] status log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                 double& out) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);

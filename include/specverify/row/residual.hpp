@@ -2,12 +2,15 @@
 //! A draw from norm((scale * p - q)+), the law of the token that replaces a rejected one.
 //!
 //! Paper:      token-level verification; with scale < 1, block verification.
-//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted law; r_v = (scale * e_v - q(v) Z)+.
-//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z enters only where q(v) > 0; its bracket
-//!             decides first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double.
-//! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap as in row/sample.hpp;
-//!             no residual vector, no allocation; noexcept; class (c).
-//! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact rule and `fallback` is set.
+//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted law; r_v = (scale * e_v -
+//!             q(v) Z)+.
+//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z enters only
+//!             where q(v) > 0; its bracket decides first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u
+//!             <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double.
+//! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap
+//!             as in row/sample.hpp; no residual vector, no allocation; noexcept; class (c).
+//! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact
+//!             rule and `fallback` is set.
 //! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP
 #define SPECVERIFY_ROW_RESIDUAL_HPP
@@ -35,18 +38,19 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! What residual asks of a law: the count of an id (0 for unknown ids) and the sum of all counts.
 template <class Law>
 concept subtracted_law = requires(const Law& subtracted, token_id id) {
-  { subtracted.count(id) }
-  noexcept->std::convertible_to<std::uint32_t>;
+  { subtracted.count(id) } noexcept -> std::convertible_to<std::uint32_t>;
   { subtracted.resolution } -> std::convertible_to<std::uint32_t>;
 };
 
 //! Draws a token. `row`, `transform`, `from`, `space` as in `sample`; `scale` in (0, 1].
 //! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
-//! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row), residual_unavailable (p has no mass).
+//! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row),
+//!         residual_unavailable (p has no mass).
 //! On error `out` stays as it was.
 template <execution_policy Policy, class Scalar, subtracted_law Law, uniform_source Source>
-[[nodiscard]] status residual(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
-                              const Law& subtracted, double scale, const Source& source, random_counter counter, residual_options options,
+[[nodiscard]] status residual(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                              const row_digest& from, const workspace& space, const Law& subtracted, double scale,
+                              const Source& source, random_counter counter, residual_options options,
                               residual_token& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;

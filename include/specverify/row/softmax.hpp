@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the law of a row as floats or doubles. For engines that want probabilities; nothing else in the library needs them.
+//! Writes the law of a row as floats or doubles. For engines that want probabilities; nothing else in the library needs
+//! them.
 //!
-//! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. A temperature below 1e-6 gives 1 at the argmax.
-//! Guarantees: relative error below 1e-14 (double output, exec::seq; plus the rounding to the output type), below 3e-6 (float output, exec::simd);
-//!             forbidden ids get 0 exactly. O(V); no allocation; noexcept; class (c).
-//! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp, benchmarks/bench_softmax.cpp
+//! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. A temperature below 1e-6 gives 1 at
+//!             the argmax.
+//! Guarantees: relative error below 1e-14 (double output, exec::seq; plus the rounding to the output type), below 3e-6
+//!             (float output, exec::simd); forbidden ids get 0 exactly. O(V); no allocation; noexcept; class (c).
+//! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
+//!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP
 #define SPECVERIFY_ROW_SOFTMAX_HPP
 
@@ -15,10 +18,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes valid_size probabilities to the front of `out`, which holds float or double and must not overlap the row.
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation), output_too_small. On error nothing is
+//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
+//!         output_too_small. On error nothing is
 //! written.
 template <execution_policy Policy, class Scalar, class Out>
-[[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::span<Out> out) noexcept {
+[[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                             std::span<Out> out) noexcept {
   static_assert(std::is_same_v<Out, float> || std::is_same_v<Out, double>, "softmax writes float or double");
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
@@ -26,13 +31,16 @@ template <execution_policy Policy, class Scalar, class Out>
   if (out.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+  const status outcome = detail::judge(policy, source, found,
+                                       source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
   if (!outcome.ok()) return outcome;
   if (transform.greedy()) {
     for (std::uint32_t id = 0; id < source.size; ++id) out[id] = id == found.argmax ? Out{1} : Out{0};
     return {};
   }
-  kernel::write_softmax(policy, source, {static_cast<double>(found.maximum), 1.0 / transform.temperature, source.probabilities}, out.data());
+  kernel::write_softmax(policy, source,
+                        {static_cast<double>(found.maximum), 1.0 / transform.temperature, source.probabilities},
+                        out.data());
   return {};
 }
 

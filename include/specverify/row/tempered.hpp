@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One token under many temperatures of the same row: its probability, and whether draws at those temperatures would give it.
+//! One token under many temperatures of the same row: its probability, and whether draws at those temperatures would
+//! give it.
 //!
-//! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6 is the point mass at the
-//!             argmax. The transform's own temperature and truncation play no part.
-//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). Of M draws only these M facts are made, never the tokens drawn.
-//! Algorithm:  the survivors of the digest are summed exactly at every temperature; the rest is read once, into coarse sums at three inverse
-//!             temperatures. The logarithm of such a sum is convex in the inverse temperature: chords bound it above, extended chords below, and
-//!             beyond the last node it falls at least as fast as its largest entry. A test that the bracket leaves open reads the row again: quickly, and exactly
-//!             where that is too close.
-//! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (class c); probabilities have a relative error below 1e-13.
-//!             No allocation; noexcept. Tests: one read of the row and 0.03 to 0.2 further ones for 20 temperatures, when the digest holds about
-//!             256 survivors; with none they are as right and slower. Probabilities: one exact read per temperature.
+//! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6 is
+//!             the point mass at the argmax. The transform's own temperature and truncation play no part.
+//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). Of M draws only these M facts are
+//!             made, never the tokens drawn.
+//! Algorithm:  the survivors of the digest are summed exactly at every temperature; the rest is read once, into coarse
+//!             sums at three inverse temperatures. The logarithm of such a sum is convex in the inverse temperature:
+//!             chords bound it above, extended chords below, and beyond the last node it falls at least as fast as its
+//!             largest entry. A test that the bracket leaves open reads the row again: quickly, and exactly where that
+//!             is too close.
+//! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (class c); probabilities have a
+//!             relative error below 1e-13. No allocation; noexcept. Tests: one read of the row and 0.03 to 0.2 further
+//!             ones for 20 temperatures, when the digest holds about 256 survivors; with none they are as right and
+//!             slower. Probabilities: one exact read per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP
@@ -31,13 +35,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 template <class Scalar>
-[[nodiscard]] inline status check_tempered(row_view<Scalar> row, const row_digest& from, token_id token, std::span<const double> temperatures) noexcept {
+[[nodiscard]] inline status check_tempered(row_view<Scalar> row, const row_digest& from, token_id token,
+                                           std::span<const double> temperatures) noexcept {
   const status checked = check_row(row, from);
   if (!checked.ok()) return checked;
   if (row.kind() == row_kind::probabilities) return row_error(errc::unsupported);
   if (token < 0 || static_cast<std::uint32_t>(token) >= from.valid_size) return row_error(errc::token_out_of_range);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
-    if (!kernel::is_finite(temperatures[m]) || temperatures[m] < 0.0) return row_error(errc::invalid_temperature, static_cast<std::uint32_t>(m));
+    if (!kernel::is_finite(temperatures[m]) || temperatures[m] < 0.0)
+      return row_error(errc::invalid_temperature, static_cast<std::uint32_t>(m));
   }
   return {};
 }
@@ -46,8 +52,9 @@ inline constexpr double coldest = 1e-6;
 
 //! Up to `temper_group` temperatures at once.
 template <class Policy, class Scalar>
-inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, double difference, std::span<const double> temperatures,
-                       std::span<const double> uniforms, tempered_hits& out) noexcept {
+inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, double difference,
+                       std::span<const double> temperatures, std::span<const double> uniforms,
+                       tempered_hits& out) noexcept {
   double inverses[temper_group], weights[temper_group], drawn[temper_group], sums[temper_group];
   std::uint32_t count = 0;
   double highest = 0;
@@ -90,13 +97,17 @@ inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, 
 
 }  // namespace detail
 
-//! How many of M draws, one at every temperature with the uniform of the same index, give `token`. `row` and `transform` are those of the digest
-//! `from`, whose arrays live in `space`.
-//! Errors: invalid_argument (an empty digest; a uniform outside [0, 1), `where` = its index), null_span, size_mismatch (another row; spans of
-//! different lengths), unsupported (a row of probabilities), token_out_of_range, invalid_temperature (`where` = index). On error `out` stays as it was.
+//! How many of M draws, one at every temperature with the uniform of the same index, give `token`. `row` and
+//! `transform` are those of the digest `from`, whose arrays live in `space`.
+//! Errors: invalid_argument (an empty digest; a uniform outside [0, 1), `where` = its index), null_span, size_mismatch
+//!         (another row; spans of
+//! different lengths), unsupported (a row of probabilities), token_out_of_range, invalid_temperature (`where` = index).
+//! On error `out` stays as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
-                                    token_id token, std::span<const double> temperatures, std::span<const double> uniforms, tempered_hits& out) noexcept {
+[[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                    const row_digest& from, const workspace& space, token_id token,
+                                    std::span<const double> temperatures, std::span<const double> uniforms,
+                                    tempered_hits& out) noexcept {
   const status checked = detail::check_tempered(row, from, token, temperatures);
   if (!checked.ok()) return checked;
   if (uniforms.size() != temperatures.size()) return detail::row_error(errc::size_mismatch);
@@ -108,17 +119,21 @@ template <execution_policy Policy, class Scalar>
   const double difference = opened.difference(token);
   tempered_hits found;
   for (std::size_t first = 0; first < temperatures.size(); first += detail::temper_group) {
-    const std::size_t size = temperatures.size() - first < detail::temper_group ? temperatures.size() - first : detail::temper_group;
-    detail::test_group(opened, token == from.argmax, difference, temperatures.subspan(first, size), uniforms.subspan(first, size), found);
+    const std::size_t size =
+        temperatures.size() - first < detail::temper_group ? temperatures.size() - first : detail::temper_group;
+    detail::test_group(opened, token == from.argmax, difference, temperatures.subspan(first, size),
+                       uniforms.subspan(first, size), found);
   }
   out = found;
   return {};
 }
 
-//! Writes p_t(token) for every temperature. Errors: those of `tempered_draws` but for the uniforms; output_too_small. On error nothing is written.
+//! Writes p_t(token) for every temperature. Errors: those of `tempered_draws` but for the uniforms; output_too_small.
+//! On error nothing is written.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_probabilities(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from, const workspace& space,
-                                            token_id token, std::span<const double> temperatures, std::span<double> out) noexcept {
+[[nodiscard]] status tempered_probabilities(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                            const row_digest& from, const workspace& space, token_id token,
+                                            std::span<const double> temperatures, std::span<double> out) noexcept {
   const status checked = detail::check_tempered(row, from, token, temperatures);
   if (!checked.ok()) return checked;
   if (out.size() < temperatures.size()) return detail::row_error(errc::output_too_small);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands between a model's logits and its final law: temperature, sparse bias, mask, truncation. One pure value.
 //!
-//! The same function is applied to drafter and target rows, inside the one read of the row. History and grammar state stay in
-//! the engine, which passes bias and mask per position. Order: bias, mask, temperature, truncation (in its stated order), normalisation.
+//! The same function is applied to drafter and target rows, inside the one read of the row. History and grammar state
+//! stay in the engine, which passes bias and mask per position. Order: bias, mask, temperature, truncation (in its
+//! stated order), normalisation.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp
 #ifndef SPECVERIFY_ROW_TRANSFORM_HPP
@@ -14,21 +15,26 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! In which order top-k and top-p cut. `joint`: both conditions on the untruncated law; the others renormalise in between.
+//! In which order top-k and top-p cut. `joint`: both conditions on the untruncated law; the others renormalise in
+//! between.
 enum class truncation_order : std::uint8_t { joint, top_k_then_top_p, top_p_then_top_k };
 
-//! A cut of the law. Kept sets follow the total order (weight descending, id ascending) on integer weights, so every backend keeps the same set.
+//! A cut of the law. Kept sets follow the total order (weight descending, id ascending) on integer weights, so every
+//! backend keeps the same set.
 struct row_truncation {
   std::uint32_t top_k = 0;  //!< 0: off
   double top_p = 1.0;       //!< (0, 1]; 1: off. Smallest prefix of the order whose mass is >= top_p
   double min_p = 0.0;       //!< [0, 1]; 0: off. Keeps q(v) >= min_p * max q
   truncation_order order = truncation_order::top_k_then_top_p;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool active() const noexcept { return top_k != 0 || top_p < 1.0 || min_p > 0.0; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool active() const noexcept {
+    return top_k != 0 || top_p < 1.0 || min_p > 0.0;
+  }
 };
 
 struct row_transform {
-  double temperature = 1.0;                     //!< >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Rows of probabilities take 1 or 0 only
+  //! >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Rows of probabilities take 1 or 0 only
+  double temperature = 1.0;
   std::span<const token_id> bias_ids{};         //!< strictly ascending
   std::span<const float> bias_values{};         //!< added to the logits of bias_ids; -infinity forbids
   std::span<const std::uint64_t> mask_words{};  //!< bit v of word v / 64 set: v is allowed. Empty: all allowed

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every answer.
+//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every
+//! answer.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts with hidden states sent along
-//!             or on request: WISV (2604.17701).
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
+//!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms are a function of
-//!             (secret, session id, position, round). After `make` no heap allocation; noexcept. Every message that is not used is counted once.
+//! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms
+//!             are a function of (secret, session id, position, round). After `make` no heap allocation; noexcept.
+//!             Every message that is not used is counted once.
 //! Deviates:   nothing.
-//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp, tests/session/fault_test.cpp, examples/docs/session.cpp
+//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
+//!             tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_HPP
 #define SPECVERIFY_SESSION_CLOUD_HPP
 
@@ -30,10 +33,12 @@ SPECVERIFY_TYPES_BEGIN
 
 struct cloud_options {
   std::uint64_t secret = 0;  //!< of this cloud; never travels (docs/decisions/0003)
-  draft_format largest{};    //!< sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
+  //! sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
+  draft_format largest{};
   vocabulary_fingerprint fingerprint{};
-  guarantee required = guarantee::lossy;    //!< refuses drafts with less: guarantee_too_weak
-  row_transform transform{};                //!< sizes the workspace (truncation); the rows bring their own (see cloud_session::asked)
+  guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
+  //! sizes the workspace (truncation); the rows bring their own (see cloud_session::asked)
+  row_transform transform{};
   std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
@@ -41,7 +46,17 @@ struct cloud_options {
   bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
 };
 
-enum class cloud_state : std::uint8_t { blank, filling, ready, evaluating, judging, requesting, streaming, finished, failed };
+enum class cloud_state : std::uint8_t {
+  blank,
+  filling,
+  ready,
+  evaluating,
+  judging,
+  requesting,
+  streaming,
+  finished,
+  failed
+};
 
 //! What a restarted cloud needs, written with the ids before every answer.
 struct cloud_snapshot {
@@ -87,17 +102,19 @@ class cloud_session {
 
   // Inputs. Each returns `busy` while outputs wait.
 
-  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt, unknown_session (no whole record),
-  //! unexpected_message.
+  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt,
+  //! unknown_session (no whole record), unexpected_message.
   [[nodiscard]] inline status restore(std::span<const std::byte> journal, journal_reading* found = nullptr) noexcept;
   //! A message arrived. ok, or why it was not used.
   [[nodiscard]] inline status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i) what makes it final.
+  //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
+  //! what makes it final.
   //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed and the edge is told).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! The scores that `judge` asked for, one per named draft, ascending, in [0, 1].
-  //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of `decide_semantically` (failed).
+  //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
+  //!         `decide_semantically` (failed).
   [[nodiscard]] inline status supply_scores(std::span<const double> scores, session_time now) noexcept;
   //! The engine cannot go on; the edge is told.
   [[nodiscard]] inline status engine_failed(status why) noexcept;
@@ -115,12 +132,15 @@ class cloud_session {
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
   //! The last round that this process decided.
   [[nodiscard]] const judged_round& last_round() const noexcept { return last_round_; }
-  //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no report.
+  //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no
+  //! report.
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
-  //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows from here on.
+  //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows
+  //! from here on.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return now_.length + skipped_; }
-  //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law of the rows with *their*
-  //! transform. A host passes this one with its rows, or ends the session by `engine_failed` with invalid_temperature or invalid_truncation.
+  //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
+  //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
+  //! with invalid_temperature or invalid_truncation.
   [[nodiscard]] row_transform asked() const noexcept {
     row_transform made;
     made.temperature = now_.temperature;
@@ -132,16 +152,22 @@ class cloud_session {
   inline cloud_session(const cloud_options& options, received_draft_block&& block);
 
   // detail/cloud_link.hpp and detail/cloud_answers.hpp
-  [[nodiscard]] wire_context context() const noexcept { return {now_.session_id, now_.epoch, now_.round, now_.length, now_.prefix_hash, now_.next_number}; }
+  [[nodiscard]] wire_context context() const noexcept {
+    return {now_.session_id, now_.epoch, now_.round, now_.length, now_.prefix_hash, now_.next_number};
+  }
   [[nodiscard]] inline status drop(errc code) noexcept;
   [[nodiscard]] inline status on_damage(errc code) noexcept;
   [[nodiscard]] inline status on_unknown(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] inline status on_hello(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
-  [[nodiscard]] inline status on_resume(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
-  [[nodiscard]] inline status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] inline status on_hello(std::span<const std::byte> message, const message_header& header,
+                                       session_time now) noexcept;
+  [[nodiscard]] inline status on_resume(std::span<const std::byte> message, const message_header& header,
+                                        session_time now) noexcept;
+  [[nodiscard]] inline status on_text(std::span<const std::byte> message, const message_header& header,
+                                      session_time now) noexcept;
   [[nodiscard]] inline status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] inline status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] inline status read_draft(const wire_context& context, std::span<const std::byte> message, std::uint32_t& drafts, draft_side& side) noexcept;
+  [[nodiscard]] inline status read_draft(const wire_context& context, std::span<const std::byte> message,
+                                         std::uint32_t& drafts, draft_side& side) noexcept;
   [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] inline status judge_length(const wire_context& peer) noexcept;
   [[nodiscard]] inline status judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no clock, no threads.
+//! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no
+//! clock, no threads.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a rejection as in docs/session.md.
-//!             Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
+//!             rejection as in docs/session.md. Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM, CU-HLM),
+//!             2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
-//! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run without; after `make` no
-//!             heap allocation; noexcept. Every message that is not used is counted once.
+//! Guarantees: the text of a run with lost, repeated, reordered or damaged messages and restarts is that of the run
+//!             without; after `make` no heap allocation; noexcept. Every message that is not used is counted once.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
-//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp, tests/session/fault_test.cpp, examples/docs/session.cpp
+//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
+//!             tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
 
@@ -45,27 +48,43 @@ struct edge_options {
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
-  double threshold = 0.5;                   //!< wire_rule::semantic: told to the cloud; finite, >= 0
-  bool bonus = true;                        //!< a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
-  row_transform transform{};                //!< temperature and truncation, told to the cloud; also sizes the workspace
-  std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
-  std::uint32_t token_budget = 0;           //!< tokens to generate; 0: until max_length
-  bool draw_from_row = false;               //!< top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
+  double threshold = 0.5;  //!< wire_rule::semantic: told to the cloud; finite, >= 0
+  //! a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
+  bool bonus = true;
+  row_transform transform{};        //!< temperature and truncation, told to the cloud; also sizes the workspace
+  std::uint32_t max_length = 4096;  //!< tokens of prompt and text together
+  std::uint32_t token_budget = 0;   //!< tokens to generate; 0: until max_length
+  //! top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
+  bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
-  session_time retry_timeout = 0;           //!< microseconds until a question is asked again; 0: never (a reliable transport)
-  std::uint32_t retry_limit = 64;           //!< times a question is asked again before peer_timeout
-  std::uint32_t text_chunk = 256;           //!< tokens of one text message
+  //! microseconds until a question is asked again; 0: never (a reliable transport)
+  session_time retry_timeout = 0;
+  std::uint32_t retry_limit = 64;  //!< times a question is asked again before peer_timeout
+  std::uint32_t text_chunk = 256;  //!< tokens of one text message
   link_loss on_link_loss = link_loss::wait;
-  std::uint32_t loss_after = 0;  //!< times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
+  //! times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
+  std::uint32_t loss_after = 0;
   std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
 };
 
-enum class edge_state : std::uint8_t { idle, greeting, resuming, sending_text, fetching_text, drafting, waiting, streaming, finished, failed };
+enum class edge_state : std::uint8_t {
+  idle,
+  greeting,
+  resuming,
+  sending_text,
+  fetching_text,
+  drafting,
+  waiting,
+  streaming,
+  finished,
+  failed
+};
 
 //! What an engine gives beside a row where the session needs it.
 struct row_extras {
-  std::span<const float> hidden{};     //!< the drafter's hidden state behind this row; format.side.hidden_size numbers
-  std::span<const float> attention{};  //!< weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> hidden{};  //!< the drafter's hidden state behind this row; format.side.hidden_size numbers
+  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> attention{};
 };
 
 SPECVERIFY_TYPES_END
@@ -80,40 +99,53 @@ class basic_edge_session {
   //! What a token committed here alone, or under another rule, is worth at most.
   static constexpr guarantee strength = Skip::strength;
 
-  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here); invalid_argument (also a skip
-  //! policy without room for skipped tokens: format.side.max_skipped is 0); those of `check` of the rule, the window and the skip policy, where they have one.
-  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {}, const Window& window = {},
-                                                       const Skip& skip = {});
+  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here);
+  //!         invalid_argument (also a skip
+  //! policy without room for skipped tokens: format.side.max_skipped is 0); those of `check` of the rule, the window
+  //! and the skip policy, where they have one.
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {},
+                                                       const Window& window = {}, const Skip& skip = {});
 
-  // Inputs. Each returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is written ahead. The status says what became of the input; a session that fails also says so in an output.
+  // Inputs. Each returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that
+  // is written ahead. The status says what became of the input; a session that fails also says so in an output.
 
-  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range, invalid_argument.
+  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range,
+  //! invalid_argument.
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session), unexpected_message.
-  [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr) noexcept;
+  //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
+  //! unexpected_message.
+  [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now,
+                               journal_reading* found = nullptr) noexcept;
   //! Continues without a journal: the cloud sends the text. `now` must be later than in any run before.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated, unexpected_message, refused_by_peer...
+  //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
+  //! unexpected_message, refused_by_peer...
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! Time passed. Does nothing before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
-  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the session has failed).
+  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the
+  //! session has failed).
   template <execution_policy Policy, class Scalar>
-  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept {
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! With what the engine gives beside the row. Errors: also hidden_state_missing, attention_missing (the session has failed), size_mismatch.
+  //! With what the engine gives beside the row. Errors: also hidden_state_missing, attention_missing (the session has
+  //! failed), size_mismatch.
   template <execution_policy Policy, class Scalar>
-  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, session_time now) noexcept;
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const row_extras& extras, session_time now) noexcept;
   //! The transport was lost and stands again: names the session and asks again what was open.
   [[nodiscard]] status reconnect(session_time now) noexcept;
-  //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session has failed).
+  //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session
+  //! has failed).
   [[nodiscard]] status disconnect(session_time now) noexcept;
   //! The engine cannot go on.
   [[nodiscard]] status engine_failed(status why) noexcept;
   //! What the host measured of the link; recorded with the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
-  //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the next round.
+  //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the
+  //! next round.
   void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
@@ -136,8 +168,8 @@ class basic_edge_session {
  private:
   enum class question : std::uint8_t { none, hello, resume, text, draft, supply };
 
-  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip, draft_block&& block,
-                     basic_draft_block<detail::foreign_draft>&& foreign);
+  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip,
+                     draft_block&& block, basic_draft_block<detail::foreign_draft>&& foreign);
 
   // detail/edge_link.hpp, detail/edge_answers.hpp, detail/edge_start.hpp: questions and answers
   [[nodiscard]] wire_context context_at(std::uint32_t round, std::uint32_t length, std::uint64_t hash) const noexcept {
@@ -151,8 +183,10 @@ class basic_edge_session {
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status drop(errc code) noexcept;
   [[nodiscard]] status on_greeting(const wire_context& peer, bool is_hello, session_time now) noexcept;
-  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
-  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
+                                  session_time now) noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
+                               session_time now) noexcept;
   [[nodiscard]] status in_step(session_time now) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
   void begin_epoch(std::uint32_t epoch) noexcept;
@@ -179,21 +213,27 @@ class basic_edge_session {
   [[nodiscard]] status lose_link(session_time now) noexcept;
   void link_is_back() noexcept;
   [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_row_; }
-  [[nodiscard]] std::uint32_t ahead() const noexcept { return shown_end_ > length_ + drafted_ ? shown_end_ : length_ + drafted_; }
-  [[nodiscard]] std::uint32_t round_of(std::uint32_t position) const noexcept { return position < carry_end_ ? carry_round_ : round_; }
+  [[nodiscard]] std::uint32_t ahead() const noexcept {
+    return shown_end_ > length_ + drafted_ ? shown_end_ : length_ + drafted_;
+  }
+  [[nodiscard]] std::uint32_t round_of(std::uint32_t position) const noexcept {
+    return position < carry_end_ ? carry_round_ : round_;
+  }
   void plan_ahead(session_time now) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform, session_time now) noexcept;
+  [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                   session_time now) noexcept;
   void carry_on(bool keep) noexcept;
   void replace_shown(std::uint32_t position, token_id token) noexcept;
 
   // detail/edge_extras.hpp: tokens committed here alone, hidden states
   template <class Policy, class Scalar>
-  [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, token_id token,
-                             skip_observation& seen, bool& keep) noexcept;
+  [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                             const row_extras& extras, token_id token, skip_observation& seen, bool& keep) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras, std::uint32_t position,
-                                  token_id& token, bool& keep) noexcept;
+  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const row_extras& extras, std::uint32_t position, token_id& token,
+                                  bool& keep) noexcept;
   [[nodiscard]] status block_bytes(std::size_t& bytes) const noexcept {
     return options_.draw_from_row ? draft_bytes(options_.format, foreign_.drafts(), bytes, 0, resolution_)
                                   : draft_bytes(options_.format, block_.drafts(), bytes, 0, resolution_);
@@ -229,7 +269,8 @@ class basic_edge_session {
   round_record last_round_{};
   round_record open_round_{};
   observation seen_{};
-  observation measured_{};  // of the link, since the round began: a round drafted again after a restart must see what it saw
+  // of the link, since the round began: a round drafted again after a restart must see what it saw
+  observation measured_{};
   channel_report channel_{};
   channel_report measured_channel_{};
   state_type sparsifier_state_{};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The journal of a session: records of {ids, snapshot} that a host appends to a file and reads back after a restart.
 //!
-//! A record: magic, length of the payload, first position, number of ids (4 bytes each, little-endian), a 64-bit check of these 16
+//! A record: magic, length of the payload, first position, number of ids (4 bytes each, little-endian), a 64-bit check
+//!           of these 16
 //! bytes; then the ids, the bytes of the snapshot, and a 64-bit check of ids and snapshot.
-//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood from their first position
-//!             on, the last snapshot counts. A record that the end of the file cuts off is ignored (a killed process leaves one);
-//!             any other damage is journal_corrupt. FNV-1a, 64 bits: finds accidents, not forgeries.
+//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
+//!             from their first position on, the last snapshot counts. A record that the end of the file cuts off is
+//!             ignored (a killed process leaves one); any other damage is journal_corrupt. FNV-1a, 64 bits: finds
+//!             accidents, not forgeries.
 //! Deviates:   the snapshot's bytes are those of this machine; a journal does not move between machines.
-//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp, examples/docs/journal.cpp
+//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp,
+//!             examples/docs/journal.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP
 
@@ -64,8 +67,8 @@ template <class Snapshot>
 
 //! Writes one record to the front of `out`. Errors: output_too_small (`where` = bytes needed).
 template <class Snapshot>
-[[nodiscard]] status write_journal_record(std::span<std::byte> out, std::size_t& written, std::uint32_t first_position, std::span<const token_id> ids,
-                                          const Snapshot& snapshot) noexcept {
+[[nodiscard]] status write_journal_record(std::span<std::byte> out, std::size_t& written, std::uint32_t first_position,
+                                          std::span<const token_id> ids, const Snapshot& snapshot) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
   const std::size_t bytes = journal_record_bytes<Snapshot>(ids.size());
   if (out.size() < bytes) return {errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
@@ -82,7 +85,8 @@ template <class Snapshot>
     next += 4;
   }
   std::memcpy(next, &snapshot, sizeof(Snapshot));
-  detail::journal_store(next + sizeof(Snapshot), detail::journal_check(out.subspan(detail::journal_head_bytes, payload)));
+  detail::journal_store(next + sizeof(Snapshot),
+                        detail::journal_check(out.subspan(detail::journal_head_bytes, payload)));
   written = bytes;
   return {};
 }
@@ -90,7 +94,8 @@ template <class Snapshot>
 //! Reads a whole journal: ids to the front of `text`, the last snapshot to `last` (unchanged when there is no record).
 //! Errors: journal_corrupt (`where` = byte of the record), output_too_small (the text does not fit).
 template <class Snapshot>
-[[nodiscard]] status read_journal(std::span<const std::byte> bytes, std::span<token_id> text, Snapshot& last, journal_reading& found) noexcept {
+[[nodiscard]] status read_journal(std::span<const std::byte> bytes, std::span<token_id> text, Snapshot& last,
+                                  journal_reading& found) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
   found = {};
   while (found.valid_bytes < bytes.size()) {
@@ -111,9 +116,12 @@ template <class Snapshot>
       break;
     }
     const std::byte* next = rest.data() + detail::journal_head_bytes;
-    if (detail::journal_load<std::uint64_t>(next + payload) != detail::journal_check(rest.subspan(detail::journal_head_bytes, payload))) return corrupt;
+    if (detail::journal_load<std::uint64_t>(next + payload) !=
+        detail::journal_check(rest.subspan(detail::journal_head_bytes, payload)))
+      return corrupt;
     if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
-    for (std::uint32_t i = 0; i < count; ++i, next += 4) text[first + i] = static_cast<token_id>(detail::journal_load<std::uint32_t>(next));
+    for (std::uint32_t i = 0; i < count; ++i, next += 4)
+      text[first + i] = static_cast<token_id>(detail::journal_load<std::uint32_t>(next));
     std::memcpy(static_cast<void*>(&last), next, sizeof(Snapshot));
     found.text_length = first + count;
     found.valid_bytes += detail::journal_head_bytes + payload + detail::journal_check_bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session asks of its host: bytes to send and to journal, work for the engine, events. Taken one by one with `next()`.
+//! What a session asks of its host: bytes to send and to journal, work for the engine, events. Taken one by one with
+//! `next()`.
 //!
 //! Guarantees: trivially copyable; spans live until the next call of any member function of the session.
 //! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
@@ -15,7 +16,8 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-using session_time = std::uint64_t;  //!< microseconds from an origin of the host's choice; never goes back within a session
+//! microseconds from an origin of the host's choice; never goes back within a session
+using session_time = std::uint64_t;
 
 enum class session_action : std::uint8_t {
   none,       //!< nothing left; the session waits for an input
@@ -26,10 +28,12 @@ enum class session_action : std::uint8_t {
   committed,  //!< `tokens` at `position`... are final; the first `accepted` of them are accepted drafts
   tentative,  //!< `tokens` at `position`... were drafted
   retracted,  //!< drafted tokens from `position` on are void
-  judge,      //!< cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes` holds their
-              //!< hidden vectors in ascending order as they travelled; answered by `supply_scores`
-  finished,   //!< the text is complete; `stop` says why
-  failed      //!< the session is over; `reason` says why
+  //! cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes`
+  //! holds their
+  judge,
+  //!< hidden vectors in ascending order as they travelled; answered by `supply_scores`
+  finished,  //!< the text is complete; `stop` says why
+  failed     //!< the session is over; `reason` says why
 };
 
 //! Who has the last word on a position of the text.
@@ -40,7 +44,8 @@ enum class token_authority : std::uint8_t {
 
 struct session_output {
   session_action action = session_action::none;
-  token_source source = token_source::none;            //!< committed: where the last token comes from if it is no accepted draft
+  //! committed: where the last token comes from if it is no accepted draft
+  token_source source = token_source::none;
   stop_reason stop = stop_reason::none;                //!< committed, finished
   token_authority authority = token_authority::cloud;  //!< committed, tentative
   std::uint32_t position = 0;

@@ -2,8 +2,8 @@
 //! A 64-bit hash of a text that grows token by token: both sides of a session compare it with a message.
 //!
 //! Symbols:    h_0 = prefix_hash_seed, h_{n+1} = extend_prefix_hash(h_n, x_n).
-//! Guarantees: O(1) a token, constexpr, no allocation; a bijection of h for every token, so two texts that differ in one token keep
-//!             differing while equal tokens follow. The same value on every machine.
+//! Guarantees: O(1) a token, constexpr, no allocation; a bijection of h for every token, so two texts that differ in
+//!             one token keep differing while equal tokens follow. The same value on every machine.
 //! Deviates:   no cryptographic hash; it finds desynchronisation, not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/session/prefix_hash_test.cpp, examples/docs/prefix_hash.cpp
 #ifndef SPECVERIFY_SESSION_PREFIX_HASH_HPP
@@ -32,7 +32,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! The hash of a whole text, or of what follows a text with hash `from`.
-[[nodiscard]] constexpr std::uint64_t prefix_hash(std::span<const token_id> text, std::uint64_t from = prefix_hash_seed) noexcept {
+[[nodiscard]] constexpr std::uint64_t prefix_hash(std::span<const token_id> text,
+                                                  std::uint64_t from = prefix_hash_seed) noexcept {
   for (const token_id token : text) from = extend_prefix_hash(from, token);
   return from;
 }

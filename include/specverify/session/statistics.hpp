@@ -3,9 +3,11 @@
 //!
 //! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
-//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths + skipped; accepted <= evaluated <= drafted.
+//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths + skipped; accepted
+//!             <= evaluated <= drafted.
 //! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.
-//! See:        docs/algorithms/statistics.md, docs/session.md, tests/unit/session/statistics_test.cpp, examples/docs/statistics.cpp
+//! See:        docs/algorithms/statistics.md, docs/session.md, tests/unit/session/statistics_test.cpp,
+//!             examples/docs/statistics.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP
 #define SPECVERIFY_SESSION_STATISTICS_HPP
 
@@ -20,13 +22,15 @@ inline constexpr std::uint32_t statistics_positions = 32;
 
 struct session_statistics {
   // the text
-  std::uint64_t rounds = 0;               //!< decided rounds
-  std::uint64_t drafted = 0;              //!< drafts of decided rounds
-  std::uint64_t evaluated = 0;            //!< drafts that were tested: the accepted ones, and the first rejected one of a round
-  std::uint64_t accepted = 0;             //!< drafts that were accepted
-  std::uint64_t emitted = 0;              //!< committed tokens, prompt not included
-  std::uint64_t skipped = 0;              //!< emitted by the edge alone
-  std::uint64_t skipped_uncertain = 0;    //!< of them, those that the gate found uncertain and let go all the same (UI: of no importance)
+  std::uint64_t rounds = 0;   //!< decided rounds
+  std::uint64_t drafted = 0;  //!< drafts of decided rounds
+  //! drafts that were tested: the accepted ones, and the first rejected one of a round
+  std::uint64_t evaluated = 0;
+  std::uint64_t accepted = 0;  //!< drafts that were accepted
+  std::uint64_t emitted = 0;   //!< committed tokens, prompt not included
+  std::uint64_t skipped = 0;   //!< emitted by the edge alone
+  //! of them, those that the gate found uncertain and let go all the same (UI: of no importance)
+  std::uint64_t skipped_uncertain = 0;
   std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
   std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
   std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
@@ -48,10 +52,11 @@ struct session_statistics {
   std::uint64_t supply_bytes = 0;  //!< of second uploads, first transmissions only
   // faults, counted by who notices; exactly one per fault (docs/session.md)
   std::uint64_t duplicates = 0;  //!< errc::duplicate: the transmission was seen before
-  std::uint64_t stale = 0;       //!< stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
-  std::uint64_t corrupt = 0;     //!< checksum_mismatch and everything else that no encoder writes
-  std::uint64_t truncated = 0;   //!< errc::truncated
-  std::uint64_t timeouts = 0;    //!< deadlines that passed
+  //! stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
+  std::uint64_t stale = 0;
+  std::uint64_t corrupt = 0;    //!< checksum_mismatch and everything else that no encoder writes
+  std::uint64_t truncated = 0;  //!< errc::truncated
+  std::uint64_t timeouts = 0;   //!< deadlines that passed
   // how they were mended
   std::uint64_t retransmissions = 0;   //!< questions asked again (edge)
   std::uint64_t repeated_answers = 0;  //!< kept answers sent again (cloud)
@@ -61,7 +66,8 @@ struct session_statistics {
   std::uint64_t fed_tokens = 0;  //!< tokens given to the engine
   std::uint64_t rollbacks = 0;
 
-  friend SPECVERIFY_INLINE constexpr bool operator==(const session_statistics&, const session_statistics&) noexcept = default;
+  friend SPECVERIFY_INLINE constexpr bool operator==(const session_statistics&,
+                                                     const session_statistics&) noexcept = default;
 };
 
 //! One round with its times, in microseconds of the host's clock. OBS-3.
@@ -71,9 +77,10 @@ struct round_record {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  std::uint32_t skipped = 0;      //!< tokens committed by the edge alone since the round before; not among `emitted`
-  std::uint32_t clamped = 0;      //!< drafts counted as `session_statistics::budget_clamp`
-  std::uint64_t support_sum = 0;  //!< over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
+  std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
+  std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
+  //! over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
+  std::uint64_t support_sum = 0;
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
@@ -87,15 +94,17 @@ struct judged_round {
   std::uint32_t round = 0;    //!< 0: this process decided none yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
-  std::uint32_t mismatches = 0;  //!< M, semantic rule: drafts that a judge could be asked about, those behind a rejection too
-  std::uint32_t judged = 0;      //!< of them, up to the first rejected one
-  double accepted_score = 0;     //!< sum of the scores of those that stood
+  //! M, semantic rule: drafts that a judge could be asked about, those behind a rejection too
+  std::uint32_t mismatches = 0;
+  std::uint32_t judged = 0;   //!< of them, up to the first rejected one
+  double accepted_score = 0;  //!< sum of the scores of those that stood
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Calls visit(name, counter) for every counter that adds up, but the positions; names are as in the struct, to be prefixed for a metrics system.
+//! Calls visit(name, counter) for every counter that adds up, but the positions; names are as in the struct, to be
+//! prefixed for a metrics system.
 template <class Statistics, class Visitor>
 constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rounds", s.rounds);
@@ -148,11 +157,15 @@ constexpr void merge(session_statistics& into, const session_statistics& added) 
   if (added.largest_score > into.largest_score) into.largest_score = added.largest_score;
 }
 
-//! A score, or a sum of scores, as the counters hold it: in units of 2^-32, rounded to the nearest. `score` in [0, 2^31].
-[[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept { return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5); }
+//! A score, or a sum of scores, as the counters hold it: in units of 2^-32, rounded to the nearest. `score` in [0,
+//! 2^31].
+[[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept {
+  return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5);
+}
 
 //! Counts the drafts of one decided round: `drafted` of them, the first `accepted` stand, `evaluated` were tested.
-constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::uint32_t evaluated, std::uint32_t accepted) noexcept {
+constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::uint32_t evaluated,
+                            std::uint32_t accepted) noexcept {
   s.rounds += 1;
   s.drafted += drafted;
   s.evaluated += evaluated;
@@ -169,26 +182,43 @@ constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::u
 }
 
 //! accepted / evaluated: the probability that a draft which is looked at stands.
-[[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept { return ratio(s.accepted, s.evaluated); }
+[[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept {
+  return ratio(s.accepted, s.evaluated);
+}
 //! accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
-[[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept { return ratio(s.accepted, s.drafted); }
-//! What the semantic rule spent: the sum of the scores of accepted mismatches, of which no round's verdict accepts one at the threshold or above. For
-//! calibrated scores it is the expected number of changes of meaning in the text. Counted by the cloud. COR-11.
-[[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept { return static_cast<double>(s.accepted_scores) / 4294967296.0; }
+[[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept {
+  return ratio(s.accepted, s.drafted);
+}
+//! What the semantic rule spent: the sum of the scores of accepted mismatches, of which no round's verdict accepts one
+//! at the threshold or above. For calibrated scores it is the expected number of changes of meaning in the text.
+//! Counted by the cloud. COR-11.
+[[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept {
+  return static_cast<double>(s.accepted_scores) / 4294967296.0;
+}
 //! The largest score that was accepted; 0 where nothing was.
-[[nodiscard]] constexpr double largest_spent_score(const session_statistics& s) noexcept { return static_cast<double>(s.largest_score) / 4294967296.0; }
+[[nodiscard]] constexpr double largest_spent_score(const session_statistics& s) noexcept {
+  return static_cast<double>(s.largest_score) / 4294967296.0;
+}
 //! Conditional acceptance at draft position `position` (0-based), given that it was reached.
 [[nodiscard]] constexpr double acceptance_at(const session_statistics& s, std::uint32_t position) noexcept {
   return position < statistics_positions ? ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;
 }
 //! accepted / rounds: accepted length without the target's own token.
-[[nodiscard]] constexpr double accepted_per_round(const session_statistics& s) noexcept { return ratio(s.accepted, s.rounds); }
+[[nodiscard]] constexpr double accepted_per_round(const session_statistics& s) noexcept {
+  return ratio(s.accepted, s.rounds);
+}
 //! emitted / rounds: accepted length with the target's own token (AAL of WISV Table I, E27).
-[[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept { return ratio(s.emitted, s.rounds); }
+[[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept {
+  return ratio(s.emitted, s.rounds);
+}
 //! Bits on the uplink per committed token: every message, header and retries included.
-[[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept { return 8.0 * ratio(s.bytes_up, s.emitted); }
+[[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept {
+  return 8.0 * ratio(s.bytes_up, s.emitted);
+}
 //! bytes_up / accepted. 0 when nothing was accepted.
-[[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept { return ratio(s.bytes_up, s.accepted); }
+[[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept {
+  return ratio(s.bytes_up, s.accepted);
+}
 //! The faults that were noticed: what docs/session.md reconciles with the faults that were injected.
 [[nodiscard]] constexpr std::uint64_t noticed_faults(const session_statistics& s) noexcept {
   return s.duplicates + s.stale + s.corrupt + s.truncated + s.timeouts;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law that a compressed vocabulary stands for: the tokens sent as they are (or on a lattice), the rest of the mass even on all others.
+//! The law that a compressed vocabulary stands for: the tokens sent as they are (or on a lattice), the rest of the mass
+//! even on all others.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission, arXiv 2505.11788,
-//!             (14), (15).
-//! Symbols:    x = drafter's law, k = kept.size(), x^ = the law made here, d = drafted token, r = resolution of the lattice.
-//! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, what 32-bit counts hold. lattice: the nearest point of the lattice over k + 1 entries
-//!             (the tail is one, the last in ties), counts b_i (V - k) and tail_count b_tail, sum r (V - k). Whatever the rounding, the law is what
-//!             its counts say: drawn from and verified against it, tokens are lossless. O(k + |D| log k), no allocation, class (a).
-//! Deviates:   values as fp32 or 8 bits become integer counts. A token drawn from x instead (`compressed_draft`) is the paper's lossy order.
-//! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp, tests/law/mismatched_test.cpp,
-//!             examples/docs/compressed_law.cpp
+//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
+//!             Transmission, arXiv 2505.11788, (14), (15).
+//! Symbols:    x = drafter's law, k = kept.size(), x^ = the law made here, d = drafted token, r = resolution of the
+//!             lattice.
+//! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, what 32-bit counts hold. lattice: the nearest point of the
+//!             lattice over k + 1 entries (the tail is one, the last in ties), counts b_i (V - k) and tail_count
+//!             b_tail, sum r (V - k). Whatever the rounding, the law is what its counts say: drawn from and verified
+//!             against it, tokens are lossless. O(k + |D| log k), no allocation, class (a).
+//! Deviates:   values as fp32 or 8 bits become integer counts. A token drawn from x instead (`compressed_draft`) is the
+//!             paper's lossy order.
+//! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
+//!             tests/law/mismatched_test.cpp, examples/docs/compressed_law.cpp
 #ifndef SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
 #define SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
 
@@ -43,25 +47,32 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R that surely fits.
-inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total, std::uint64_t tail_weight, std::uint32_t others,
+inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total,
+                                  std::uint64_t tail_weight, std::uint32_t others,
                                   std::span<std::uint32_t> counts) noexcept {
   const std::uint64_t scale = 0xFFFFFFFFu - weights.size();
-  for (std::size_t i = 0; i < weights.size(); ++i) counts[i] = static_cast<std::uint32_t>((weights[i] * scale + total / 2) / total);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    counts[i] = static_cast<std::uint32_t>((weights[i] * scale + total / 2) / total);
   if (others == 0) return 0;
-  const double each = static_cast<double>(scale) * (static_cast<double>(tail_weight) / static_cast<double>(total)) / static_cast<double>(others);
+  const double each = static_cast<double>(scale) * (static_cast<double>(tail_weight) / static_cast<double>(total)) /
+                      static_cast<double>(others);
   return static_cast<std::uint32_t>(each);
 }
 
-//! The lattice point over the entries and, if there are others, the tail as one entry more, whose count comes last; false when scratch is short.
-//! resolution * others < 2^32 and no weight is above 2^31, so resolution * tail_weight < 2^63.
-[[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, std::uint64_t listed, std::uint64_t tail_weight, std::uint32_t resolution,
-                                         std::uint32_t others, std::span<std::uint32_t> counts, workspace& scratch) noexcept {
+//! The lattice point over the entries and, if there are others, the tail as one entry more, whose count comes last;
+//! false when scratch is short. resolution * others < 2^32 and no weight is above 2^31, so resolution * tail_weight <
+//! 2^63.
+[[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, std::uint64_t listed,
+                                         std::uint64_t tail_weight, std::uint32_t resolution, std::uint32_t others,
+                                         std::span<std::uint32_t> counts, workspace& scratch) noexcept {
   workspace_slice heap, remainders;
-  if (!scratch.take<std::uint32_t>(counts.size(), heap) || !scratch.take<std::int64_t>(counts.size(), remainders)) return false;
+  if (!scratch.take<std::uint32_t>(counts.size(), heap) || !scratch.take<std::int64_t>(counts.size(), remainders))
+    return false;
   std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
   auto size = static_cast<std::uint32_t>(weights.size());
   const std::uint64_t normaliser = others > 0 ? listed + tail_weight : listed;
-  kernel::lattice_rounding rounding = kernel::round_to_lattice(weights.data(), size, normaliser, resolution, counts.data(), zeta);
+  kernel::lattice_rounding rounding =
+      kernel::round_to_lattice(weights.data(), size, normaliser, resolution, counts.data(), zeta);
   counts[size] = 0;
   if (others > 0) {
     const std::uint64_t scaled = resolution * tail_weight, rest = scaled % normaliser;
@@ -76,16 +87,19 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
 }
 
 //! x^ of a support and perhaps one entry more, over arrays in `space`.
-[[nodiscard]] inline status make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight, const compressed_law_options& options,
-                                            workspace& space, law& out) noexcept {
+[[nodiscard]] inline status make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
+                                            const compressed_law_options& options, workspace& space,
+                                            law& out) noexcept {
   const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
   if (kept.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::sparsify, 0};
   if (size == 0) return {errc::empty_support, part::sparsify, 0};
-  if (size > kept.vocab_size || kept.vocab_size > max_vocab_size) return {errc::token_out_of_range, part::sparsify, size};
+  if (size > kept.vocab_size || kept.vocab_size > max_vocab_size)
+    return {errc::token_out_of_range, part::sparsify, size};
   const std::uint32_t others = kept.vocab_size - size;
   const bool on_lattice = options.format == value_format::lattice;
-  if (on_lattice && (options.resolution == 0 || options.resolution > (1u << 16) || std::uint64_t{options.resolution} * others > 0xFFFFFFFFu)) {
+  if (on_lattice && (options.resolution == 0 || options.resolution > (1u << 16) ||
+                     std::uint64_t{options.resolution} * others > 0xFFFFFFFFu)) {
     return {errc::invalid_resolution, part::sparsify, options.resolution};
   }
   const std::size_t start = space.mark();
@@ -100,7 +114,8 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
     return {errc::workspace_too_small, part::sparsify, size};
   }
   const std::span<token_id> ids = space.at<token_id>(id_slice);
-  const std::span<std::uint32_t> counts = space.at<std::uint32_t>(count_slice), weights = space.at<std::uint32_t>(weight_slice);
+  const std::span<std::uint32_t> counts = space.at<std::uint32_t>(count_slice),
+                                 weights = space.at<std::uint32_t>(weight_slice);
   std::uint64_t listed = 0;
   std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -117,7 +132,8 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   if (listed > kept.total_weight || listed == 0) return fail(listed == 0 ? errc::zero_weight : errc::size_mismatch);
   std::uint32_t tail_count = 0;
   if (on_lattice) {
-    if (!lattice_counts(weights.first(size), listed, kept.total_weight - listed, options.resolution, others, counts, space)) {
+    if (!lattice_counts(weights.first(size), listed, kept.total_weight - listed, options.resolution, others, counts,
+                        space)) {
       return fail(errc::workspace_too_small);
     }
     tail_count = counts[size];
@@ -135,23 +151,33 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
 
 }  // namespace detail
 
-//! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `space`, which keeps them.
-//! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range, invalid_resolution, ids_not_ascending,
+//! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `space`, which
+//! keeps them.
+//! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
+//!         invalid_resolution, ids_not_ascending,
 //! zero_weight, workspace_too_small; then `space` and `out` are as they were.
-[[nodiscard]] inline status compressed_law(const support& kept, const compressed_law_options& options, workspace& space, law& out) noexcept {
+[[nodiscard]] inline status compressed_law(const support& kept, const compressed_law_options& options, workspace& space,
+                                           law& out) noexcept {
   return detail::make_compressed(kept, no_token, 0, options, space, out);
 }
 
-//! The paper's order: `token` was drawn from x itself, and x^ is only what a rejection subtracts. With exact values it is tested against its own
-//! probability; on a lattice against what the lattice gives it. `digest` must hold the token among its survivors (weight 0 otherwise: accepted
-//! wherever the target has it). Lossy: for `lossy_token_rule`.
+//! The paper's order: `token` was drawn from x itself, and x^ is only what a rejection subtracts. With exact values it
+//! is tested against its own probability; on a lattice against what the lattice gives it. `digest` must hold the token
+//! among its survivors (weight 0 otherwise: accepted wherever the target has it). Lossy: for `lossy_token_rule`.
 //! Errors: as `compressed_law`; token_out_of_range.
-[[nodiscard]] inline status compressed_draft(const row_digest& digest, const workspace& digest_space, const support& kept, token_id token,
-                                             const compressed_law_options& options, workspace& space, mismatched_draft& out) noexcept {
-  if (token < 0 || static_cast<std::uint32_t>(token) >= kept.vocab_size) return {errc::token_out_of_range, part::sparsify, 0};
+[[nodiscard]] inline status compressed_draft(const row_digest& digest, const workspace& digest_space,
+                                             const support& kept, token_id token, const compressed_law_options& options,
+                                             workspace& space, mismatched_draft& out) noexcept {
+  if (token < 0 || static_cast<std::uint32_t>(token) >= kept.vocab_size)
+    return {errc::token_out_of_range, part::sparsify, 0};
   const law inside{kept.ids.data(), kept.weights.data(), kept.size(), 0, 1, kept.vocab_size};
   const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
-  const law whole{ids.data(), digest_space.at<std::uint32_t>(digest.survivor_weights).data(), static_cast<std::uint32_t>(ids.size()), 0, 1, kept.vocab_size};
+  const law whole{ids.data(),
+                  digest_space.at<std::uint32_t>(digest.survivor_weights).data(),
+                  static_cast<std::uint32_t>(ids.size()),
+                  0,
+                  1,
+                  kept.vocab_size};
   const std::uint32_t weight = whole.count(token);
   const bool apart = options.draft_entry && inside.find(token) == kept.size();
   if (kept.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};

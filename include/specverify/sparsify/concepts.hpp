@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of its digest and of a small state.
+//! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of its digest and of a small
+//! state.
 //!
-//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`, `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's law exact.
-//! The state carries what a rule learns along the text (an adaptive threshold); a session keeps the states of a window and goes back to
-//! the one after the last token that stood.
+//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
+//!         `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's
+//!         law exact.
+//! The state carries what a rule learns along the text (an adaptive threshold); a session keeps the states of a window
+//! and goes back to the one after the last token that stood.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP
@@ -32,12 +35,14 @@ struct drawn_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` says what a digest must gather for `select` under a state; `select` writes ids (ascending) and weights into `scratch`, which
-//! keeps them, and leaves `scratch` and `out` as they were on error; `workspace_size` bytes of scratch suffice for one support.
+//! `request` says what a digest must gather for `select` under a state; `select` writes ids (ascending) and weights
+//! into `scratch`, which keeps them, and leaves `scratch` and `out` as they were on error; `workspace_size` bytes of
+//! scratch suffice for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
-    requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size, const row_digest& digest,
-             const workspace& digest_space, workspace& scratch, const support& kept, support& out) {
+    requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
+             const row_digest& digest, const workspace& digest_space, workspace& scratch, const support& kept,
+             support& out) {
   { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
   { rule.request(state, vocab_size) } noexcept -> std::same_as<digest_request>;
   { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
@@ -45,11 +50,12 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels beside a token drawn from the row (lossy): a law that
-//! knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
+//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels beside a token drawn
+//! from the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
-    requires(const Sparsifier& rule, const row_digest& digest, const workspace& digest_space, workspace& scratch, const drawn_token& drawn, support& out) {
+    requires(const Sparsifier& rule, const row_digest& digest, const workspace& digest_space, workspace& scratch,
+             const drawn_token& drawn, support& out) {
   { rule.select_beside(digest, digest_space, scratch, drawn, out) } noexcept -> std::same_as<status>;
 };
 
@@ -63,10 +69,12 @@ template <sparsifier Sparsifier>
   }
 }
 
-//! The state that goes on after a window, given states[0] before its first draft and states[i] after its i-th: the one after the last
-//! position that gave a token. A rejection at T + 1 gave its token there, a bonus token came from beyond the window. `beyond_known`: the law
-//! after the last draft was made too (a window that a budget closed), and the rule counts it for the bonus token: states[L + 1].
-[[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted, bool beyond_known = false) noexcept {
+//! The state that goes on after a window, given states[0] before its first draft and states[i] after its i-th: the one
+//! after the last position that gave a token. A rejection at T + 1 gave its token there, a bonus token came from beyond
+//! the window. `beyond_known`: the law after the last draft was made too (a window that a budget closed), and the rule
+//! counts it for the bonus token: states[L + 1].
+[[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
+                                                    bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);
   return accepted + 1 < last ? accepted + 1 : last;
 }

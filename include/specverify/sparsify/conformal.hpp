@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose probability is at least beta, and moves beta after every token so that the mean dropped mass goes to alpha.
+//! Keeps the tokens whose probability is at least beta, and moves beta after every token so that the mean dropped mass
+//! goes to alpha.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, C-SQS, Algorithm 1, (28), (30).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
+//!             C-SQS, Algorithm 1, (28), (30).
 //! Symbols:    beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n = dropped_mass(support),
-//!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta (d_n - alpha)).
-//! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap does not bind;
-//!             never empty; O(survivors); no allocation. Supports are class (a) for a given beta; beta itself never leaves the device.
-//! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can be below alpha for
-//!             ever), which keeps the bound. Never from below, but while the cap binds: then at -eta (1 - alpha), else it winds up.
-//!             The logarithmic update and its least threshold are ours, and the paper names no beta_1.
-//! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp, examples/docs/conformal.cpp
+//!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta
+//!             (d_n - alpha)).
+//! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap
+//!             does not bind; never empty; O(survivors); no allocation. Supports are class (a) for a given beta; beta
+//!             itself never leaves the device.
+//! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
+//!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta
+//!             (1 - alpha), else it winds up. The logarithmic update and its least threshold are ours, and the paper
+//!             names no beta_1.
+//! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp,
+//!             examples/docs/conformal.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 #define SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 
@@ -25,12 +31,14 @@ enum class conformal_update : std::uint8_t {
   logarithmic  //!< ln beta does: follows flat laws within tens of tokens, where the linear one needs 10^4
 };
 
-//! What was learnt so far. Counts only positions whose update was applied: a session that goes back to a state goes back with all of it.
+//! What was learnt so far. Counts only positions whose update was applied: a session that goes back to a state goes
+//! back with all of it.
 struct conformal_state {
-  double beta = 0;             //!< at most 1
-  double dropped = 0;          //!< sum of d_n
-  std::uint32_t updates = 0;   //!< N
-  std::uint32_t cap_hits = 0;  //!< of them, how many had a support of `max_support_size` tokens that dropped mass: there the bound need not hold
+  double beta = 0;            //!< at most 1
+  double dropped = 0;         //!< sum of d_n
+  std::uint32_t updates = 0;  //!< N
+  //! of them, how many had a support of `max_support_size` tokens that dropped mass: there the bound need not hold
+  std::uint32_t cap_hits = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const conformal_state& a, const conformal_state& b) noexcept {
     return a.beta == b.beta && a.dropped == b.dropped && a.updates == b.updates && a.cap_hits == b.cap_hits;
   }
@@ -45,11 +53,13 @@ struct conformal;
 
 struct conformal {
   using state_type = conformal_state;
-  double target = 5e-4;           //!< alpha in [0, 1]: dropped mass aimed at
-  double step = 1e-3;             //!< eta >= 0; 0: a fixed threshold, without guarantee. A logarithmic update wants about 2, and takes 512 at most
+  double target = 5e-4;  //!< alpha in [0, 1]: dropped mass aimed at
+  //! eta >= 0; 0: a fixed threshold, without guarantee. A logarithmic update wants about 2, and takes 512 at most
+  double step = 1e-3;
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
-  double least_threshold = 0;          //!< logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
+  //! logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
+  double least_threshold = 0;
   std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap
   bool update_on_bonus = false;        //!< the law beyond the window counts too, where it is known (`resumed_state`)
 
@@ -70,23 +80,28 @@ struct conformal {
     next.updates += 1;
     next.cap_hits += capped ? 1u : 0u;
     const bool logarithmic = update == conformal_update::logarithmic;
-    next.beta = logarithmic ? state.beta * kernel::exponential(-step * (dropped - target)) : state.beta - step * (dropped - target);
-    const double unwound = logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
+    next.beta = logarithmic ? state.beta * kernel::exponential(-step * (dropped - target))
+                            : state.beta - step * (dropped - target);
+    const double unwound =
+        logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
     if (capped && next.beta < unwound) next.beta = unwound;
     if (next.beta > 1) next.beta = 1;
     return next;
   }
 
-  [[nodiscard]] constexpr digest_request request(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
+  [[nodiscard]] constexpr digest_request request(const conformal_state& state,
+                                                 std::uint32_t vocab_size) const noexcept {
     return at(state, vocab_size).request({}, vocab_size);
   }
-  [[nodiscard]] constexpr std::size_t workspace_size(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
+  [[nodiscard]] constexpr std::size_t workspace_size(const conformal_state& state,
+                                                     std::uint32_t vocab_size) const noexcept {
     return at(state, vocab_size).workspace_size({}, vocab_size);
   }
 
-  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W or some tokens above beta were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, const conformal_state& state,
-                              support& out) const noexcept {
+  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W or some tokens above beta
+  //!         were not gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch,
+                              const conformal_state& state, support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     return at(state, digest.valid_size).select(digest, digest_space, scratch, {}, out);
   }
@@ -108,7 +123,8 @@ inline status check(const conformal& rule) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
   const bool logarithmic = rule.update == conformal_update::logarithmic;
   if (!kernel::is_finite(rule.target) || rule.target < 0 || rule.target > 1) return wrong(0);
-  if (!kernel::is_finite(rule.step) || rule.step < 0 || (logarithmic && rule.step > 512)) return wrong(1);  // one flat law would take beta to 0, for ever
+  // one flat law would take beta to 0, for ever
+  if (!kernel::is_finite(rule.step) || rule.step < 0 || (logarithmic && rule.step > 512)) return wrong(1);
   if (!kernel::is_finite(rule.first_threshold) || (logarithmic && rule.first_threshold <= 0)) return wrong(2);
   if (rule.update > conformal_update::logarithmic) return wrong(3);
   return kernel::is_finite(rule.least_threshold) && rule.least_threshold >= 0 ? status{} : wrong(4);
@@ -116,10 +132,12 @@ inline status check(const conformal& rule) noexcept {
 
 static_assert(sparsifier<conformal>);
 
-//! What the mean dropped mass of any `updates` tokens cannot exceed, whatever the laws: linear alpha + max(0, beta_1 + eta (1 - alpha)) / (eta N),
-//! logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) / (eta N) if V beta_min <= alpha. 1 where nothing is promised
-//! (eta = 0, N = 0, a larger beta_min). Steps counted in `cap_hits` are not covered.
-[[nodiscard]] inline double dropped_mass_bound(const conformal& rule, std::uint64_t updates, std::uint32_t vocab_size) noexcept {
+//! What the mean dropped mass of any `updates` tokens cannot exceed, whatever the laws: linear alpha + max(0, beta_1 +
+//! eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) / (eta N) if V
+//! beta_min <= alpha. 1 where nothing is promised (eta = 0, N = 0, a larger beta_min). Steps counted in `cap_hits` are
+//! not covered.
+[[nodiscard]] inline double dropped_mass_bound(const conformal& rule, std::uint64_t updates,
+                                               std::uint32_t vocab_size) noexcept {
   if (!(rule.step > 0) || updates == 0) return 1;
   double start = rule.initial_state().beta;
   if (rule.update == conformal_update::logarithmic) {
@@ -137,9 +155,10 @@ static_assert(sparsifier<conformal>);
   return state.updates == 0 ? 0.0 : state.dropped / static_cast<double>(state.updates);
 }
 
-//! `base` for a text of `horizon` tokens: eta = c / sqrt(N), alpha = d / sqrt(N), for which the sum of the dropped mass grows like sqrt(N).
-//! c > 0; d in [0, sqrt(N)].
-[[nodiscard]] inline conformal horizon_schedule(double c, double d, std::uint64_t horizon, conformal base = {}) noexcept {
+//! `base` for a text of `horizon` tokens: eta = c / sqrt(N), alpha = d / sqrt(N), for which the sum of the dropped mass
+//! grows like sqrt(N). c > 0; d in [0, sqrt(N)].
+[[nodiscard]] inline conformal horizon_schedule(double c, double d, std::uint64_t horizon,
+                                                conformal base = {}) noexcept {
   const double root = std::sqrt(static_cast<double>(horizon > 0 ? horizon : 1));
   base.step = c / root;
   base.target = d / root;

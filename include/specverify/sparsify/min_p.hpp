@@ -19,8 +19,9 @@ struct min_p;
 
 struct min_p {
   using state_type = no_state;
-  double ratio = 0.05;                 //!< m in [0, 1]
-  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  double ratio = 0.05;  //!< m in [0, 1]
+  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -38,8 +39,10 @@ struct min_p {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not
+  //!         gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CU-HLM online: the number of tokens that travel follows the drawn token, its probability and how uncertain the drafter is of it.
+//! CU-HLM online: the number of tokens that travel follows the drawn token, its probability and how uncertain the
+//!                drafter is of it.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission, arXiv 2505.11788,
-//!             Proposition 2 (k(t)* online).
-//! Symbols:    k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }, x_d = probability of the drawn token, u = disagreements / samples,
-//!             beta^ = clip(a u + b, 0, 1), s = softplus of sharpness eta, N(k) = `tail_profile::distortion`.
-//! Guarantees: the size does not fall with beta^. Drawn from the row and verified against what travels: lossy, with no bound by theta (softplus
-//!             exceeds max(0, z), so the denominator is too large; `vocabulary_budget` has a bound). As a plain sparsifier (`select`) it
-//!             takes beta^ = 1, the largest size of any token, which no token decides: drawn from that law the text is exact.
+//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
+//!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).
+//! Symbols:    k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }, x_d = probability of the drawn
+//!             token, u = disagreements / samples, beta^ = clip(a u + b, 0, 1), s = softplus of sharpness eta, N(k) =
+//!             `tail_profile::distortion`.
+//! Guarantees: the size does not fall with beta^. Drawn from the row and verified against what travels: lossy, with no
+//!             bound by theta (softplus exceeds max(0, z), so the denominator is too large; `vocabulary_budget` has a
+//!             bound). As a plain sparsifier (`select`) it takes beta^ = 1, the largest size of any token, which no
+//!             token decides: drawn from that law the text is exact.
 //! Deviates:   the sharpness is not given by the paper; 2 is our default.
-//! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp, tests/law/skip_test.cpp,
-//!             examples/docs/online_vocabulary_budget.cpp
+//! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
+//!             tests/law/skip_test.cpp, examples/docs/online_vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 
@@ -21,7 +24,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness > 0.
+//! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness >
+//! 0.
 [[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
   const double scaled = sharpness * z;
   return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
@@ -32,15 +36,19 @@ struct online_size_options {
   double sharpness = 2;     //!< eta > 0 of the softplus; not given by the paper
 };
 
-//! What N(k) may be at a token of probability `draft_probability` under x that the target rejects with about `rejection_probability`
-//! (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A surer rejection makes it smaller, so more tokens are sent.
-[[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability, online_size_options options = {}) noexcept {
+//! What N(k) may be at a token of probability `draft_probability` under x that the target rejects with about
+//! `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A surer rejection
+//! makes it smaller, so more tokens are sent.
+[[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
+                                          online_size_options options = {}) noexcept {
   const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
-  return options.distortion * ((1 - draft_probability) * softplus(-1, options.sharpness) + draft_probability * softplus(-rejected, options.sharpness));
+  return options.distortion * ((1 - draft_probability) * softplus(-1, options.sharpness) +
+                               draft_probability * softplus(-rejected, options.sharpness));
 }
 
 //! k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. No bound on the bias: see `vocabulary_budget`.
-[[nodiscard]] inline std::uint32_t online_support_size(const tail_profile& profile, double draft_probability, double rejection_probability,
+[[nodiscard]] inline std::uint32_t online_support_size(const tail_profile& profile, double draft_probability,
+                                                       double rejection_probability,
                                                        online_size_options options = {}) noexcept {
   return profile.smallest(online_budget(draft_probability, rejection_probability, options));
 }
@@ -49,8 +57,8 @@ struct online_vocabulary_budget;
 //! Errors (where = theta, eta, a, b, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const online_vocabulary_budget& rule) noexcept;
 
-//! The paper's online size as a rule. A session that draws from the row (`edge_options::draw_from_row`) asks `select_beside`, which sees the token;
-//! whoever draws from the kept law asks `select`, which does not.
+//! The paper's online size as a rule. A session that draws from the row (`edge_options::draw_from_row`) asks
+//! `select_beside`, which sees the token; whoever draws from the kept law asks `select`, which does not.
 struct online_vocabulary_budget {
   using state_type = no_state;
   online_size_options size{};          //!< theta and eta; both positive
@@ -60,7 +68,9 @@ struct online_vocabulary_budget {
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept { return vocabulary_budget{}.request({}, vocab_size); }
+  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    return vocabulary_budget{}.request({}, vocab_size);
+  }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {
     return vocabulary_budget{}.workspace_size({}, vocab_size);
   }
@@ -68,24 +78,28 @@ struct online_vocabulary_budget {
   //! beta^ of a drawn token; 1 where nothing was measured. O(1).
   [[nodiscard]] double rejection_probability(const drawn_token& drawn) const noexcept {
     if (drawn.samples == 0) return 1;
-    const double value = slope * static_cast<double>(drawn.disagreements) / static_cast<double>(drawn.samples) + intercept;
+    const double value =
+        slope * static_cast<double>(drawn.disagreements) / static_cast<double>(drawn.samples) + intercept;
     return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   }
 
   //! For any token at all. Errors: as `select_beside`. O(V).
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     return select_beside(digest, digest_space, scratch, {}, out);
   }
-  //! For the token that was drawn; x_d is its share of the digest's integer weights. O(V). Errors: invalid_argument (an option that is not a number,
-  //! theta or eta not positive), digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
-  [[nodiscard]] status select_beside(const row_digest& digest, const workspace& digest_space, workspace& scratch, const drawn_token& drawn,
-                                     support& out) const noexcept {
+  //! For the token that was drawn; x_d is its share of the digest's integer weights. O(V). Errors: invalid_argument (an
+  //! option that is not a number, theta or eta not positive), digest_insufficient, workspace_too_small; then `scratch`
+  //! and `out` are as they were.
+  [[nodiscard]] status select_beside(const row_digest& digest, const workspace& digest_space, workspace& scratch,
+                                     const drawn_token& drawn, support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
     const auto place = std::lower_bound(ids.begin(), ids.end(), drawn.token);
     double share = 0;
     if (place != ids.end() && *place == drawn.token && digest.total_weight > 0) {
-      const std::uint32_t weight = digest_space.at<std::uint32_t>(digest.survivor_weights)[static_cast<std::size_t>(place - ids.begin())];
+      const std::uint32_t weight =
+          digest_space.at<std::uint32_t>(digest.survivor_weights)[static_cast<std::size_t>(place - ids.begin())];
       share = static_cast<double>(weight) / static_cast<double>(digest.total_weight);
     }
     const double budget = online_budget(share, rejection_probability(drawn), size);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the tokens whose probability is at least beta.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, C-SQS with a fixed threshold (eta = 0).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
+//!             C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
-//! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of positive weight;
-//!             O(survivors); no allocation; class (a).
-//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours (a flat law can keep the whole vocabulary).
+//! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of
+//!             positive weight; O(survivors); no allocation; class (a).
+//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours (a flat law can keep the whole
+//!             vocabulary).
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
@@ -43,13 +45,16 @@ struct threshold {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (beta is NaN), digest_insufficient (W or some tokens above beta were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (beta is NaN), digest_insufficient (W or some tokens above beta were not gathered),
+  //!         workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
     const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
-    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch, out);
+    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch,
+                             out);
   }
 };
 

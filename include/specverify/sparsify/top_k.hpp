@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the K most probable tokens.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, K-SQS.
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
+//!             K-SQS.
 //! Symbols:    K = support_size, X = the support.
-//! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation; class (a).
-//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up (`exactly`).
+//! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation;
+//!             class (a).
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up
+//!             (`exactly`).
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
@@ -20,8 +23,10 @@ struct top_k;
 struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
-  bool with_total_weight = false;   //!< asks the digest for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
-  bool exactly = false;             //!< always min(K, V) tokens, as the paper's code needs: filled up with the smallest ids, at weight 0
+  //! asks the digest for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
+  bool with_total_weight = false;
+  //! always min(K, V) tokens, as the paper's code needs: filled up with the smallest ids, at weight 0
+  bool exactly = false;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -37,11 +42,14 @@ struct top_k {
   }
 
   //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too.
-  //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K),
+  //!         workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
-    if ((from.size() < support_size && !from.complete) || from.size() == 0) return {errc::digest_insufficient, part::sparsify, support_size};
+    if ((from.size() < support_size && !from.complete) || from.size() == 0)
+      return {errc::digest_insufficient, part::sparsify, support_size};
     if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch, out);
     return detail::keep_largest(from, support_size < from.size() ? support_size : from.size(), scratch, out);
   }
@@ -71,7 +79,9 @@ struct top_k {
   }
 };
 
-constexpr status check(const top_k& rule) noexcept { return rule.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{}; }
+constexpr status check(const top_k& rule) noexcept {
+  return rule.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{};
+}
 
 static_assert(sparsifier<top_k>);
 

@@ -3,8 +3,9 @@
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
 //! Symbols:    n = deviations, sigma = row_digest::spread, X = { v : z_v >= max z - n sigma }.
-//! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest probability, which no rule keeps);
-//!             O(survivors), no sort; no allocation. Logits within 2^-26 octaves of the bound may fall to either side. Class (c): sigma is a sum of V doubles.
+//! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest
+//!             probability, which no rule keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of
+//!             the bound may fall to either side. Class (c): sigma is a sum of V doubles.
 //! Deviates:   rows of logits only; the cap is ours. At temperature 0 the argmax alone.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp, examples/docs/top_n_sigma.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
@@ -21,9 +22,10 @@ struct top_n_sigma;
 
 struct top_n_sigma {
   using state_type = no_state;
-  double deviations = 1;               //!< n >= 0; the paper uses 1
-  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
-  bool with_total_weight = false;      //!< asks the digest for W as well, which dropped_mass needs
+  double deviations = 1;  //!< n >= 0; the paper uses 1
+  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  std::uint32_t max_support_size = 0;
+  bool with_total_weight = false;  //!< asks the digest for W as well, which dropped_mass needs
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -39,20 +41,25 @@ struct top_n_sigma {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient (tokens above the bound were
-  //! not gathered), workspace_too_small. A digest that was not asked for the spread has sigma 0: the largest logit and its equals.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
+  //!         (tokens above the bound were
+  //! not gathered), workspace_too_small. A digest that was not asked for the spread has sigma 0: the largest logit and
+  //! its equals.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (digest.kind != row_kind::logits) return {errc::unsupported, part::sparsify, 0};
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     std::uint32_t least = kernel::weight_one;
-    if (!digest.one_hot) least = kernel::logit_weight(-deviations * digest.spread, 0.0, kernel::weight_scale(digest.temperature));
+    if (!digest.one_hot)
+      least = kernel::logit_weight(-deviations * digest.spread, 0.0, kernel::weight_scale(digest.temperature));
     return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch, out);
   }
 };
 
 inline status check(const top_n_sigma& rule) noexcept {
-  return kernel::is_finite(rule.deviations) && rule.deviations >= 0 ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+  return kernel::is_finite(rule.deviations) && rule.deviations >= 0 ? status{}
+                                                                    : status{errc::invalid_argument, part::sparsify, 0};
 }
 
 static_assert(sparsifier<top_n_sigma>);

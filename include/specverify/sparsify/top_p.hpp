@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the most probable tokens until they hold the mass p: the smallest prefix of the order (weight descending, id ascending).
+//! Keeps the most probable tokens until they hold the mass p: the smallest prefix of the order (weight descending, id
+//! ascending).
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942, appendix A.1 (with p = 1 - alpha).
+//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
+//!             appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass, X = the prefix whose weight first reaches p W.
 //! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; class (a).
 //! Deviates:   p W is rounded once to double, as in row/digest.hpp; the cap is ours.
@@ -19,8 +21,9 @@ struct top_p;
 
 struct top_p {
   using state_type = no_state;
-  double mass = 0.95;                  //!< p in (0, 1]
-  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  double mass = 0.95;  //!< p in (0, 1]
+  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -35,8 +38,10 @@ struct top_p {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less than p), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less
+  //!         than p), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     if (from.total_weight == 0 || from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many of the drafter's most probable tokens must be sent so that an even tail in place of the others does little harm.
+//! How many of the drafter's most probable tokens must be sent so that an even tail in place of the others does little
+//! harm.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed Transmission, arXiv 2505.11788,
-//!             Proposition 1 (k* offline).
-//! Symbols:    x = drafter's law, y = target's; x^_k = the k largest of x as they are and r_k / (V - k) on the others, r_k = their mass;
-//!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k); TV(p, q) = harm to the residual.
-//! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no allocation. Weights and
-//!             sums are integers (class (a)), N(k) is a double of relative error 2^-50. With N(k) <= epsilon, whatever y is:
-//!             token drawn from x: committed law within epsilon of y; token drawn from x^_k and verified against it: exactly y, acceptance
-//!             lowered by at most epsilon / 2.
-//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are `calibrate_offline` and
-//!             `online_vocabulary_budget`.
-//! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp, tests/law/mismatched_test.cpp,
-//!             benchmarks/bench_vocabulary_budget.cpp, examples/docs/vocabulary_budget.cpp
+//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
+//!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
+//! Symbols:    x = drafter's law, y = target's; x^_k = the k largest of x as they are and r_k / (V - k) on the others,
+//!             r_k = their mass; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k);
+//!             TV(p, q) = harm to the residual.
+//! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no
+//!             allocation. Weights and sums are integers (class (a)), N(k) is a double of relative error 2^-50. With
+//!             N(k) <= epsilon, whatever y is: token drawn from x: committed law within epsilon of y; token drawn from
+//!             x^_k and verified against it: exactly y, acceptance lowered by at most epsilon / 2.
+//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are
+//!             `calibrate_offline` and `online_vocabulary_budget`.
+//! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,
+//!             tests/law/mismatched_test.cpp, benchmarks/bench_vocabulary_budget.cpp,
+//!             examples/docs/vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 
@@ -20,12 +23,15 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The weights of a law from the largest down, with their sums: N(k) and the smallest k for a budget. A view of arrays in a workspace.
+//! The weights of a law from the largest down, with their sums: N(k) and the smallest k for a budget. A view of arrays
+//! in a workspace.
 class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;
-  //! `descending` weights, sums[j] = sum of the first j, one more than weights; ids beyond them weigh nothing. `total_weight` > 0.
-  constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums, std::uint32_t vocab_size) noexcept
+  //! `descending` weights, sums[j] = sum of the first j, one more than weights; ids beyond them weigh nothing.
+  //! `total_weight` > 0.
+  constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums,
+                         std::uint32_t vocab_size) noexcept
       : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}
 
   [[nodiscard]] constexpr std::uint32_t vocab_size() const noexcept { return vocab_size_; }
@@ -72,12 +78,14 @@ class tail_profile {
 
 //! Bytes of workspace that `make_tail_profile` takes and keeps.
 [[nodiscard]] constexpr std::size_t tail_profile_workspace_size(std::uint32_t vocab_size) noexcept {
-  return 2 * slice_bytes<std::uint32_t>(vocab_size) + slice_bytes<std::uint64_t>(std::size_t{vocab_size} + 1) + workspace_alignment;
+  return 2 * slice_bytes<std::uint32_t>(vocab_size) + slice_bytes<std::uint64_t>(std::size_t{vocab_size} + 1) +
+         workspace_alignment;
 }
 
 namespace detail {
 
-//! Sorts `weights` from the largest down in three radix passes; `other` is scratch of the same length. The result stands in `other`.
+//! Sorts `weights` from the largest down in three radix passes; `other` is scratch of the same length. The result
+//! stands in `other`.
 inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uint32_t> other) noexcept {
   constexpr std::uint32_t bins = 2048;
   std::uint32_t* from = weights.data();
@@ -102,7 +110,8 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 //! The profile of a digest that holds every token of positive weight (`digest_request` with survivors = V). O(V).
 //! Errors: digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
-[[nodiscard]] inline status make_tail_profile(const row_digest& digest, const workspace& digest_space, workspace& scratch, tail_profile& out) noexcept {
+[[nodiscard]] inline status make_tail_profile(const row_digest& digest, const workspace& digest_space,
+                                              workspace& scratch, tail_profile& out) noexcept {
   const detail::survivor_view from = detail::survivors_of(digest, digest_space);
   if (!from.complete || from.size() == 0) return {errc::digest_insufficient, part::sparsify, from.size()};
   const std::size_t mark = scratch.mark();
@@ -112,7 +121,8 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
     scratch.rewind(mark);
     return {errc::workspace_too_small, part::sparsify, from.size()};
   }
-  const std::span<std::uint32_t> weights = scratch.at<std::uint32_t>(sorted), descending = scratch.at<std::uint32_t>(other);
+  const std::span<std::uint32_t> weights = scratch.at<std::uint32_t>(sorted),
+                                 descending = scratch.at<std::uint32_t>(other);
   const std::span<std::uint64_t> sums = scratch.at<std::uint64_t>(summed);
   for (std::uint32_t i = 0; i < from.size(); ++i) weights[i] = from.weights[i];
   detail::sort_descending(weights, descending);
@@ -125,8 +135,9 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 namespace detail {
 
 //! Keeps the fewest largest tokens with N(k) <= budget, at least `least` and at most `most` of them (0: no cap).
-[[nodiscard]] inline status keep_within(const row_digest& digest, const workspace& digest_space, double budget, std::uint32_t least, std::uint32_t most,
-                                        workspace& scratch, support& out) noexcept {
+[[nodiscard]] inline status keep_within(const row_digest& digest, const workspace& digest_space, double budget,
+                                        std::uint32_t least, std::uint32_t most, workspace& scratch,
+                                        support& out) noexcept {
   const std::size_t mark = scratch.mark();
   tail_profile profile;
   if (const status why = make_tail_profile(digest, digest_space, scratch, profile); !why.ok()) return why;
@@ -143,8 +154,8 @@ struct vocabulary_budget;
 //! Errors (where = field in order, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const vocabulary_budget& rule) noexcept;
 
-//! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a sparsifier it keeps them;
-//! `compressed_law` turns the support into x^_k.
+//! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a
+//! sparsifier it keeps them; `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
   using state_type = no_state;
   double distortion = 0.1;             //!< epsilon in [0, 2]
@@ -164,8 +175,10 @@ struct vocabulary_budget {
     return tail_profile_workspace_size(vocab_size) + detail::support_bytes(vocab_size);
   }
 
-  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state, support& out) const noexcept {
+  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight
+  //!         were not gathered), workspace_too_small.
+  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
+                              support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     return detail::keep_within(digest, digest_space, distortion, min_support_size, max_support_size, scratch, out);
   }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Does a sample follow a law? Pearson's chi-square with rare cells merged, its p-value, its power, and a test of independence.
+//! Does a sample follow a law? Pearson's chi-square with rare cells merged, its p-value, its power, and a test of
+//! independence.
 //!
-//! Paper:      Pearson 1900; p-values by the incomplete gamma function, power by the noncentral law (a Poisson mixture).
-//! Symbols:    n = draws, p_i = law, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n sum (p'_i - p_i)^2 / p_i.
-//! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. Fixed seeds make every result repeatable.
-//!             Power: 10^6 draws over 8 equal cells at level 1e-4 detect a move of 0.2 % of the mass with probability > 0.99 (the test shows it).
-//! Deviates:   cells with n p_i < min_expected become one cell; if that one stays rare it joins the smallest other cell.
+//! Paper:      Pearson 1900; p-values by the incomplete gamma function, power by the noncentral law (a Poisson
+//!             mixture).
+//! Symbols:    n = draws, p_i = law, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n sum (p'_i - p_i)^2
+//!             / p_i.
+//! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. Fixed seeds make every
+//!             result repeatable. Power: 10^6 draws over 8 equal cells at level 1e-4 detect a move of 0.2 % of the mass
+//!             with probability > 0.99 (the test shows it).
+//! Deviates:   cells with n p_i < min_expected become one cell; if that one stays rare it joins the smallest other
+//!             cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp, examples/docs/chi_square.cpp
 #ifndef SPECVERIFY_TESTING_CHI_SQUARE_HPP
 #define SPECVERIFY_TESTING_CHI_SQUARE_HPP
@@ -35,7 +40,8 @@ struct chi_square_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! P(chi-square with `degrees_of_freedom` > statistic), the regularised upper incomplete gamma function Q(d / 2, x / 2).
+//! P(chi-square with `degrees_of_freedom` > statistic), the regularised upper incomplete gamma function Q(d / 2, x /
+//! 2).
 [[nodiscard]] inline double chi_square_tail(double statistic, double degrees_of_freedom) noexcept {
   const double a = degrees_of_freedom / 2, x = statistic / 2;
   if (a <= 0 || x <= 0) return 1;
@@ -82,8 +88,8 @@ namespace detail {
 
 //! Sums (value_i - n p_i)^2 / (n p_i) over merged cells; value_i is a count or an expected count under another law.
 template <class Value>
-[[nodiscard]] status chi_square_cells(std::span<const Value> values, std::span<const double> law, double draws, double scale, chi_square_options options,
-                                      chi_square_result& out) noexcept {
+[[nodiscard]] status chi_square_cells(std::span<const Value> values, std::span<const double> law, double draws,
+                                      double scale, chi_square_options options, chi_square_result& out) noexcept {
   if (values.size() != law.size()) return {errc::size_mismatch, part::host, 0};
   if (!(options.min_expected > 0)) return {errc::invalid_argument, part::host, 0};
   if (!(draws > 0)) return {errc::invalid_argument, part::host, 1};
@@ -106,7 +112,8 @@ template <class Value>
     } else if (expected < options.min_expected) {
       rare_expected += expected;
       rare_value += value;
-    } else if (smallest_expected <= 0 || expected < smallest_expected) {  // held back: it may have to take the rare ones in
+      // held back: it may have to take the rare ones in
+    } else if (smallest_expected <= 0 || expected < smallest_expected) {
       if (smallest_expected > 0) add(smallest_value, smallest_expected);
       smallest_expected = expected;
       smallest_value = value;
@@ -129,9 +136,10 @@ template <class Value>
 }  // namespace detail
 
 //! Compares how often each cell was drawn with a law. `law` sums to 1 within 1e-3 and is renormalised.
-//! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised; `out` is then as it was.
-[[nodiscard]] inline status chi_square(std::span<const std::uint64_t> observed, std::span<const double> law, chi_square_result& out,
-                                       chi_square_options options = {}) noexcept {
+//! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised; `out` is then
+//!         as it was.
+[[nodiscard]] inline status chi_square(std::span<const std::uint64_t> observed, std::span<const double> law,
+                                       chi_square_result& out, chi_square_options options = {}) noexcept {
   std::uint64_t draws = 0;
   for (const std::uint64_t count : observed) draws += count;
   const status done = detail::chi_square_cells(observed, law, static_cast<double>(draws), 1.0, options, out);
@@ -141,9 +149,10 @@ template <class Value>
   return done;
 }
 
-//! The probability that `draws` draws from `actual` give a p-value below `level` in a test against `law`: how sharp the test is.
-//! Errors as above; invalid_argument also for a level outside (0, 1).
-[[nodiscard]] inline status chi_square_power(std::span<const double> law, std::span<const double> actual, std::uint64_t draws, double level, double& power,
+//! The probability that `draws` draws from `actual` give a p-value below `level` in a test against `law`: how sharp the
+//! test is. Errors as above; invalid_argument also for a level outside (0, 1).
+[[nodiscard]] inline status chi_square_power(std::span<const double> law, std::span<const double> actual,
+                                             std::uint64_t draws, double level, double& power,
                                              chi_square_options options = {}) noexcept {
   if (!(level > 0 && level < 1)) return {errc::invalid_argument, part::host, 2};
   double total = 0;
@@ -169,11 +178,15 @@ template <class Value>
   return done;
 }
 
-//! Are two outcomes independent? `table` holds rows * columns joint counts, row by row. Empty rows and columns are left out.
-//! Errors: size_mismatch; invalid_argument when a cell's expectation is below min_expected (merge classes first) or nothing was counted.
-[[nodiscard]] inline status chi_square_independence(std::span<const std::uint64_t> table, std::uint32_t rows, std::uint32_t columns, chi_square_result& out,
+//! Are two outcomes independent? `table` holds rows * columns joint counts, row by row. Empty rows and columns are left
+//! out.
+//! Errors: size_mismatch; invalid_argument when a cell's expectation is below min_expected (merge classes first) or
+//!         nothing was counted.
+[[nodiscard]] inline status chi_square_independence(std::span<const std::uint64_t> table, std::uint32_t rows,
+                                                    std::uint32_t columns, chi_square_result& out,
                                                     chi_square_options options = {}) noexcept {
-  if (rows == 0 || columns == 0 || table.size() != std::size_t{rows} * columns) return {errc::size_mismatch, part::host, 0};
+  if (rows == 0 || columns == 0 || table.size() != std::size_t{rows} * columns)
+    return {errc::size_mismatch, part::host, 0};
   chi_square_result found;
   for (const std::uint64_t count : table) found.draws += count;
   if (found.draws == 0) return {errc::invalid_argument, part::host, 1};
@@ -192,7 +205,8 @@ template <class Value>
       std::uint64_t column_sum = 0;
       for (std::uint32_t other = 0; other < rows; ++other) column_sum += table[std::size_t{other} * columns + column];
       if (column_sum == 0) continue;
-      const double expected = static_cast<double>(row_sum) * static_cast<double>(column_sum) / static_cast<double>(found.draws);
+      const double expected =
+          static_cast<double>(row_sum) * static_cast<double>(column_sum) / static_cast<double>(found.draws);
       if (expected < options.min_expected) return {errc::invalid_argument, part::host, row * columns + column};
       const double gap = static_cast<double>(table[std::size_t{row} * columns + column]) - expected;
       found.statistic += gap * gap / expected;

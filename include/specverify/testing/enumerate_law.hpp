@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the exact law of the outcome of any entry point that takes a uniform source.
 //!
-//! The entry point runs on a scripted source. Each number that it reads is split into the intervals on which it behaves alike:
-//! the numbers read so far are fixed, the next one is bisected to its last bit on (outcome, counters read), and later numbers
-//! stand at several settings meanwhile (all 0, all near 1, middle, scattered), so that a breakpoint which shows only
-//! when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
+//! The entry point runs on a scripted source. Each number that it reads is split into the intervals on which it behaves
+//! alike: the numbers read so far are fixed, the next one is bisected to its last bit on (outcome, counters read), and
+//! later numbers stand at several settings meanwhile (all 0, all near 1, middle, scattered), so that a breakpoint which
+//! shows only when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
 //! Paper:      none; a law test measures the shipped entry point and holds no acceptance formula of its own.
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
-//! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to what it was, or that
-//!             no setting shows, can be missed. Therefore the result predicts the outcome at `checks` random points; a wrong
-//!             prediction makes its point a further probe and setting of a new search, and one that is left after `refinements`
-//!             searches sets `grid_may_be_too_coarse`. O(leaves * grid * settings) calls. Allocates (test kit); one thread.
+//! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to
+//!             what it was, or that no setting shows, can be missed. Therefore the result predicts the outcome at
+//!             `checks` random points; a wrong prediction makes its point a further probe and setting of a new search,
+//!             and one that is left after `refinements` searches sets `grid_may_be_too_coarse`. O(leaves * grid *
+//!             settings) calls. Allocates (test kit); one thread.
 //! Deviates:   the low 11 of 64 bits stand still, so integer draws over bounds below 2^10 never retry.
-//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp, examples/docs/enumerate_law.cpp
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp,
+//!             examples/docs/enumerate_law.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 
@@ -31,13 +33,16 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
-  std::uint32_t grid = 4;                                  //!< probes inside [0, 1) per dimension, besides both ends
-  std::uint32_t end_probes = 0;                            //!< further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
-  std::uint32_t checks = 2000;                             //!< random points at which the result is tested
-  std::uint32_t refinements = 4;                           //!< searches after a failed check, before giving up
-  std::uint64_t max_evaluations = std::uint64_t{1} << 33;  //!< calls of the entry point; past it the law is not `complete`
-  std::uint32_t max_depth = 256;                           //!< dimensions read on one path; past it the law is not `complete`
-  std::span<const double> hints{};                         //!< further probes in [0, 1), for every dimension
+  std::uint32_t grid = 4;  //!< probes inside [0, 1) per dimension, besides both ends
+  //! further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
+  std::uint32_t end_probes = 0;
+  std::uint32_t checks = 2000;    //!< random points at which the result is tested
+  std::uint32_t refinements = 4;  //!< searches after a failed check, before giving up
+  //! calls of the entry point; past it the law is not `complete`
+  std::uint64_t max_evaluations = std::uint64_t{1} << 33;
+  //! dimensions read on one path; past it the law is not `complete`
+  std::uint32_t max_depth = 256;
+  std::span<const double> hints{};  //!< further probes in [0, 1), for every dimension
 };
 
 template <class Outcome>
@@ -90,15 +95,17 @@ struct enumerated_law {
   }
 };
 
-//! The law of `function(source)` over uniform sources. `function` must be pure but for the numbers it reads; its result is a value
-//! with operator< (a token, a vector of tokens, a tuple). See the header for what can be missed and how that is reported.
+//! The law of `function(source)` over uniform sources. `function` must be pure but for the numbers it reads; its result
+//! is a value with operator< (a token, a vector of tokens, a tuple). See the header for what can be missed and how that
+//! is reported.
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;
   return law_enumerator<std::remove_reference_t<Function>, outcome, enumerate_law_options>(function, options).run();
 }
 
-//! Half the sum of absolute differences between a law over ids and a span of probabilities; outcomes outside the span count whole.
+//! Half the sum of absolute differences between a law over ids and a span of probabilities; outcomes outside the span
+//! count whole.
 template <class Outcome>
 [[nodiscard]] double total_variation(const enumerated_law<Outcome>& measured, std::span<const double> expected) {
   static_assert(std::is_integral_v<Outcome>, "for laws over token ids; take a marginal first");

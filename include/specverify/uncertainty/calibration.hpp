@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From uncertainty to a decision: the linear fit of rejection on uncertainty, the two thresholds, what skipping risks, the exact comparison.
+//! From uncertainty to a decision: the linear fit of rejection on uncertainty, the two thresholds, what skipping risks,
+//! the exact comparison.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds and rejection risk.
-//! Symbols:    beta ~ a u + b: slope, intercept; Delta = `rejectable`, P(y_d < x_d); u_th = (Delta - b) / a (risk-prone) and -b / a (risk-averse);
-//!             m_j = P(u = j / M); R = sum of beta_j m_j over -b / a < j / M <= u_th.
+//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
+//!             and rejection risk.
+//! Symbols:    beta ~ a u + b: slope, intercept; Delta = `rejectable`, P(y_d < x_d); u_th = (Delta - b) / a
+//!             (risk-prone) and -b / a (risk-averse); m_j = P(u = j / M); R = sum of beta_j m_j over -b / a < j / M <=
+//!             u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
-//! Deviates:   u is discrete, so risk and bound are sums; the printed integral bound holds for a density and is offered apart. R leaves
-//!             out u <= -b / a and the realised `false_skip` does not, so neither bounds the other: report both, do not compare them.
+//! Deviates:   u is discrete, so risk and bound are sums; the printed integral bound holds for a density and is offered
+//!             apart. R leaves out u <= -b / a and the realised `false_skip` does not, so neither bounds the other:
+//!             report both, do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
@@ -36,15 +40,20 @@ struct uncertainty_thresholds {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Least squares of rejection on uncertainty. Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, or no spread in u).
-[[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty, std::span<const double> rejection) noexcept {
-  constexpr auto failed = [](errc code, std::size_t where) noexcept { return status{code, part::uncertainty, static_cast<std::uint32_t>(where)}; };
+//! Least squares of rejection on uncertainty. Errors: size_mismatch, invalid_argument (fewer than 2 points, a value
+//! that is not finite, or no spread in u).
+[[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
+                                                   std::span<const double> rejection) noexcept {
+  constexpr auto failed = [](errc code, std::size_t where) noexcept {
+    return status{code, part::uncertainty, static_cast<std::uint32_t>(where)};
+  };
   const std::size_t size = uncertainty.size();
   if (rejection.size() != size) return failed(errc::size_mismatch, size);
   if (size < 2) return failed(errc::invalid_argument, size);
   double mean_u = 0, mean_beta = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    if (!kernel::is_finite(uncertainty[i]) || !kernel::is_finite(rejection[i])) return failed(errc::invalid_argument, i);
+    if (!kernel::is_finite(uncertainty[i]) || !kernel::is_finite(rejection[i]))
+      return failed(errc::invalid_argument, i);
     mean_u += uncertainty[i];
     mean_beta += rejection[i];
   }
@@ -78,23 +87,27 @@ SPECVERIFY_NAMESPACE_BEGIN
   return value > 0.0 ? (value < 1.0 ? value : 1.0) : 0.0;
 }
 
-//! (level - b) / a: the uncertainty at which the fit expects a rejection probability of `level`. Errors: invalid_argument (a slope that is not positive).
+//! (level - b) / a: the uncertainty at which the fit expects a rejection probability of `level`. Errors:
+//! invalid_argument (a slope that is not positive).
 [[nodiscard]] inline result<double> threshold_for(const linear_fit& fit, double level) noexcept {
-  if (!kernel::is_finite(fit.slope) || !kernel::is_finite(fit.intercept) || !kernel::is_finite(level) || !(fit.slope > 0.0)) {
+  if (!kernel::is_finite(fit.slope) || !kernel::is_finite(fit.intercept) || !kernel::is_finite(level) ||
+      !(fit.slope > 0.0)) {
     return status{errc::invalid_argument, part::uncertainty, 0};
   }
   return (level - fit.intercept) / fit.slope;
 }
 
-//! Both thresholds. `rejectable`: Delta, the share of drafted tokens that the target holds less likely than the drafter does. Errors: as above.
+//! Both thresholds. `rejectable`: Delta, the share of drafted tokens that the target holds less likely than the drafter
+//! does. Errors: as above.
 [[nodiscard]] inline result<uncertainty_thresholds> thresholds(const linear_fit& fit, double rejectable) noexcept {
   const result<double> prone = threshold_for(fit, rejectable);
   if (!prone.ok()) return prone.error();
   return uncertainty_thresholds{prone.value(), threshold_for(fit, 0.0).value()};
 }
 
-//! The largest number of disagreements among `samples` that is not above the threshold: floor(u_th M + 1e-9), -1 when none is. A token is uncertain
-//! iff its disagreements exceed this integer. A threshold that is not a finite number gives -1, and so does no sample: every token is uncertain.
+//! The largest number of disagreements among `samples` that is not above the threshold: floor(u_th M + 1e-9), -1 when
+//! none is. A token is uncertain iff its disagreements exceed this integer. A threshold that is not a finite number
+//! gives -1, and so does no sample: every token is uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
   if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
   const double limit = std::floor(uncertainty_threshold * static_cast<double>(samples) + 1e-9);
@@ -106,7 +119,8 @@ namespace detail {
 
 //! Calls `visit(beta_j, m_j)` for every grid point j of the skipped band.
 template <class Visit>
-inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass, const Visit& visit) noexcept {
+inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass,
+                         const Visit& visit) noexcept {
   if (mass.size() < 2) return;
   const auto samples = static_cast<std::uint32_t>(mass.size() - 1);
   const std::int64_t limit = disagreement_limit(uncertainty_threshold, samples);
@@ -119,14 +133,17 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
 }  // namespace detail
 
 //! R: what the fit expects to be rejected among skipped tokens. `mass[j]` = P(u = j / M), j in [0, M].
-[[nodiscard]] inline double risk(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass) noexcept {
+[[nodiscard]] inline double risk(const linear_fit& fit, double uncertainty_threshold,
+                                 std::span<const double> mass) noexcept {
   double sum = 0;
-  detail::skipped_band(fit, uncertainty_threshold, mass, [&](double beta, double share) noexcept { sum += beta * share; });
+  detail::skipped_band(fit, uncertainty_threshold, mass,
+                       [&](double beta, double share) noexcept { sum += beta * share; });
   return sum;
 }
 
 //! A bound of `risk` on the same grid: sqrt(sum beta_j^2 * sum m_j^2).
-[[nodiscard]] inline double risk_bound(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass) noexcept {
+[[nodiscard]] inline double risk_bound(const linear_fit& fit, double uncertainty_threshold,
+                                       std::span<const double> mass) noexcept {
   double betas = 0, shares = 0;
   detail::skipped_band(fit, uncertainty_threshold, mass, [&](double beta, double share) noexcept {
     betas += beta * beta;
@@ -135,13 +152,17 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return std::sqrt(betas * shares);
 }
 
-//! The paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the band). A sampled histogram need not obey it.
-[[nodiscard]] inline double risk_bound_of_density(const linear_fit& fit, double rejectable, double squared_density) noexcept {
+//! The paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the band). A sampled
+//! histogram need not obey it.
+[[nodiscard]] inline double risk_bound_of_density(const linear_fit& fit, double rejectable,
+                                                  double squared_density) noexcept {
   return rejectable * std::sqrt(rejectable / (3.0 * fit.slope) * squared_density);
 }
 
-//! mean of 1[skipped] * rejection: what skipping did cost on a record. `skipped[i]` not 0: token i was kept without asking. The shorter span counts.
-[[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped, std::span<const double> rejection) noexcept {
+//! mean of 1[skipped] * rejection: what skipping did cost on a record. `skipped[i]` not 0: token i was kept without
+//! asking. The shorter span counts.
+[[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped,
+                                       std::span<const double> rejection) noexcept {
   const std::size_t size = skipped.size() < rejection.size() ? skipped.size() : rejection.size();
   double sum = 0;
   for (std::size_t i = 0; i < size; ++i) sum += skipped[i] != 0 ? rejection[i] : 0.0;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Importance of a drafted token, from the attention row of the query that produced its logits.
 //!
-//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv 2508.12590).
-//! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest weight.
-//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. n < k: not eligible. Larger k is stricter,
-//!             larger gamma looser. Option: the mean of the k largest in place of a_(k).
-//! Guarantees: population standard deviation and sums in double, ascending; O(n), O(32 n) for the mean; no allocation; noexcept.
-//! Deviates:   which row, which k-statistic and which deviation are not in the paper. Its words ask that sharp rows pass; its rule passes rows with many
-//!             weights near the largest one. `inverted` is the complement of the rule (n >= k): sharp rows pass, and exactly uniform ones.
+//! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
+//!             2508.12590).
+//! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest
+//!             weight.
+//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. n < k: not
+//!             eligible. Larger k is stricter, larger gamma looser. Option: the mean of the k largest in place of
+//!             a_(k).
+//! Guarantees: population standard deviation and sums in double, ascending; O(n), O(32 n) for the mean; no allocation;
+//!             noexcept.
+//! Deviates:   which row, which k-statistic and which deviation are not in the paper. Its words ask that sharp rows
+//!             pass; its rule passes rows with many weights near the largest one. `inverted` is the complement of the
+//!             rule (n >= k): sharp rows pass, and exactly uniform ones.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
@@ -33,7 +38,8 @@ namespace detail {
   std::uint32_t bits = 0;
   for (std::uint32_t bit = std::uint32_t{1} << 30; bit != 0; bit >>= 1) {
     std::uint32_t reach = 0;
-    for (const float weight : weights) reach += (kernel::bits_as<std::uint32_t>(weight) & 0x7FFFFFFFu) >= (bits | bit) ? 1u : 0u;
+    for (const float weight : weights)
+      reach += (kernel::bits_as<std::uint32_t>(weight) & 0x7FFFFFFFu) >= (bits | bit) ? 1u : 0u;
     if (reach >= k) bits |= bit;
   }
   return bits;
@@ -64,10 +70,12 @@ struct importance_rule {
   bool inverted = false;  //!< the complement of the rule
   importance_statistic statistic = importance_statistic::kth_largest;
 
-  //! Whether the token matters. Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row), invalid_attention (a weight
-  //! that is NaN, infinite or negative; `where` = its position).
+  //! Whether the token matters. Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row),
+  //! invalid_attention (a weight that is NaN, infinite or negative; `where` = its position).
   [[nodiscard]] result<bool> eligible(std::span<const float> attention) const noexcept {
-    constexpr auto failed = [](errc code, std::size_t where) noexcept { return status{code, part::uncertainty, static_cast<std::uint32_t>(where)}; };
+    constexpr auto failed = [](errc code, std::size_t where) noexcept {
+      return status{code, part::uncertainty, static_cast<std::uint32_t>(where)};
+    };
     if (const status why = check(*this); !why.ok()) return why;
     if (attention.empty()) return failed(errc::attention_missing, 0);
     double sum = 0, largest = 0;
@@ -80,7 +88,8 @@ struct importance_rule {
     if (attention.size() < k) return false;
     const double mean = sum / static_cast<double>(attention.size());
     double squares = 0;
-    for (const float weight : attention) squares += (static_cast<double>(weight) - mean) * (static_cast<double>(weight) - mean);
+    for (const float weight : attention)
+      squares += (static_cast<double>(weight) - mean) * (static_cast<double>(weight) - mean);
     const double bar = largest - gamma * std::sqrt(squares / static_cast<double>(attention.size())) + 1e-12 * largest;
     bool passes = false;
     if (statistic == importance_statistic::mean_of_top_k) {
@@ -97,7 +106,8 @@ struct importance_rule {
 inline status check(const importance_rule& rule) noexcept {
   if (rule.k == 0) return {errc::invalid_argument, part::uncertainty, 0};
   if (!kernel::is_finite(rule.gamma)) return {errc::invalid_argument, part::uncertainty, 1};
-  return rule.statistic <= importance_statistic::mean_of_top_k ? status{} : status{errc::invalid_argument, part::uncertainty, 3};
+  return rule.statistic <= importance_statistic::mean_of_top_k ? status{}
+                                                               : status{errc::invalid_argument, part::uncertainty, 3};
 }
 
 SPECVERIFY_NAMESPACE_END

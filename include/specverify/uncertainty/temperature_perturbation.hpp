@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Uncertainty of a drafted token: how often a draw at a random temperature gives another token.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv 2508.12590.
-//! Symbols:    M = samples, theta_m = maximum_temperature * U (purpose 4, lane m), d^(m) ~ softmax(z / theta_m) (purpose 5, lane m),
-//!             u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z / theta)_d.
-//! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d, exactly: the streams are disjoint
-//!             from the draft's. About one read of the row for all M draws (row/tempered.hpp); no allocation; noexcept; class (c).
-//! Deviates:   only the event d^(m) != d is drawn, by one uniform, never the token d^(m). A theta below 1e-6 is the argmax. z holds bias and mask;
-//!             the transform's temperature and truncation play no part.
-//! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp, tests/law/skip_test.cpp,
-//!             benchmarks/bench_temperature_perturbation.cpp
+//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
+//!             2508.12590.
+//! Symbols:    M = samples, theta_m = maximum_temperature * U (purpose 4, lane m), d^(m) ~ softmax(z / theta_m)
+//!             (purpose 5, lane m), u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z /
+//!             theta)_d.
+//! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
+//!             exactly: the streams are disjoint from the draft's. About one read of the row for all M draws
+//!             (row/tempered.hpp); no allocation; noexcept; class (c).
+//! Deviates:   only the event d^(m) != d is drawn, by one uniform, never the token d^(m). A theta below 1e-6 is the
+//!             argmax. z holds bias and mask; the transform's temperature and truncation play no part.
+//! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,
+//!             tests/law/skip_test.cpp, benchmarks/bench_temperature_perturbation.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP
 
@@ -36,7 +39,8 @@ struct disagreement {
   }
 };
 
-inline constexpr std::uint32_t perturbation_survivors = 256;  //!< what a digest should gather for a perturbation to need one read
+//! what a digest should gather for a perturbation to need one read
+inline constexpr std::uint32_t perturbation_survivors = 256;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
@@ -50,10 +54,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-[[nodiscard]] SPECVERIFY_INLINE constexpr status uncertainty_error(errc code, std::uint32_t where = 0) noexcept { return {code, part::uncertainty, where}; }
+[[nodiscard]] SPECVERIFY_INLINE constexpr status uncertainty_error(errc code, std::uint32_t where = 0) noexcept {
+  return {code, part::uncertainty, where};
+}
 
 //! What a row is digested under here: bias and mask, and a temperature at which the survivors are fine enough.
-[[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform, const perturbation_options& options) noexcept {
+[[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
+                                                       const perturbation_options& options) noexcept {
   row_transform plain = transform;
   plain.temperature = options.maximum_temperature;
   plain.truncation = {};
@@ -75,19 +82,22 @@ namespace detail {
   return digest_workspace_size(vocab_size, {}, wanted);
 }
 
-//! Draws M times at random temperatures and counts the draws that are not `token`. `from` is the row's digest under `transform`, in `space`; it
-//! should hold `perturbation_survivors` survivors (else more reads are made). Counters: {position, round, m, purposes 4 and 5}.
+//! Draws M times at random temperatures and counts the draws that are not `token`. `from` is the row's digest under
+//! `transform`, in `space`; it should hold `perturbation_survivors` survivors (else more reads are made). Counters:
+//! {position, round, m, purposes 4 and 5}.
 //! Errors: invalid_argument (options), and those of `tempered_draws`. On error `out` stays as it was.
 template <execution_policy Policy, class Scalar, uniform_source Source>
-[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from,
-                                              const workspace& space, token_id token, const perturbation_options& options, const Source& source,
+[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                              const row_digest& from, const workspace& space, token_id token,
+                                              const perturbation_options& options, const Source& source,
                                               std::uint32_t position, std::uint32_t round, disagreement& out) noexcept {
   const status checked = check(options);
   if (!checked.ok()) return checked;
   disagreement found{0, options.samples, 0};
   double temperatures[detail::temper_group], uniforms[detail::temper_group];
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
-    const std::uint32_t size = options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
+    const std::uint32_t size =
+        options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
     for (std::uint32_t m = 0; m < size; ++m) {
       const random_counter at{position, round, first + m, purpose::perturbation_temperature, 0};
       temperatures[m] = options.maximum_temperature * decision_uniform(source(at));
@@ -95,7 +105,8 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
     }
     tempered_hits same;
     const status why =
-        tempered_draws(policy, row, transform, from, space, token, std::span<const double>(temperatures, size), std::span<const double>(uniforms, size), same);
+        tempered_draws(policy, row, transform, from, space, token, std::span<const double>(temperatures, size),
+                       std::span<const double>(uniforms, size), same);
     if (!why.ok()) return why;
     found.disagreements += size - same.hits;
     found.further_reads += same.further_reads;
@@ -106,25 +117,29 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 
 //! The same from a row alone: digests it in `scratch`, which is given back. Errors: those of `digest` too.
 template <execution_policy Policy, class Scalar, uniform_source Source>
-[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token,
-                                              const perturbation_options& options, const Source& source, std::uint32_t position, std::uint32_t round,
-                                              workspace& scratch, disagreement& out) noexcept {
+[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                              token_id token, const perturbation_options& options, const Source& source,
+                                              std::uint32_t position, std::uint32_t round, workspace& scratch,
+                                              disagreement& out) noexcept {
   status why = check(options);
   if (!why.ok()) return why;
   const row_transform plain = detail::perturbed_transform(transform, options);
   const std::size_t mark = scratch.mark();
   row_digest summary;
   why = digest(policy, row, plain, detail::perturbed_request(), scratch, summary);
-  if (why.ok()) why = temperature_perturbation(policy, row, plain, summary, scratch, token, options, source, position, round, out);
+  if (why.ok())
+    why = temperature_perturbation(policy, row, plain, summary, scratch, token, options, source, position, round, out);
   scratch.rewind(mark);
   return why;
 }
 
-//! u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m + 1/2) / samples. A function
-//! of row and token; the midpoint rule for the mean e_d of the draws. One exact read of the row per point. Errors as above.
+//! u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m +
+//! 1/2) / samples. A function of row and token; the midpoint rule for the mean e_d of the draws. One exact read of the
+//! row per point. Errors as above.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status expected_disagreement(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token,
-                                           const perturbation_options& options, workspace& scratch, double& out) noexcept {
+[[nodiscard]] status expected_disagreement(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                           token_id token, const perturbation_options& options, workspace& scratch,
+                                           double& out) noexcept {
   status why = check(options);
   if (!why.ok()) return why;
   const row_transform plain = detail::perturbed_transform(transform, options);
@@ -134,12 +149,14 @@ template <execution_policy Policy, class Scalar>
   double temperatures[detail::temper_group], probabilities[detail::temper_group];
   double sum = 0;
   for (std::uint32_t first = 0; first < options.samples && why.ok(); first += detail::temper_group) {
-    const std::uint32_t size = options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
+    const std::uint32_t size =
+        options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
     for (std::uint32_t m = 0; m < size; ++m) {
-      temperatures[m] = options.maximum_temperature * (static_cast<double>(first + m) + 0.5) / static_cast<double>(options.samples);
+      temperatures[m] =
+          options.maximum_temperature * (static_cast<double>(first + m) + 0.5) / static_cast<double>(options.samples);
     }
-    why = tempered_probabilities(policy, row, plain, summary, scratch, token, std::span<const double>(temperatures, size),
-                                 std::span<double>(probabilities, size));
+    why = tempered_probabilities(policy, row, plain, summary, scratch, token,
+                                 std::span<const double>(temperatures, size), std::span<double>(probabilities, size));
     for (std::uint32_t m = 0; m < size && why.ok(); ++m) sum += 1.0 - probabilities[m];
   }
   scratch.rewind(mark);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a rule takes and what a rule is: lossless drafts, row providers, acceptance rules.
 //!
-//! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = what makes them the final law.
+//! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = what makes them the final
+//!             law.
 //! Guarantees: rows are asked for in order, each only when the draft before it was accepted.
-//! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp, examples/docs/verify_concepts.cpp
+//! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp,
+//!             examples/docs/verify_concepts.cpp
 #ifndef SPECVERIFY_VERIFY_CONCEPTS_HPP
 #define SPECVERIFY_VERIFY_CONCEPTS_HPP
 
@@ -47,7 +49,8 @@ concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
 template <class Scalar>
 class row_span_provider {
  public:
-  constexpr row_span_provider(std::span<const row_view<Scalar>> rows, std::span<const row_transform> transforms) noexcept
+  constexpr row_span_provider(std::span<const row_view<Scalar>> rows,
+                              std::span<const row_transform> transforms) noexcept
       : rows_(rows), transforms_(transforms) {}
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept {
@@ -55,7 +58,9 @@ class row_span_provider {
     return static_cast<std::uint32_t>(enough ? rows_.size() : transforms_.size());
   }
   [[nodiscard]] constexpr row_view<Scalar> operator()(std::uint32_t index) const noexcept { return rows_[index]; }
-  [[nodiscard]] constexpr const row_transform& transform(std::uint32_t index) const noexcept { return transforms_[transforms_.size() == 1 ? 0 : index]; }
+  [[nodiscard]] constexpr const row_transform& transform(std::uint32_t index) const noexcept {
+    return transforms_[transforms_.size() == 1 ? 0 : index];
+  }
 
  private:
   std::span<const row_view<Scalar>> rows_;
@@ -64,9 +69,9 @@ class row_span_provider {
 
 //! Drafts, target rows and uniforms in, one verdict out.
 template <class Rule, class Policy, class Draft, class Rows, class Source>
-concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> && uniform_source<Source> &&
-    requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source, const verify_request& request,
-             workspace& scratch) {
+concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> &&
+    uniform_source<Source> && requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const Source& source, const verify_request& request, workspace& scratch) {
   { rule.verify(policy, drafts, rows, source, request, scratch) } noexcept -> std::same_as<verdict>;
   { Rule::strength } -> std::convertible_to<guarantee>;
 };

@@ -2,12 +2,15 @@
 //! Greedy verification: drafts stand while they are the target's argmax; the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
-//! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax p_{T+1}.
-//! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and no softmax (PRF-5);
-//!             rows after the first mismatch are not asked for; no uniforms are read; no allocation. Class (a); ties go to the smaller id,
-//!             rows whose two largest logits stand within the margin of a near tie are counted.
+//! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax
+//!             p_{T+1}.
+//! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and
+//!             no softmax (PRF-5); rows after the first mismatch are not asked for; no uniforms are read; no
+//!             allocation. Class (a); ties go to the smaller id, rows whose two largest logits stand within the margin
+//!             of a near tie are counted.
 //! Deviates:   temperature and truncation of the transform do not matter here, bias and mask do.
-//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp, benchmarks/bench_greedy.cpp
+//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp,
+//!             benchmarks/bench_greedy.cpp
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP
 #define SPECVERIFY_VERIFY_GREEDY_HPP
 
@@ -25,12 +28,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 struct greedy_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! As `token_rule::verify`; forced rejects take the argmax, log-probabilities are those under the row's transform (and cost one digest a
-  //! row, for which the workspace must have room; without them no scratch is used).
-  //! Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small, size_mismatch, workspace_too_small.
+  //! As `token_rule::verify`; forced rejects take the argmax, log-probabilities are those under the row's transform
+  //! (and cost one digest a row, for which the workspace must have room; without them no scratch is used). Errors
+  //! (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small, size_mismatch,
+  //! workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&, const verify_request& request,
-                               workspace& scratch) const noexcept {
+  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&,
+                               const verify_request& request, workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
     if (round.failed()) return round.done({});
     const std::size_t mark = scratch.mark();
@@ -42,7 +46,8 @@ struct greedy_rule {
       argmax_result best;
       if (!detail::read_argmax(policy, row, transform, index, round, best)) break;
       if (best.near_tie) ++round.counters().near_ties;
-      if (!detail::keep_log_probability(policy, row, transform, best.token, index, round, log_probabilities, scratch)) break;
+      if (!detail::keep_log_probability(policy, row, transform, best.token, index, round, log_probabilities, scratch))
+        break;
       if (index == round.length()) {
         round.finish(best.token, token_source::bonus);
         break;

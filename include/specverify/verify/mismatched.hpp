@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification of tokens that were not drawn from the law they are verified against: the papers' lossy baselines, lossy by name.
+//! Token-level verification of tokens that were not drawn from the law they are verified against: the papers' lossy
+//! baselines, lossy by name.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid Language Model (arXiv 2505.11788),
-//!             compressed vocabulary: the token drawn from the whole law, the residual against the sent one.
-//! Symbols:    q = law drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of it), a(v) = min(1, p(v) / t(v)), 1 where
-//!             t(v) = 0 < p(v); committed law q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p - q^_z)+)(v), q^_z = what a draft of z claims.
-//! Guarantees: that law exactly, which is p only when t = q^ = q. Otherwise as `token_rule`: one read per row, no allocation, class (c).
-//! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp, benchmarks/bench_mismatched.cpp,
-//!             examples/docs/mismatched.cpp
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
+//!             Language Model (arXiv 2505.11788), compressed vocabulary: the token drawn from the whole law, the
+//!             residual against the sent one.
+//! Symbols:    q = law drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of it), a(v) =
+//!             min(1, p(v) / t(v)), 1 where t(v) = 0 < p(v); committed law q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p -
+//!             q^_z)+)(v), q^_z = what a draft of z claims.
+//! Guarantees: that law exactly, which is p only when t = q^ = q. Otherwise as `token_rule`: one read per row, no
+//!             allocation, class (c).
+//! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
+//!             benchmarks/bench_mismatched.cpp, examples/docs/mismatched.cpp
 #ifndef SPECVERIFY_VERIFY_MISMATCHED_HPP
 #define SPECVERIFY_VERIFY_MISMATCHED_HPP
 
@@ -20,11 +24,12 @@ struct lossy_token_rule {
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! As `token_rule::verify`, and takes any kind of draft. Scratch: `verify_workspace_size`.
-  //! Errors (`where` = row): as there; invalid_resolution: a count above its resolution, or a claimed law without one (`where` = index of the draft).
+  //! As `token_rule::verify`, and takes any kind of draft. Scratch: `verify_workspace_size`. Errors (`where` = row): as
+  //! there; invalid_resolution: a count above its resolution, or a claimed law without one (`where` = index of the
+  //! draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source, const verify_request& request,
-                               workspace& scratch) const noexcept {
+  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source,
+                               const verify_request& request, workspace& scratch) const noexcept {
     return token_rule{trial_cap}.decide(policy, drafts, rows, source, request, scratch);
   }
 };

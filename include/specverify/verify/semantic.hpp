@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic verification: a draft that is not the target's argmax may stand when a judge says that it does not change the meaning.
+//! Semantic verification: a draft that is not the target's argmax may stand when a judge says that it does not change
+//!                        the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of the judge, tau = threshold; x_i in C is rejected iff
-//!             rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
-//! Guarantees: lossy. tau <= 0 is greedy_rule: the same verdict, bit for bit; tau > 1 accepts every draft that the target could emit. Positions
-//!             outside C never reach the judge, nor does a draft that the target does not have or that mask or bias forbid: it is rejected.
-//!             One read per row, no softmax, no uniforms, no allocation. Class (a) but for the scores.
-//! Deviates:   nothing after the first drafted stop token, forced reject or impossible draft is compared: it cannot matter.
-//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, examples/docs/semantic.cpp, benchmarks/bench_semantic.cpp
+//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of the judge, tau = threshold;
+//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
+//! Guarantees: lossy. tau <= 0 is greedy_rule: the same verdict, bit for bit; tau > 1 accepts every draft that the
+//!             target could emit. Positions outside C never reach the judge, nor does a draft that the target does not
+//!             have or that mask or bias forbid: it is rejected. One read per row, no softmax, no uniforms, no
+//!             allocation. Class (a) but for the scores.
+//! Deviates:   nothing after the first drafted stop token, forced reject or impossible draft is compared: it cannot
+//!             matter.
+//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, examples/docs/semantic.cpp,
+//!             benchmarks/bench_semantic.cpp
 #ifndef SPECVERIFY_VERIFY_SEMANTIC_HPP
 #define SPECVERIFY_VERIFY_SEMANTIC_HPP
 
@@ -25,14 +29,17 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Says how likely it is that draft `draft_index` changes the meaning: rho in [0, 1]. Asked for mismatches only, in ascending order.
+//! Says how likely it is that draft `draft_index` changes the meaning: rho in [0, 1]. Asked for mismatches only, in
+//! ascending order.
 template <class Judge>
 concept mismatch_judge = requires(const Judge& judge, std::uint32_t draft_index, double& rho) {
   { judge.score(draft_index, rho) } noexcept -> std::same_as<status>;
 };
 
 //! 64-bit words of a set of draft positions: bit i % 64 of word i / 64.
-[[nodiscard]] constexpr std::size_t position_words(std::uint32_t draft_length) noexcept { return draft_length / 64 + std::size_t{1}; }
+[[nodiscard]] constexpr std::size_t position_words(std::uint32_t draft_length) noexcept {
+  return draft_length / 64 + std::size_t{1};
+}
 
 //! Members of a set of positions.
 [[nodiscard]] constexpr std::uint32_t position_count(std::span<const std::uint64_t> positions) noexcept {
@@ -46,7 +53,8 @@ concept mismatch_judge = requires(const Judge& judge, std::uint32_t draft_index,
 }
 
 //! The smallest member that is >= `from`; 64 * words when there is none.
-[[nodiscard]] constexpr std::uint32_t next_position(std::span<const std::uint64_t> positions, std::uint32_t from) noexcept {
+[[nodiscard]] constexpr std::uint32_t next_position(std::span<const std::uint64_t> positions,
+                                                    std::uint32_t from) noexcept {
   const auto end = static_cast<std::uint32_t>(64 * positions.size());
   for (std::uint32_t index = from; index < end; index = (index / 64 + 1) * 64) {
     const std::uint64_t rest = positions[index / 64] >> (index % 64);
@@ -63,25 +71,31 @@ struct no_rows {};
   const auto bits = std::bit_cast<std::uint64_t>(rho);
   return bits <= 0x3FF0000000000000u || bits == 0x8000000000000000u;
 }
-[[nodiscard]] constexpr bool is_nan(double value) noexcept { return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u; }
+[[nodiscard]] constexpr bool is_nan(double value) noexcept {
+  return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u;
+}
 
 }  // namespace detail
 
-//! Step 1, without scores: reads the argmax of each row that can matter into `best` (no_token where none was read) and marks the mismatches that a
-//! judge decides. A draft that differs from `best` without a mark is rejected in any case. `best` takes one id more than there are drafts,
-//! `mismatches` and `near_ties` (optional; rows whose argmax another backend may see differently) take position_words(drafts) words.
-//! Stop tokens, budget, forced rejects and row states of the request count. Scratch is not used.
-//! Errors (`where` = row): those of `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported (log-probabilities are asked for: only
-//! semantic_rule can tell them). On error the spans' contents are unspecified. O(V) per row.
+//! Step 1, without scores: reads the argmax of each row that can matter into `best` (no_token where none was read) and
+//! marks the mismatches that a judge decides. A draft that differs from `best` without a mark is rejected in any case.
+//! `best` takes one id more than there are drafts, `mismatches` and `near_ties` (optional; rows whose argmax another
+//! backend may see differently) take position_words(drafts) words. Stop tokens, budget, forced rejects and row states
+//! of the request count. Scratch is not used. Errors (`where` = row): those of `argmax`; output_too_small,
+//! too_few_rows, size_mismatch; unsupported (log-probabilities are asked for: only semantic_rule can tell them). On
+//! error the spans' contents are unspecified. O(V) per row.
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
-[[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows, const verify_request& request, workspace&,
-                                      std::span<token_id> best, std::span<std::uint64_t> mismatches, std::span<std::uint64_t> near_ties = {}) noexcept {
+[[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                      const verify_request& request, workspace&, std::span<token_id> best,
+                                      std::span<std::uint64_t> mismatches,
+                                      std::span<std::uint64_t> near_ties = {}) noexcept {
   detail::round round(drafts, rows, request);
   if (round.wants_log_probabilities()) return {errc::unsupported, part::verify, 0};
   if (round.failed()) return round.done({}).state;
   if (best.size() < round.rows()) return {errc::output_too_small, part::verify, round.rows()};
   if (mismatches.size() * 64 < round.length()) return {errc::output_too_small, part::verify, round.length()};
-  if (!near_ties.empty() && near_ties.size() * 64 < round.rows()) return {errc::output_too_small, part::verify, round.rows()};
+  if (!near_ties.empty() && near_ties.size() * 64 < round.rows())
+    return {errc::output_too_small, part::verify, round.rows()};
   for (token_id& id : best) id = no_token;
   for (std::uint64_t& word : mismatches) word = 0;
   for (std::uint64_t& word : near_ties) word = 0;
@@ -103,16 +117,20 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
   return {};
 }
 
-//! Step 2: the verdict from what step 1 wrote and one score per mark, ascending. Without a score where one is needed the outcome is `needs`,
-//! `accepted` is the first such index and the marks from there on are what to ask for (a lazy host asks for the first alone). Scores after a
-//! rejection may be missing. `request` is that of step 1; its row states stay as step 1 left them. `vocab_size` only tells the counters which ids
-//! the target does not have.
-//! Errors: invalid_argument (a threshold that is NaN; a score outside [0, 1], `where` = its index), output_too_small (`best` or `mismatches` is shorter
-//! than the drafts), not_read (`best` holds no id where one is needed, `where` = row), unsupported (log-probabilities). O(drafts).
+//! Step 2: the verdict from what step 1 wrote and one score per mark, ascending. Without a score where one is needed
+//! the outcome is `needs`, `accepted` is the first such index and the marks from there on are what to ask for (a lazy
+//! host asks for the first alone). Scores after a rejection may be missing. `request` is that of step 1; its row states
+//! stay as step 1 left them. `vocab_size` only tells the counters which ids the target does not have.
+//! Errors: invalid_argument (a threshold that is NaN; a score outside [0, 1], `where` = its index), output_too_small
+//!         (`best` or `mismatches` is shorter
+//! than the drafts), not_read (`best` holds no id where one is needed, `where` = row), unsupported (log-probabilities).
+//! O(drafts).
 template <token_draft Draft>
-[[nodiscard]] verdict decide_semantically(std::span<const Draft> drafts, std::span<const token_id> best, std::span<const std::uint64_t> mismatches,
-                                          std::span<const double> scores, double threshold, const verify_request& request,
-                                          std::span<const std::uint64_t> near_ties = {}, std::uint32_t vocab_size = max_vocab_size) noexcept {
+[[nodiscard]] verdict decide_semantically(std::span<const Draft> drafts, std::span<const token_id> best,
+                                          std::span<const std::uint64_t> mismatches, std::span<const double> scores,
+                                          double threshold, const verify_request& request,
+                                          std::span<const std::uint64_t> near_ties = {},
+                                          std::uint32_t vocab_size = max_vocab_size) noexcept {
   verify_request kept = request;
   kept.row_states = {};
   detail::round round(drafts, detail::no_rows{}, kept);
@@ -120,7 +138,8 @@ template <token_draft Draft>
   if (round.wants_log_probabilities()) return round.fail(errc::unsupported, 0), round.done({});
   if (detail::is_nan(threshold)) return round.fail(errc::invalid_argument, 0), round.done({});
   if (best.size() < round.rows()) return round.fail(errc::output_too_small, round.rows()), round.done({});
-  if (mismatches.size() * 64 < round.length()) return round.fail(errc::output_too_small, round.length()), round.done({});
+  if (mismatches.size() * 64 < round.length())
+    return round.fail(errc::output_too_small, round.length()), round.done({});
   for (std::uint32_t index = 0; index < round.rows(); ++index) {
     if (best[index] < 0) return round.fail(errc::not_read, index), round.done({});
     if (index == round.length()) {
@@ -157,7 +176,8 @@ template <token_draft Draft>
   return round.done({});
 }
 
-//! Both steps at once, row by row: rows after a rejection are not asked for and their drafts not judged. Its verdict is that of the two steps.
+//! Both steps at once, row by row: rows after a rejection are not asked for and their drafts not judged. Its verdict is
+//! that of the two steps.
 template <mismatch_judge Judge>
 struct semantic_rule {
   Judge judge{};
@@ -165,10 +185,11 @@ struct semantic_rule {
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! As `greedy_rule::verify`. Errors as there; invalid_argument (a threshold that is NaN; a score outside [0, 1], `where` = draft), those of the judge.
+  //! As `greedy_rule::verify`. Errors as there; invalid_argument (a threshold that is NaN; a score outside [0, 1],
+  //! `where` = draft), those of the judge.
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&, const verify_request& request,
-                               workspace& scratch) const noexcept {
+  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&,
+                               const verify_request& request, workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
     if (!round.failed() && detail::is_nan(threshold)) round.fail(errc::invalid_argument, 0);
     if (round.failed()) return round.done({});
@@ -186,8 +207,9 @@ struct semantic_rule {
  private:
   // Row `index`; true when the next one is due.
   template <class Policy, class Draft, class Rows>
-  [[nodiscard]] bool step(Policy policy, std::span<const Draft> drafts, const Rows& rows, std::uint32_t index, detail::round& round,
-                          std::span<double> log_probabilities, workspace& scratch) const noexcept {
+  [[nodiscard]] bool step(Policy policy, std::span<const Draft> drafts, const Rows& rows, std::uint32_t index,
+                          detail::round& round, std::span<double> log_probabilities,
+                          workspace& scratch) const noexcept {
     const auto row = rows(index);
     const row_transform& transform = rows.transform(index);
     argmax_result best;
@@ -205,7 +227,8 @@ struct semantic_rule {
       stands = round.judge(rho, threshold);
     }
     const token_id committed = stands ? token : best.token;
-    if (!detail::keep_log_probability(policy, row, transform, committed, index, round, log_probabilities, scratch)) return false;
+    if (!detail::keep_log_probability(policy, row, transform, committed, index, round, log_probabilities, scratch))
+      return false;
     if (best.near_tie) ++round.counters().near_ties;
     if (bonus) return round.finish(committed, token_source::bonus), false;
     if (forced) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a rule says about the drafts of one round: how many stand, which token follows, what to commit, what it cost.
 //!
-//! One call of a rule returns the whole verdict and there is no other way to commit: the committed tokens are the first `accepted`
-//! drafts and then `next_token` when there is one, `commit_length` together.
+//! One call of a rule returns the whole verdict and there is no other way to commit: the committed tokens are the first
+//! `accepted` drafts and then `next_token` when there is one, `commit_length` together.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
 //! Symbols:    T = accepted, y = next_token, L = number of drafts, n = base_position.
 //! Guarantees: trivially copyable; written, never accumulated. Requirements COR-7, COR-13, PKG-11.
@@ -20,7 +20,9 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
   decided,  //!< the tokens to commit are known
-  needs,    //!< a rule with a second upload asks for more before it decides; nothing is committed yet, `accepted` drafts stand so far
+  //! a rule with a second upload asks for more before it decides; nothing is committed yet, `accepted` drafts stand so
+  //! far
+  needs,
   deferred  //!< a draft without its law was rejected at index `accepted`: whoever knows the law draws the residual
 };
 
@@ -38,19 +40,22 @@ enum class stop_reason : std::uint8_t { none, stop_token, budget };
 
 //! Costs and curiosities of one verdict.
 struct verdict_counters {
-  std::uint32_t drafted = 0;              //!< drafts given, up to the first id -1
-  std::uint32_t evaluated = 0;            //!< drafts tested against the target (at most one of them fails)
-  std::uint32_t accepted = 0;             //!< drafts accepted
-  std::uint32_t near_ties = 0;            //!< decisions inside the margin 2^-20, which another backend may take differently
-  std::uint32_t residual_fallbacks = 0;   //!< residuals without usable mass
-  std::uint32_t residual_trials = 0;      //!< proposals of the residual draw
-  std::uint32_t exact_normalisers = 0;    //!< rows whose exact normaliser was computed
-  std::uint32_t forced_rejects = 0;       //!< rejections by force
-  std::uint32_t invalid_tokens = 0;       //!< drafted ids that the target does not have (rejected, never used as an index)
+  std::uint32_t drafted = 0;    //!< drafts given, up to the first id -1
+  std::uint32_t evaluated = 0;  //!< drafts tested against the target (at most one of them fails)
+  std::uint32_t accepted = 0;   //!< drafts accepted
+  //! decisions inside the margin 2^-20, which another backend may take differently
+  std::uint32_t near_ties = 0;
+  std::uint32_t residual_fallbacks = 0;  //!< residuals without usable mass
+  std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
+  std::uint32_t exact_normalisers = 0;   //!< rows whose exact normaliser was computed
+  std::uint32_t forced_rejects = 0;      //!< rejections by force
+  //! drafted ids that the target does not have (rejected, never used as an index)
+  std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were judged
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: those of them that stood
-  double accepted_score = 0;              //!< semantic rule: the sum of their scores, what the round spent of the meaning. COR-11
-  double largest_accepted_score = 0;      //!< semantic rule: the largest of them, below the threshold
+  //! semantic rule: the sum of their scores, what the round spent of the meaning. COR-11
+  double accepted_score = 0;
+  double largest_accepted_score = 0;  //!< semantic rule: the largest of them, below the threshold
 };
 
 struct verdict {
@@ -70,10 +75,14 @@ struct verify_request {
   std::uint32_t round = 0;          //!< enters the counters too: positions drafted again get new numbers
   std::span<const token_id> stop_tokens{};
   std::uint32_t remaining_budget = std::numeric_limits<std::uint32_t>::max();  //!< tokens that may still be committed
-  bool bonus = true;                               //!< whether a token follows a draft that stands whole; without drafts one always does
-  std::span<const std::uint8_t> forced_rejects{};  //!< one per draft, not zero: reject it and draw from the target (q counts as empty)
-  std::span<double> log_probabilities{};           //!< out, L + 1 or more: ln p of every committed token under its final law
-  std::span<status> row_states{};                  //!< out, L + 1 or more: per row ok, its error, or not_read after the stop
+  //! whether a token follows a draft that stands whole; without drafts one always does
+  bool bonus = true;
+  //! one per draft, not zero: reject it and draw from the target (q counts as empty)
+  std::span<const std::uint8_t> forced_rejects{};
+  //! out, L + 1 or more: ln p of every committed token under its final law
+  std::span<double> log_probabilities{};
+  //! out, L + 1 or more: per row ok, its error, or not_read after the stop
+  std::span<status> row_states{};
 };
 
 SPECVERIFY_TYPES_END

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree speak of the same tokens under the same ids.
+//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree speak of the same tokens under the same
+//! ids.
 //!
-//! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token, ids ascending.
+//! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,
+//!             ids ascending.
 //! Symbols:    V = how many tokens were added.
 //! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Class (a).
 //! Deviates:   FNV is no cryptographic hash: it finds mistakes, not forgeries.
-//! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp, examples/docs/fingerprint.cpp
+//! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp,
+//!             examples/docs/fingerprint.cpp
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 
@@ -23,7 +26,9 @@ struct vocabulary_fingerprint {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
-  friend SPECVERIFY_INLINE constexpr bool operator==(vocabulary_fingerprint a, vocabulary_fingerprint b) noexcept { return a.high == b.high && a.low == b.low; }
+  friend SPECVERIFY_INLINE constexpr bool operator==(vocabulary_fingerprint a, vocabulary_fingerprint b) noexcept {
+    return a.high == b.high && a.low == b.low;
+  }
 };
 
 //! What an id stands for. Padding ids are part of the fingerprint only if they are added.
@@ -35,12 +40,17 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Takes the tokens in ascending order of their ids; `finish` gives the fingerprint.
 class fingerprint_builder {
  public:
-  //! Errors: token_out_of_range (negative), ids_not_ascending; then nothing is added. `where` = how many tokens were added before.
-  [[nodiscard]] constexpr status add(token_id id, std::span<const std::byte> bytes, token_class kind = token_class::text) noexcept {
-    return add_bytes(id, bytes.size(), kind, [bytes](std::size_t i) noexcept { return static_cast<std::uint8_t>(bytes[i]); });
+  //! Errors: token_out_of_range (negative), ids_not_ascending; then nothing is added. `where` = how many tokens were
+  //!         added before.
+  [[nodiscard]] constexpr status add(token_id id, std::span<const std::byte> bytes,
+                                     token_class kind = token_class::text) noexcept {
+    return add_bytes(id, bytes.size(), kind,
+                     [bytes](std::size_t i) noexcept { return static_cast<std::uint8_t>(bytes[i]); });
   }
-  [[nodiscard]] constexpr status add(token_id id, std::string_view text, token_class kind = token_class::text) noexcept {
-    return add_bytes(id, text.size(), kind, [text](std::size_t i) noexcept { return static_cast<std::uint8_t>(text[i]); });
+  [[nodiscard]] constexpr status add(token_id id, std::string_view text,
+                                     token_class kind = token_class::text) noexcept {
+    return add_bytes(id, text.size(), kind,
+                     [text](std::size_t i) noexcept { return static_cast<std::uint8_t>(text[i]); });
   }
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The smallest program of another project: it draws one token from a law and checks which parts of the library it was given.
+//! The smallest program of another project: it draws one token from a law and checks which parts of the library it was
+//! given.
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
 
@@ -12,7 +13,7 @@
 int main() {
   const specverify::philox source{{{1, 2}}};
   const auto token = specverify::uniform_integer(source, {}, 1000);
-  std::printf("specverify %d.%d.%d, token %llu\n", SPECVERIFY_VERSION_MAJOR, SPECVERIFY_VERSION_MINOR, SPECVERIFY_VERSION_PATCH,
-              static_cast<unsigned long long>(token));
+  std::printf("specverify %d.%d.%d, token %llu\n", SPECVERIFY_VERSION_MAJOR, SPECVERIFY_VERSION_MINOR,
+              SPECVERIFY_VERSION_PATCH, static_cast<unsigned long long>(token));
   return token < 1000 ? 0 : 1;
 }

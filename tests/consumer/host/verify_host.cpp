@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A plain engine: it owns rows of logits and drafted ids, includes verify/ and nothing else of the library, and commits a verdict.
+//! A plain engine: it owns rows of logits and drafted ids, includes verify/ and nothing else of the library, and
+//! commits a verdict.
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
 
@@ -17,7 +18,9 @@ float logits[draft_length + 1][vocab_size];
 
 struct engine_rows {
   specverify::row_transform with{};
-  specverify::row_view<float> operator()(std::uint32_t index) const noexcept { return {specverify::row_kind::logits, logits[index], vocab_size}; }
+  specverify::row_view<float> operator()(std::uint32_t index) const noexcept {
+    return {specverify::row_kind::logits, logits[index], vocab_size};
+  }
   const specverify::row_transform& transform(std::uint32_t) const noexcept { return with; }
   std::uint32_t size() const noexcept { return draft_length + 1; }
 };
@@ -35,9 +38,11 @@ int main() {
   specverify::workspace scratch{std::span<std::byte>(scratch_bytes)};
   const specverify::philox source{{{1, 2}}};
   const std::span<const specverify::claimed_draft> drafted(drafts);
-  const specverify::verdict sampled = specverify::token_rule{}.verify(specverify::exec::simd, drafted, rows, source, {}, scratch);
+  const specverify::verdict sampled =
+      specverify::token_rule{}.verify(specverify::exec::simd, drafted, rows, source, {}, scratch);
   rows.with.temperature = 0;
-  const specverify::verdict greedy = specverify::greedy_rule{}.verify(specverify::exec::seq, drafted, rows, source, {}, scratch);
+  const specverify::verdict greedy =
+      specverify::greedy_rule{}.verify(specverify::exec::seq, drafted, rows, source, {}, scratch);
   for (const specverify::verdict& said : {sampled, greedy}) {
     std::printf("accepted %u, then %d\n", static_cast<unsigned>(said.accepted), static_cast<int>(said.next_token));
     if (!said.state.ok() || said.accepted != 2 || said.next_token != 14 || said.commit_length != 3) return 1;

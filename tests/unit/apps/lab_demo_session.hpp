@@ -13,15 +13,22 @@
 class lab_demo_session {
  public:
   explicit lab_demo_session(std::unique_ptr<edge_cloud::edge_session> session) : session_(std::move(session)) {}
-  [[nodiscard]] specverify::status start(std::span<const lab::token_id> prompt, specverify::session_time now) { return session_->start(prompt, now); }
-  [[nodiscard]] specverify::status receive(std::span<const std::byte> message, specverify::session_time now) { return session_->receive(message, now); }
+  [[nodiscard]] specverify::status start(std::span<const lab::token_id> prompt, specverify::session_time now) {
+    return session_->start(prompt, now);
+  }
+  [[nodiscard]] specverify::status receive(std::span<const std::byte> message, specverify::session_time now) {
+    return session_->receive(message, now);
+  }
   template <class Policy>
-  [[nodiscard]] specverify::status supply_row(Policy, specverify::row_view<float> row, const specverify::row_transform& transform,
+  [[nodiscard]] specverify::status supply_row(Policy, specverify::row_view<float> row,
+                                              const specverify::row_transform& transform,
                                               const specverify::row_extras& extras, specverify::session_time now) {
     return session_->supply_row(row, transform, extras, now);
   }
   void record_link(float, float, float, float) {}
-  void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) { session_->record_channel(channel, uplink_state); }
+  void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) {
+    session_->record_channel(channel, uplink_state);
+  }
   [[nodiscard]] specverify::session_output next() { return session_->next(); }
   [[nodiscard]] const specverify::session_statistics& statistics() const { return session_->statistics(); }
 
@@ -31,10 +38,12 @@ class lab_demo_session {
 
 //! One text on the virtual clock. `options` and `plan` must say the same of format, rule, mode and order.
 template <class Model>
-[[nodiscard]] lab::run_result run_demo_session(const lab::run_options& options, const edge_cloud::wire_plan& plan, Model& drafter, Model& target) {
+[[nodiscard]] lab::run_result run_demo_session(const lab::run_options& options, const edge_cloud::wire_plan& plan,
+                                               Model& drafter, Model& target) {
   const bool measures = plan.gate && !std::holds_alternative<specverify::random_skip>(*plan.gate);
   const specverify::edge_options made = lab::edge_options_of(options, drafter.vocab_size());
-  return lab::run_session(options, drafter, target, lab_demo_session(edge_cloud::make_edge_session(made, plan)), measures);
+  return lab::run_session(options, drafter, target, lab_demo_session(edge_cloud::make_edge_session(made, plan)),
+                          measures);
 }
 
 //! What `options` has of a plan.

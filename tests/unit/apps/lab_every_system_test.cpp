@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every system of the demo on the virtual clock: a replay, live models and the demo's own hosts give the same rounds, tokens and bytes.
-// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// Every system of the demo on the virtual clock: a replay, live models and the demo's own hosts give the same rounds,
+// tokens and bytes. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #if defined(SPECVERIFY_TINYLM_DIRECTORY) && defined(LAB_WITH_EDGE_CLOUD)
 
 #include <specverify/decision_head/weights.hpp>
@@ -36,25 +36,31 @@ std::vector<float> numbers(std::size_t count, std::uint32_t seed, double scale) 
   const sv::philox source{{{seed, 0}}};
   std::vector<float> made(count);
   for (std::size_t i = 0; i < count; ++i) {
-    made[i] = static_cast<float>(scale * (2 * sv::decision_uniform(source({static_cast<std::uint32_t>(i), 0, 0, sv::purpose::training, 0})) - 1));
+    made[i] = static_cast<float>(
+        scale *
+        (2 * sv::decision_uniform(source({static_cast<std::uint32_t>(i), 0, 0, sv::purpose::training, 0})) - 1));
   }
   return made;
 }
 
-//! A head that accepts some mismatches, and a network whose plans depend on all it sees; both also as the files that the demo reads.
+//! A head that accepts some mismatches, and a network whose plans depend on all it sees; both also as the files that
+//! the demo reads.
 struct trained {
   std::vector<float> first, first_bias{0, 0}, second{4, -4};
   sv::head_weights head;
   sv::dqn_weights network;
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("lab_every_system_test." + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("lab_every_system_test." + std::to_string(::getpid()));
 
   trained() {
-    head.shape = {.drafter_size = hidden_size(), .target_size = static_cast<std::uint32_t>(models().target->dim), .width = 2};
+    head.shape = {
+        .drafter_size = hidden_size(), .target_size = static_cast<std::uint32_t>(models().target->dim), .width = 2};
     first = numbers(2 * head.shape.input_size(), 1, 0.3);
     head.first = first, head.first_bias = first_bias, head.second = second;
     const std::vector<float> values = numbers(sv::dqn_parameters, 2, 0.3);
     std::copy(values.begin(), values.end(), network.values.begin());
-    for (std::uint32_t i = sv::dqn_layers[4].offset; i < sv::dqn_layers[5].end(); ++i) network.values[i] *= 5;  // the state of the uplink weighs more
+    // the state of the uplink weighs more
+    for (std::uint32_t i = sv::dqn_layers[4].offset; i < sv::dqn_layers[5].end(); ++i) network.values[i] *= 5;
     sv::observation low, high;
     high.uplink_state = 1;
     REQUIRE(plan_of(low) != plan_of(high));
@@ -73,20 +79,25 @@ struct trained {
   trained(const trained&) = delete;
   trained& operator=(const trained&) = delete;
 
-  [[nodiscard]] std::uint32_t plan_of(const sv::observation& seen) const { return sv::dqn_best(sv::dqn_evaluate(network, sv::features_of(seen))); }
+  [[nodiscard]] std::uint32_t plan_of(const sv::observation& seen) const {
+    return sv::dqn_best(sv::dqn_evaluate(network, sv::features_of(seen)));
+  }
   [[nodiscard]] std::filesystem::path head_file() const { return folder / "head.safetensors"; }
   [[nodiscard]] std::filesystem::path network_file() const { return folder / "window.dqn"; }
   [[nodiscard]] double score(const lab::judge_request& asked) const {
     sv::channel_vector channel{};
     double made = 0;
     REQUIRE(sv::channel_features(asked.channel, channel).ok());
-    REQUIRE(sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target, sv::standardise(channel, head.channel), made).ok());
+    REQUIRE(sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target,
+                           sv::standardise(channel, head.channel), made)
+                .ok());
     return made;
   }
 
  private:
   static void write(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
 };
 const trained& files() {
@@ -94,11 +105,15 @@ const trained& files() {
   return made;
 }
 
-const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
+const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:",
+                               "And it came to pass in those days, that"};
 
-edge_cloud::wire_plan wire_of(const system_plan& system) { return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network); }
+edge_cloud::wire_plan wire_of(const system_plan& system) {
+  return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network);
+}
 
-//! Every system; one that leaves the way of hidden states open as the demo settles it on a link with a round trip of 50 ms, and by name as lazy.
+//! Every system; one that leaves the way of hidden states open as the demo settles it on a link with a round trip of 50
+//! ms, and by name as lazy.
 std::vector<edge_cloud::run_settings> all_settings() {
   std::vector<edge_cloud::run_settings> made;
   for (const system_plan& system : edge_cloud::all_systems) {
@@ -156,7 +171,8 @@ void check_own_part(const system_plan& system, const run_result& made) {
 }  // namespace
 
 TEST_CASE("every system: a replay and a live run have the same rounds, tokens, bytes and times") {
-  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter), target_trace = std::make_shared<lab::model_trace>(models().target);
+  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter),
+             target_trace = std::make_shared<lab::model_trace>(models().target);
   lab::live_model drafter(models().drafter), target(models().target);
   lab::replayed_model recording_drafter(drafter_trace, lab::replay_mode::record, true), recording_target(target_trace);
   for (const edge_cloud::run_settings& settings : all_settings()) {
@@ -166,11 +182,14 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
       CAPTURE(i);
       run_options options = options_of(system, prompts[i], 100 + i);
       // A link that changes from round to round, for the windows and the heads that look at it.
-      options.channel = [](std::uint32_t step) { return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u}; };
+      options.channel = [](std::uint32_t step) {
+        return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u};
+      };
       const run_result live = run(system, options, drafter, target);
       if (i == 1) check_own_part(system, live);
       check_same(live, run(system, options, recording_drafter, recording_target));
-      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict, true), strict_target(target_trace, lab::replay_mode::strict);
+      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict, true),
+          strict_target(target_trace, lab::replay_mode::strict);
       check_same(live, run(system, options, strict_drafter, strict_target));
     }
   }
@@ -178,9 +197,11 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
 
 TEST_CASE("every system: the demo's hosts write the same tokens with the same rounds and bytes") {
   const std::filesystem::path folder = edge_cloud::run_settings{}.models;
-  const auto small = edge_cloud::load_side(folder, "drafter.safetensors"), large = edge_cloud::load_side(folder, "target.safetensors");
+  const auto small = edge_cloud::load_side(folder, "drafter.safetensors"),
+             large = edge_cloud::load_side(folder, "target.safetensors");
   const auto trace_of = [](const auto& weights) { return std::make_shared<lab::model_trace>(weights); };
-  lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true), target(trace_of(models().target));
+  lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true),
+      target(trace_of(models().target));
   for (edge_cloud::run_settings settings : all_settings()) {
     const system_plan system = edge_cloud::settled_plan(settings);
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
@@ -199,8 +220,9 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
       run_options options = options_of(system, prompts[i], 31 + i);
       options.edge_secret = settings.edge_secret;
       options.cloud_secret = settings.cloud_secret;
-      options.channel = lab::steady({settings.link.uplink_bits_per_second, settings.link.downlink_bits_per_second, settings.link.loss, settings.link.loss,
-                                     settings.link.round_trip_ms * 1e-3, static_cast<std::uint32_t>(i)});
+      options.channel =
+          lab::steady({settings.link.uplink_bits_per_second, settings.link.downlink_bits_per_second, settings.link.loss,
+                       settings.link.loss, settings.link.round_trip_ms * 1e-3, static_cast<std::uint32_t>(i)});
       const run_result made = run(system, options, drafter, target);
       CHECK(made.tokens == demo.edge.tokens);
       CHECK(made.edge.rounds == demo.edge.rounds);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of the HLM family as the lab's figures write them are those of the library's two sessions: the same tokens, skips, verdicts
-// and uploads under the same numbers; and under the figures' own numbers the same shares. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// The rounds of the HLM family as the lab's figures write them are those of the library's two sessions: the same
+// tokens, skips, verdicts and uploads under the same numbers; and under the figures' own numbers the same shares. Built
+// by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #if defined(SPECVERIFY_TINYLM_DIRECTORY) && defined(LAB_WITH_EDGE_CLOUD)
 
 #include <specverify/codec/bit_cost.hpp>
@@ -53,7 +54,8 @@ edge_cloud::wire_plan plan_of(const hlm_system& system) {
   return made;
 }
 
-run_result run_sessions(lab::lab_worker& worker, std::span<const lab::token_id> prompt, const hlm_system& system, std::uint64_t seed) {
+run_result run_sessions(lab::lab_worker& worker, std::span<const lab::token_id> prompt, const hlm_system& system,
+                        std::uint64_t seed) {
   const edge_cloud::wire_plan plan = plan_of(system);
   lab::run_options options;
   options.prompt.assign(prompt.begin(), prompt.end());
@@ -79,16 +81,17 @@ std::vector<hlm_system> all_systems() {
   sv::linear_fit fit;
   fit.slope = 0.8;
   fit.intercept = 0.05;
-  std::vector<hlm_system> made{{"HLM", sv::always_send{}},
-                               {"Rand-HLM", sv::random_skip{}},
-                               {"U-HLM", unsure},
-                               {"UI inverted", sv::uncertainty_and_importance_gate{0.1, {.k = 3, .gamma = 1.5, .inverted = true}}},
-                               {"CU-HLM offline", unsure, lab::hlm_size::fixed, 30},
-                               {"CU-HLM lossless", unsure, lab::hlm_size::fixed, 30, {}, {}, true},
-                               {"UI", sv::uncertainty_and_importance_gate{0.0, {.k = 3, .gamma = 1.5}}},
-                               {"CU-HLM online", unsure, lab::hlm_size::online, 0, fit},
-                               {"CU-HLM, all sent", sv::always_send{}, lab::hlm_size::fixed, 8},
-                               {"CU-HLM lossless, all sent", sv::always_send{}, lab::hlm_size::fixed, 8, {}, {}, true}};
+  std::vector<hlm_system> made{
+      {"HLM", sv::always_send{}},
+      {"Rand-HLM", sv::random_skip{}},
+      {"U-HLM", unsure},
+      {"UI inverted", sv::uncertainty_and_importance_gate{0.1, {.k = 3, .gamma = 1.5, .inverted = true}}},
+      {"CU-HLM offline", unsure, lab::hlm_size::fixed, 30},
+      {"CU-HLM lossless", unsure, lab::hlm_size::fixed, 30, {}, {}, true},
+      {"UI", sv::uncertainty_and_importance_gate{0.0, {.k = 3, .gamma = 1.5}}},
+      {"CU-HLM online", unsure, lab::hlm_size::online, 0, fit},
+      {"CU-HLM, all sent", sv::always_send{}, lab::hlm_size::fixed, 8},
+      {"CU-HLM lossless, all sent", sv::always_send{}, lab::hlm_size::fixed, 8, {}, {}, true}};
   for (hlm_system& system : made) system.as_session = true;
   return made;
 }
@@ -108,7 +111,9 @@ common_part compare(const hlm_system& system, const hlm_text& text, const run_re
   for (; same.steps < std::min(figure.size(), made.tokens.size()); ++same.steps) {
     const hlm_step& step = text.steps[same.steps];
     const lab::round_entry& round = made.rounds[same.steps];
-    if (figure[same.steps] != made.tokens[same.steps] || step.sent == round.skipped || (step.sent && step.accepted != (round.accepted == 1))) return same;
+    if (figure[same.steps] != made.tokens[same.steps] || step.sent == round.skipped ||
+        (step.sent && step.accepted != (round.accepted == 1)))
+      return same;
     if (!step.sent) continue;
     const double beside = 8.0 * static_cast<double>(round.bytes_up) - upload_bits(system, step);
     same.least_beside = std::min(same.least_beside, beside), same.most_beside = std::max(same.most_beside, beside);
@@ -139,7 +144,8 @@ struct shares {
 shares shares_of(hlm_texts& texts, const hlm_system& system) {
   shares made;
   for (std::size_t i = 0; i < texts.prompts.size(); ++i) {
-    for (const hlm_step& step : lab::write_hlm_text(texts.worker, texts.prompts[i], system, 1.0, text_tokens, 900 + i).steps) {
+    for (const hlm_step& step :
+         lab::write_hlm_text(texts.worker, texts.prompts[i], system, 1.0, text_tokens, 900 + i).steps) {
       made.tokens += 1;
       if (!step.sent) continue;
       made.sent += 1, made.accepted += step.accepted ? 1 : 0, made.bits += upload_bits(system, step);
@@ -162,8 +168,9 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
       CAPTURE(i);
       const hlm_text text = lab::write_hlm_text(worker, prompts[i], system, 1.0, text_tokens, 900 + i);
       const common_part same = compare(system, text, run_sessions(worker, prompts[i], system, 900 + i));
-      // Half rows are the same numbers on both sides. Entries are exact in the figures and on the finest lattice of the wire in a session: that
-      // can change the verdict on a token of the tail, whose probability is below the lattice's step.
+      // Half rows are the same numbers on both sides. Entries are exact in the figures and on the finest lattice of the
+      // wire in a session: that can change the verdict on a token of the tail, whose probability is below the lattice's
+      // step.
       if (!same.whole) {
         ++parted;
         CHECK(system.size != lab::hlm_size::full);
@@ -172,13 +179,15 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
         CHECK_FALSE(text.steps[same.steps].draft_in_support);
       }
       all.steps += same.steps, all.sent += same.sent, all.rejected += same.rejected, all.carried += same.carried;
-      all.least_beside = std::min(all.least_beside, same.least_beside), all.most_beside = std::max(all.most_beside, same.most_beside);
+      all.least_beside = std::min(all.least_beside, same.least_beside),
+      all.most_beside = std::max(all.most_beside, same.most_beside);
     }
     CHECK(parted <= 3);
     CHECK(all.steps >= 500);
     CHECK(all.rejected > 0);
     CHECK((all.carried > 0) == !std::holds_alternative<sv::always_send>(system.gate));
-    // Header, frame and rounding take about the same room everywhere: an id of a kept token is 12 bits, an entry 17 or more.
+    // Header, frame and rounding take about the same room everywhere: an id of a kept token is 12 bits, an entry 17 or
+    // more.
     CHECK(all.least_beside > 60);
     CHECK(all.most_beside < all.least_beside + (system.size == lab::hlm_size::full ? 8 : 17));
   }
@@ -194,7 +203,8 @@ TEST_CASE("HLM's family: under the figures' own numbers as many tokens are sent 
     system.as_session = false;
     const shares figure = shares_of(texts, system);
     CHECK(figure.tokens > 1000);
-    // A threshold on u of 0.5 in place of 0.2 sends 0.12 less of them, drawing from 30 entries in place of the row is accepted 0.1 less often.
+    // A threshold on u of 0.5 in place of 0.2 sends 0.12 less of them, drawing from 30 entries in place of the row is
+    // accepted 0.1 less often.
     CHECK(std::fabs(figure.sent_share() - session.sent_share()) < 0.06);
     CHECK(std::fabs(figure.accepted_share() - session.accepted_share()) < 0.06);
     CHECK(figure.bits_per_upload() == doctest::Approx(session.bits_per_upload()).epsilon(0.01));

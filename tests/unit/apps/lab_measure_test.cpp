@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What figures say about samples, against values worked by hand. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// What figures say about samples, against values worked by hand. Built by apps/lab/CMakeLists.txt; elsewhere this file
+// is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/figure.hpp"
@@ -111,7 +112,8 @@ TEST_CASE("a figure's files: quoted cells, one row a point, names on bars") {
     std::ifstream file(folder / name);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  CHECK(text_of("x.csv") == "panel,curve,x,y,low,high\n\"a \"\"b\"\", c\",one,left,1.5,,\n\"a \"\"b\"\", c\",one,right,2.5,,\n");
+  CHECK(text_of("x.csv") ==
+        "panel,curve,x,y,low,high\n\"a \"\"b\"\", c\",one,left,1.5,,\n\"a \"\"b\"\", c\",one,right,2.5,,\n");
   CHECK(text_of("x.table.csv") == "k,v\n\"a,b\",1\n");
   CHECK(f.drawn == std::filesystem::exists(folder / "x.svg"));
   std::filesystem::remove_all(folder);

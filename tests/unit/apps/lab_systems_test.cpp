@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by apps/lab/CMakeLists.txt; elsewhere this
-// file is empty.
+// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by apps/lab/CMakeLists.txt;
+// elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/virtual_run.hpp"
@@ -122,7 +122,8 @@ TEST_CASE("importance: the drafter's attention decides with the uncertainty") {
   CHECK(made.tokens == again.tokens);
   CHECK(made.bytes_up() == again.bytes_up());
   lab::replayed_model without(std::make_shared<lab::model_trace>(models().drafter));
-  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, sv::top_k{1}, one, gate), doctest::Contains("attention"));
+  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, sv::top_k{1}, one, gate),
+                    doctest::Contains("attention"));
 }
 
 TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy write the same") {

@@ -7,7 +7,9 @@
 using namespace lab;
 
 namespace {
-bool near(double value, double expected, double relative) { return std::fabs(value - expected) <= relative * std::fabs(expected); }
+bool near(double value, double expected, double relative) {
+  return std::fabs(value - expected) <= relative * std::fabs(expected);
+}
 }  // namespace
 
 TEST_CASE("lab: Table I and Table II hold their checks and are complete") {
@@ -34,7 +36,8 @@ TEST_CASE("lab: speed over SNR without fading is the formula") {
   const std::vector<speed_point> points = speed_over_snr({"HLM", 1, {736000}}, options);
   REQUIRE(points.size() == options.decibels.size());
   CHECK(points.back().decibel == 10);
-  for (const double value : {points.back().ratio_of_sums, points.back().mean_of_rounds, points.back().low, points.back().median, points.back().high}) {
+  for (const double value : {points.back().ratio_of_sums, points.back().mean_of_rounds, points.back().low,
+                             points.back().median, points.back().high}) {
     CHECK(near(value, 6.6017, 1e-5));
   }
   const std::vector<speed_point> alone = speed_over_snr({"SLM", 0, {736000}}, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of the lab: a replay gives the live model's bits, whatever was fed and rolled back; files come back whole or are refused by name.
-// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// Traces of the lab: a replay gives the live model's bits, whatever was fed and rolled back; files come back whole or
+// are refused by name. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/models.hpp"
@@ -24,7 +24,8 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// A fixed pseudo-random walk: feeds of 1 to 5 tokens, rows of some of them, rollbacks; branches come back to prefixes fed before.
+// A fixed pseudo-random walk: feeds of 1 to 5 tokens, rows of some of them, rollbacks; branches come back to prefixes
+// fed before.
 template <class A, class B>
 void walk_both(A& a, B& b, std::uint32_t seed) {
   std::uint32_t dice = seed;
@@ -52,7 +53,8 @@ void walk_both(A& a, B& b, std::uint32_t seed) {
 }
 
 std::filesystem::path folder() {
-  const std::filesystem::path made = std::filesystem::temp_directory_path() / ("lab_trace_test." + std::to_string(::getpid()));
+  const std::filesystem::path made =
+      std::filesystem::temp_directory_path() / ("lab_trace_test." + std::to_string(::getpid()));
   std::filesystem::create_directories(made);
   return made;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on the virtual clock: the same rounds, tokens and bytes from a replay and from live models; and times that are the papers' formulas.
-// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// A run on the virtual clock: the same rounds, tokens and bytes from a replay and from live models; and times that are
+// the papers' formulas. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "embedded_pair.hpp"
@@ -19,15 +19,17 @@ using lab::run_result;
 using lab::token_id;
 namespace sv = specverify;
 
-const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:", "And it came to pass in those days, that"};
+const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:",
+                               "And it came to pass in those days, that"};
 
 struct scheme {
   std::string name;
   sv::law_format format;
   std::uint32_t draft_length, support_size, resolution;
 };
-const scheme systems[] = {
-    {"qs", sv::law_format::dense_lattice, 4, 0, 240}, {"ksqs", sv::law_format::sparse_drop_zero, 4, 16, 100}, {"hlm", sv::law_format::half_row, 1, 0, 0}};
+const scheme systems[] = {{"qs", sv::law_format::dense_lattice, 4, 0, 240},
+                          {"ksqs", sv::law_format::sparse_drop_zero, 4, 16, 100},
+                          {"hlm", sv::law_format::half_row, 1, 0, 0}};
 
 run_options options_of(const scheme& s, const char* prompt, std::uint64_t session) {
   run_options made;
@@ -40,7 +42,9 @@ run_options options_of(const scheme& s, const char* prompt, std::uint64_t sessio
   made.format.max_draft_length = s.draft_length;
   made.format.support_size = s.support_size;
   made.format.resolution = s.resolution;
-  made.channel = [](std::uint32_t step) { return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u}; };
+  made.channel = [](std::uint32_t step) {
+    return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u};
+  };
   return made;
 }
 
@@ -53,7 +57,8 @@ run_result run(const scheme& s, const run_options& options, Model& drafter, Mode
 }  // namespace
 
 TEST_CASE("a replay and a live run have the same rounds, tokens, bytes and times") {
-  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter), target_trace = std::make_shared<lab::model_trace>(models().target);
+  const auto drafter_trace = std::make_shared<lab::model_trace>(models().drafter),
+             target_trace = std::make_shared<lab::model_trace>(models().target);
   lab::live_model drafter(models().drafter), target(models().target);
   lab::replayed_model recording_drafter(drafter_trace), recording_target(target_trace);
   for (const scheme& s : systems) {
@@ -63,7 +68,8 @@ TEST_CASE("a replay and a live run have the same rounds, tokens, bytes and times
       const run_result live = run(s, options, drafter, target);
       REQUIRE(live.tokens.size() > 20);
       check_same(live, run(s, options, recording_drafter, recording_target));
-      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict), strict_target(target_trace, lab::replay_mode::strict);
+      lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict),
+          strict_target(target_trace, lab::replay_mode::strict);
       check_same(live, run(s, options, strict_drafter, strict_target));
     }
   }
@@ -120,8 +126,10 @@ TEST_CASE("a round takes L passes of the drafter, its bits over the rates, one p
   for (std::size_t r = 0; r < made.rounds.size(); ++r) {
     const round_entry& round = made.rounds[r];
     const lab::link_state link = options.channel(static_cast<std::uint32_t>(r));
-    const double formula = round.drafted * 25.6e-3 + 8.0 * static_cast<double>(round.bytes_up) / link.uplink_rate / (1 - link.uplink_loss) + 104.6e-3 +
-                           8.0 * static_cast<double>(round.bytes_down) / link.downlink_rate + link.round_trip;
+    const double formula = round.drafted * 25.6e-3 +
+                           8.0 * static_cast<double>(round.bytes_up) / link.uplink_rate / (1 - link.uplink_loss) +
+                           104.6e-3 + 8.0 * static_cast<double>(round.bytes_down) / link.downlink_rate +
+                           link.round_trip;
     CHECK(round.seconds() == doctest::Approx(formula).epsilon(1e-12));
     CHECK(round.state == link.index);
     sum += formula;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mismatches of the lab's semantic figures: labelled as AutoJudge's search says, the same for any number of jobs, and their file.
-// Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
+// The mismatches of the lab's semantic figures: labelled as AutoJudge's search says, the same for any number of jobs,
+// and their file. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/wisv_traces.hpp"
@@ -20,7 +20,8 @@ namespace {
 using lab::mismatch_set;
 using lab::token_id;
 
-// A model that was written by hand: what follows each prefix; 0, the end, where nothing is written. State: length and last token.
+// A model that was written by hand: what follows each prefix; 0, the end, where nothing is written. State: length and
+// last token.
 class scripted_model {
  public:
   explicit scripted_model(std::map<std::vector<token_id>, token_id> script) : script_(std::move(script)) {}
@@ -49,7 +50,9 @@ class scripted_model {
 
 const token_id prompt[] = {1};
 
-scripted_model scripted_target() { return scripted_model({{{1}, 2}, {{1, 2}, 3}, {{1, 2, 3}, 4}, {{1, 5}, 6}, {{1, 5, 6}, 4}, {{1, 5, 6, 4, 2}, 4}}); }
+scripted_model scripted_target() {
+  return scripted_model({{{1}, 2}, {{1, 2}, 3}, {{1, 2, 3}, 4}, {{1, 5}, 6}, {{1, 5, 6}, 4}, {{1, 5, 6, 4, 2}, 4}});
+}
 scripted_model scripted_drafter() { return scripted_model({{{1}, 5}, {{1, 5}, 7}, {{1, 5, 6}, 4}, {{1, 5, 6, 4}, 2}}); }
 
 std::filesystem::path folder(const std::string& name) {
@@ -72,7 +75,8 @@ TEST_CASE("search: a harmless replacement becomes the reference, a harmful one i
   scripted_model drafter = scripted_drafter(), target = scripted_target();
   const auto last = [](std::span<const token_id> text) { return text.empty() ? -1 : text.back(); };
   const mismatch_set made = lab::collect_episode(drafter, target, prompt, 7, 0, 20, last);
-  // 2 3 4 | 5 for 2 is harmless: 5 6 4 | 7 for 6 ends in 7: restored | 2 for the end: 5 6 4 2 4 | the end for 4 ends in 2: restored.
+  // 2 3 4 | 5 for 2 is harmless: 5 6 4 | 7 for 6 ends in 7: restored | 2 for the end: 5 6 4 2 4 | the end for 4 ends in
+  // 2: restored.
   CHECK(made.position == std::vector<std::uint32_t>{0, 1, 3, 4});
   CHECK(made.drafted == std::vector<token_id>{5, 7, 2, 0});
   CHECK(made.expected == std::vector<token_id>{2, 6, 0, 4});
@@ -106,7 +110,9 @@ TEST_CASE("search on the embedded pair: every label is what a text written from 
   std::size_t next = 0;
   for (std::uint32_t e = 0; e < count; ++e) {
     const std::vector<token_id> question = tinylm::problem_ids(models().vocabulary, (*problems)[e].question);
-    const auto answer = [&](const std::vector<token_id>& text) { return tinylm::solution_answer(models().vocabulary.decode(text)); };
+    const auto answer = [&](const std::vector<token_id>& text) {
+      return tinylm::solution_answer(models().vocabulary.decode(text));
+    };
     const auto whole = [&](std::vector<token_id> text) {  // the target goes on after a continuation
       std::vector<token_id> all = question;
       all.insert(all.end(), text.begin(), text.end());
@@ -118,7 +124,8 @@ TEST_CASE("search on the embedded pair: every label is what a text written from 
     const auto right = answer(reference);
     for (; next < made.size() && made.episode[next] == e; ++next) {
       REQUIRE(made.position[next] <= reference.size());
-      CHECK((made.position[next] < reference.size() ? reference[made.position[next]] : tinylm::tokenizer::end_token) == made.expected[next]);
+      CHECK((made.position[next] < reference.size() ? reference[made.position[next]] : tinylm::tokenizer::end_token) ==
+            made.expected[next]);
       std::vector<token_id> trial(reference.begin(), reference.begin() + made.position[next]);
       if (made.drafted[next] != tinylm::tokenizer::end_token) {
         trial.push_back(made.drafted[next]);

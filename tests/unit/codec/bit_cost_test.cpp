@@ -10,7 +10,8 @@ using specverify_test::exact_binomial;
 using specverify_test::whole_number;
 
 namespace {
-bool shows(double value, double printed) { return std::fabs(value - printed) <= 0.005 + 1e-9; }  // to the two digits of the tables
+// to the two digits of the tables
+bool shows(double value, double printed) { return std::fabs(value - printed) <= 0.005 + 1e-9; }
 }  // namespace
 
 TEST_CASE("T12 E1 dense lattice: the law costs log2 of a binomial, V = 50272") {
@@ -30,7 +31,8 @@ TEST_CASE("T12 E1 dense lattice: the law costs log2 of a binomial, V = 50272") {
   CHECK(resolution_for_bits(100, 1) == 0);
 }
 
-TEST_CASE("T12 E10 K-SQS and C-SQS, V = 50257, l = 100, B = 5000: from 81 tokens on a support costs more than all of V") {
+TEST_CASE(
+    "T12 E10 K-SQS and C-SQS, V = 50257, l = 100, B = 5000: from 81 tokens on a support costs more than all of V") {
   struct line {
     std::uint32_t size;
     double ids, counts, top_k;
@@ -39,10 +41,12 @@ TEST_CASE("T12 E10 K-SQS and C-SQS, V = 50257, l = 100, B = 5000: from 81 tokens
     int threshold_length;
   };
   const line table[] = {
-      {1, 15.62, 0, 15.62, 320, 32.00, 156},          {2, 30.23, 6.66, 36.89, 135, 53.66, 93},        {4, 57.88, 17.43, 75.32, 66, 91.43, 54},
-      {8, 109.64, 34.60, 144.24, 34, 160.60, 31},     {16, 205.62, 61.06, 266.67, 18, 283.06, 17},    {32, 382.07, 99.80, 481.87, 10, 498.80, 10},
-      {64, 703.44, 152.92, 856.36, 5, 872.92, 5},     {100, 1036.80, 194.85, 1231.65, 4, 1247.85, 4}, {128, 1282.59, 220.45, 1503.03, 3, 1519.45, 3},
-      {256, 2313.03, 300.09, 2613.12, 1, 2630.09, 1}, {512, 4116.99, 388.36, 4505.35, 1, 4521.36, 1}, {1024, 7207.70, 481.99, 7689.69, 0, 7705.99, 0},
+      {1, 15.62, 0, 15.62, 320, 32.00, 156},          {2, 30.23, 6.66, 36.89, 135, 53.66, 93},
+      {4, 57.88, 17.43, 75.32, 66, 91.43, 54},        {8, 109.64, 34.60, 144.24, 34, 160.60, 31},
+      {16, 205.62, 61.06, 266.67, 18, 283.06, 17},    {32, 382.07, 99.80, 481.87, 10, 498.80, 10},
+      {64, 703.44, 152.92, 856.36, 5, 872.92, 5},     {100, 1036.80, 194.85, 1231.65, 4, 1247.85, 4},
+      {128, 1282.59, 220.45, 1503.03, 3, 1519.45, 3}, {256, 2313.03, 300.09, 2613.12, 1, 2630.09, 1},
+      {512, 4116.99, 388.36, 4505.35, 1, 4521.36, 1}, {1024, 7207.70, 481.99, 7689.69, 0, 7705.99, 0},
       {50257, 0, 1037.08, 1037.08, 4, 1053.08, 4},
   };
   for (const line& row : table) {
@@ -109,7 +113,8 @@ TEST_CASE("token ids, indices, downlink, full laws") {
 
 TEST_CASE("a law of K ids and a tail: its subset and its composition in whole numbers") {
   for (const std::uint32_t size : {1u, 30u, 832u}) {
-    const double want = std::log2(32000.0) + exact_binomial(32000, size).log2() + exact_binomial(255 + size, size).log2();
+    const double want =
+        std::log2(32000.0) + exact_binomial(32000, size).log2() + exact_binomial(255 + size, size).log2();
     CHECK(std::fabs(top_k_tail_law_bits(32000, size, 255) - want) <= 1e-10 * want);
   }
   // K = V: no tail, and one bar less.

@@ -21,12 +21,14 @@ namespace {
 std::vector<std::byte> encode(const std::vector<std::uint32_t>& counts, bool zeros) {
   std::vector<std::byte> out(1 << 15);
   range_encoder coder(out);
-  composition_encoder parts(coder, std::accumulate(counts.begin(), counts.end(), 0u), static_cast<std::uint32_t>(counts.size()), zeros);
+  composition_encoder parts(coder, std::accumulate(counts.begin(), counts.end(), 0u),
+                            static_cast<std::uint32_t>(counts.size()), zeros);
   for (const std::uint32_t count : counts) parts.put(count);
   out.resize(coder.finish());
   return out;
 }
-bool decode(std::span<const std::byte> bytes, std::uint32_t resolution, bool zeros, std::vector<std::uint32_t>& counts) {
+bool decode(std::span<const std::byte> bytes, std::uint32_t resolution, bool zeros,
+            std::vector<std::uint32_t>& counts) {
   range_decoder coder(bytes);
   composition_decoder parts(coder, resolution, static_cast<std::uint32_t>(counts.size()), zeros);
   for (std::uint32_t& count : counts) count = parts.next();
@@ -36,7 +38,8 @@ bool decode(std::span<const std::byte> bytes, std::uint32_t resolution, bool zer
 
 // Every composition of `resolution` into counts.size() parts, in turn.
 template <class Visit>
-void compositions(std::vector<std::uint32_t>& counts, std::size_t at, std::uint32_t rest, std::uint32_t least, Visit visit) {
+void compositions(std::vector<std::uint32_t>& counts, std::size_t at, std::uint32_t rest, std::uint32_t least,
+                  Visit visit) {
   if (at + 1 == counts.size()) {
     counts[at] = rest;
     if (rest >= least) visit();
@@ -64,7 +67,8 @@ TEST_CASE("every small composition comes back under its own code, with zeros and
           REQUIRE(decode(code, resolution, zeros, read));
           REQUIRE(read == counts);
         });
-        const auto many = zeros ? exact_binomial(resolution + parts - 1, parts - 1) : exact_binomial(resolution - 1, parts - 1);
+        const auto many =
+            zeros ? exact_binomial(resolution + parts - 1, parts - 1) : exact_binomial(resolution - 1, parts - 1);
         CHECK(specverify_test::whole_number(codes.size()) == many);
       }
     }
@@ -76,7 +80,8 @@ TEST_CASE("random compositions cost log2 of how many there are, within a byte") 
   for (int run = 0; run < 3000; ++run) {
     const bool zeros = run % 2 == 0;
     const auto resolution = static_cast<std::uint32_t>(1 + random() % 1000);
-    const auto parts = static_cast<std::uint32_t>(1 + random() % (zeros ? 200 : std::min<std::uint64_t>(resolution, 200)));
+    const auto parts =
+        static_cast<std::uint32_t>(1 + random() % (zeros ? 200 : std::min<std::uint64_t>(resolution, 200)));
     std::vector<std::uint32_t> counts(parts, zeros ? 0 : 1);
     // Half of them peaked: all on one part.
     const std::uint32_t spare = resolution - (zeros ? 0 : parts);
@@ -85,7 +90,8 @@ TEST_CASE("random compositions cost log2 of how many there are, within a byte") 
     std::vector<std::uint32_t> read(parts);
     REQUIRE(decode(code, resolution, zeros, read));
     REQUIRE(read == counts);
-    const double ideal = (zeros ? exact_binomial(resolution + parts - 1, parts - 1) : exact_binomial(resolution - 1, parts - 1)).log2();
+    const double ideal =
+        (zeros ? exact_binomial(resolution + parts - 1, parts - 1) : exact_binomial(resolution - 1, parts - 1)).log2();
     REQUIRE(8.0 * static_cast<double>(code.size()) < ideal + 8.5);
   }
 }

@@ -18,8 +18,8 @@ using namespace specverify_test;
 
 namespace {
 
-constexpr std::array<law_format, 5> with_laws{law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row,
-                                              law_format::top_k_tail};
+constexpr std::array<law_format, 5> with_laws{law_format::sparse_drop_zero, law_format::sparse_paper,
+                                              law_format::dense_lattice, law_format::half_row, law_format::top_k_tail};
 
 side_format random_side(std::mt19937_64& random) {
   side_format made;
@@ -45,7 +45,8 @@ owned_side side_for(const draft_format& format, std::mt19937_64& random, std::ui
   made.skipped.resize(format.side.max_skipped == 0 ? 0 : random() % (format.side.max_skipped + 1));
   for (token_id& token : made.skipped) token = static_cast<token_id>(random() % format.vocab_size);
   std::uniform_real_distribution<float> unit(0, 1);
-  if (format.side.channel_report) made.channel = {1e7f * unit(random), 1e7f * unit(random), unit(random), 0.5f * unit(random), 3 * unit(random)};
+  if (format.side.channel_report)
+    made.channel = {1e7f * unit(random), 1e7f * unit(random), unit(random), 0.5f * unit(random), 3 * unit(random)};
   const std::size_t each = hidden_bytes(format.side);
   if (!format.side.hidden_with_draft) return made;
   made.hidden.resize(drafts * each);
@@ -61,9 +62,12 @@ owned_side side_for(const draft_format& format, std::mt19937_64& random, std::ui
 std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::size_t drafts) {
   const side_format& side = format.side;
   const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
-  const std::size_t bits = width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
-                           (side.resolution_with_draft ? width(format.resolution) : 0) + skipped * width(format.vocab_size);
-  const std::size_t vector = side.hidden == hidden_format::float16 ? 2 * side.hidden_size : side.hidden == hidden_format::int8 ? 4 + side.hidden_size : 0;
+  const std::size_t bits =
+      width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
+      (side.resolution_with_draft ? width(format.resolution) : 0) + skipped * width(format.vocab_size);
+  const std::size_t vector = side.hidden == hidden_format::float16 ? 2 * side.hidden_size
+                             : side.hidden == hidden_format::int8  ? 4 + side.hidden_size
+                                                                   : 0;
   return (bits + 7) / 8 + (side.channel_report ? 10 : 0) + (side.hidden_with_draft ? drafts * vector : 0);
 }
 
@@ -79,10 +83,12 @@ void add_draft(draft_list& list, const draft_format& format, std::mt19937_64& ra
   if (format.format == law_format::half_row) {
     list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, number);
   } else if (format.format == law_format::top_k_tail) {
-    const auto size = static_cast<std::uint32_t>(1 + random() % (format.support_size != 0 ? format.support_size : format.vocab_size));
+    const auto size =
+        static_cast<std::uint32_t>(1 + random() % (format.support_size != 0 ? format.support_size : format.vocab_size));
     list.add_top_k_tail(random, format.vocab_size, format.resolution, size, number);
   } else {
-    list.add(random_law(random, format.vocab_size, format.resolution, 5, format.format == law_format::sparse_paper), number);
+    list.add(random_law(random, format.vocab_size, format.resolution, 5, format.format == law_format::sparse_paper),
+             number);
   }
 }
 
@@ -104,7 +110,8 @@ struct full_claims {
   std::vector<std::byte> bytes;
   full_claims() : hidden(2 * hidden_bytes(format.side)) {
     const std::array<float, 3> state{1, -2, 0.5f};
-    for (std::size_t i = 0; i < 2; ++i) REQUIRE(encode_hidden(state, format.side.hidden, std::span(hidden).subspan(7 * i, 7)).ok());
+    for (std::size_t i = 0; i < 2; ++i)
+      REQUIRE(encode_hidden(state, format.side.hidden, std::span(hidden).subspan(7 * i, 7)).ok());
     side = {skipped, {1e6f, 2e6f, 0.25f, 0, 0.05f}, hidden};
     bytes.resize(claims_bytes(format, 2, 3));
     std::size_t written = 0;
@@ -114,7 +121,8 @@ struct full_claims {
   status encode(const draft_side& other) const {
     std::array<std::byte, 200> out{};
     std::size_t written = 0;
-    const status outcome = encode_claims(some_context, format, std::span<const claimed_draft>(claims), out, written, other);
+    const status outcome =
+        encode_claims(some_context, format, std::span<const claimed_draft>(claims), out, written, other);
     if (!outcome.ok()) CHECK(out == std::array<std::byte, 200>{});
     return outcome;
   }
@@ -136,7 +144,8 @@ struct full_claims {
     storage.fill(-9);
     std::uint32_t count = 77;
     draft_side beside;
-    const status outcome = decode_claims(some_context, format, message, read, count, std::span(storage).first(room), beside);
+    const status outcome =
+        decode_claims(some_context, format, message, read, count, std::span(storage).first(room), beside);
     if (!outcome.ok()) {
       CHECK(count == 77);
       CHECK(storage[0] == -9);
@@ -187,13 +196,16 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].token() == list.drafts[i].token());
     REQUIRE(same_side(side, given.view()));
     REQUIRE(side.resolution == given.resolution);
-    for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].source_law().resolution == list.drafts[i].source_law().resolution);
+    for (std::uint32_t i = 0; i < length; ++i)
+      REQUIRE(block[i].source_law().resolution == list.drafts[i].source_law().resolution);
     REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, side).ok());
     REQUIRE(again == out);
-    CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written, given.view()) ==
+    CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written,
+                       given.view()) ==
           status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(out.size())});
     // Without room for ids: only a message without them is taken.
-    CHECK(decode_draft(some_context, format, out, scratch, block).code == (given.skipped.empty() ? errc::ok : errc::output_too_small));
+    CHECK(decode_draft(some_context, format, out, scratch, block).code ==
+          (given.skipped.empty() ? errc::ok : errc::output_too_small));
   }
 }
 
@@ -212,7 +224,8 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     const auto length = static_cast<std::uint32_t>(random() % 8);
     std::array<claimed_draft, 7> claims{}, read{};
     for (std::uint32_t i = 0; i < length; ++i)
-      claims[i] = {static_cast<token_id>(random() % format.vocab_size), counted ? 1 + static_cast<std::uint32_t>(random() % 100) : 0, format.resolution};
+      claims[i] = {static_cast<token_id>(random() % format.vocab_size),
+                   counted ? 1 + static_cast<std::uint32_t>(random() % 100) : 0, format.resolution};
     const owned_side given = side_for(format, random, length);
     const auto list = std::span<const claimed_draft>(claims).first(length);
     std::vector<std::byte> out(claims_bytes(format, length, given.skipped.size()));
@@ -232,12 +245,14 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     REQUIRE(count == length);
     REQUIRE(same_side(side, given.view()));
     std::vector<std::byte> again(out.size());
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side).ok());
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side)
+                .ok());
     REQUIRE(again == out);
   }
 }
 
-TEST_CASE("max_draft_bytes is exact for claims with a full side, and claims_bytes is 0 where there is no such message") {
+TEST_CASE(
+    "max_draft_bytes is exact for claims with a full side, and claims_bytes is 0 where there is no such message") {
   const full_claims of;
   CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
   CHECK(claims_bytes(of.format, 6, 6) == 0);
@@ -282,7 +297,8 @@ TEST_CASE("side: what the encoder refuses, by name") {
 }
 
 TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name") {
-  // Bits: 3 of the skipped count (0..6), 3 of the vectors (0..5), 3 ids of 10, 4 of filling; the report; 2 vectors of 7 bytes; the claims.
+  // Bits: 3 of the skipped count (0..6), 3 of the vectors (0..5), 3 ids of 10, 4 of filling; the report; 2 vectors of 7
+  //       bytes; the claims.
   const full_claims of;
   constexpr std::size_t report = 40, vectors = report + 80, claims = vectors + 112;
   CHECK(of.bytes.size() == 8 + claims / 8 + 3);
@@ -354,7 +370,8 @@ TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skippe
     for (const token_id token : side.skipped) REQUIRE(token < 5);
     std::array<std::byte, 10> again{};
     std::size_t written = 0;
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side).ok());
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side)
+                .ok());
     REQUIRE(written == 10);
     REQUIRE(again == message);
   }
@@ -370,8 +387,9 @@ TEST_CASE("sides neither allocate nor throw") {
   std::size_t written = 0;
   draft_side side;
   const specverify_test::alloc_guard guard;
-  const bool good = encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.side).ok() &&
-                    decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, side).ok();
+  const bool good =
+      encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.side).ok() &&
+      decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, side).ok();
   const std::uint64_t allocations = guard.count();
   CHECK(good);
   CHECK(allocations == 0);
@@ -404,13 +422,15 @@ TEST_CASE("channel report: values come back within their bounds") {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<float> unit(0, 1);
   for (int run = 0; run < 20000; ++run) {
-    const channel_report value{std::pow(10.0f, 12 * unit(random)), std::pow(10.0f, 12 * unit(random)), unit(random) * 0.999999f, unit(random) * unit(random),
-                               unit(random) * 100};
+    const channel_report value{std::pow(10.0f, 12 * unit(random)), std::pow(10.0f, 12 * unit(random)),
+                               unit(random) * 0.999999f, unit(random) * unit(random), unit(random) * 100};
     std::array<std::byte, channel_report_bytes> bytes{};
     REQUIRE(encode_channel_report(value, bytes).ok());
     channel_report read;
     REQUIRE(decode_channel_report(bytes, read).ok());
-    const auto close = [](float a, float b, double log10_step) { return std::fabs(std::log10((1.0 + a) / (1.0 + b))) <= log10_step; };
+    const auto close = [](float a, float b, double log10_step) {
+      return std::fabs(std::log10((1.0 + a) / (1.0 + b))) <= log10_step;
+    };
     REQUIRE(close(read.uplink_rate, value.uplink_rate, 13 * 0x1p-11));
     REQUIRE(close(read.downlink_rate, value.downlink_rate, 13 * 0x1p-11));
     REQUIRE(std::fabs(read.uplink_loss - value.uplink_loss) <= 0x1p-11f);
@@ -426,7 +446,8 @@ TEST_CASE("channel report: what is refused, by name") {
   std::array<std::byte, channel_report_bytes> out{};
   const auto with = [&](unsigned field, float wrong) {
     channel_report value = good;
-    float* const fields[] = {&value.uplink_rate, &value.downlink_rate, &value.uplink_loss, &value.downlink_loss, &value.round_trip};
+    float* const fields[] = {&value.uplink_rate, &value.downlink_rate, &value.uplink_loss, &value.downlink_loss,
+                             &value.round_trip};
     *fields[field] = wrong;
     return encode_channel_report(value, out);
   };

@@ -13,7 +13,10 @@ namespace specverify_test {
 //! A natural number in base 2^32, the low digit first.
 class whole_number {
  public:
-  explicit whole_number(std::uint64_t value = 1) : digits_{static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)} { trim(); }
+  explicit whole_number(std::uint64_t value = 1)
+      : digits_{static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)} {
+    trim();
+  }
   void multiply(std::uint32_t factor) {
     std::uint64_t carry = 0;
     for (std::uint32_t& digit : digits_) {

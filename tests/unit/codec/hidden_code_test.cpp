@@ -18,7 +18,8 @@ namespace {
 // The value of a half by its definition.
 double value_of_half(unsigned half) {
   const unsigned exponent = half >> 10 & 31u, fraction = half & 1023u;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024.0 + fraction, static_cast<int>(exponent) - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024.0 + fraction, static_cast<int>(exponent) - 25);
   return (half & 0x8000u) != 0 ? -magnitude : magnitude;
 }
 
@@ -37,7 +38,8 @@ TEST_CASE("halves: all 63488 finite patterns go to their value and back") {
     ++finite;
     const float value = std::bit_cast<float>(detail::half_to_float_bits(half));
     REQUIRE(static_cast<double>(value) == value_of_half(half));
-    REQUIRE((detail::half_to_float_bits(half) >> 31) == (half >> 15));  // of zeros too: -ffast-math has no signbit for them
+    // of zeros too: -ffast-math has no signbit for them
+    REQUIRE((detail::half_to_float_bits(half) >> 31) == (half >> 15));
     REQUIRE(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(value)) == half);
   }
   CHECK(finite == 63488);
@@ -71,11 +73,14 @@ TEST_CASE("vectors of random numbers: error bounds, and what comes back encodes 
       const auto bytes = encoded(values, format);
       CHECK(bytes.size() == (format == hidden_format::float16 ? 2 * size : size + 4));
       REQUIRE(decode_hidden(bytes, format, read).ok());
-      const float scale = format == hidden_format::int8 ? std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(bytes.data(), 4))) : 0.0f;
+      const float scale = format == hidden_format::int8
+                              ? std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(bytes.data(), 4)))
+                              : 0.0f;
       for (std::size_t i = 0; i < size; ++i) {
         const double error = std::fabs(static_cast<double>(read[i]) - static_cast<double>(values[i]));
-        const double bound = format == hidden_format::float16 ? std::max(std::fabs(static_cast<double>(values[i])) * 0x1p-11, 0x1p-25)
-                                                              : static_cast<double>(scale) * (0.5 + 0x1p-20);
+        const double bound = format == hidden_format::float16
+                                 ? std::max(std::fabs(static_cast<double>(values[i])) * 0x1p-11, 0x1p-25)
+                                 : static_cast<double>(scale) * (0.5 + 0x1p-20);
         REQUIRE(error <= bound);
       }
       REQUIRE(encoded(read, format) == bytes);
@@ -103,7 +108,8 @@ TEST_CASE("each thing that is no vector has its error, and the output stays as i
   out.fill(std::byte{0x55});
   const auto untouched = out;
   const auto attempt = [&](std::initializer_list<float> values, hidden_format format, std::size_t room = 12) {
-    const status outcome = encode_hidden(std::span<const float>(values.begin(), values.size()), format, std::span(out).first(room));
+    const status outcome =
+        encode_hidden(std::span<const float>(values.begin(), values.size()), format, std::span(out).first(room));
     CHECK(out == untouched);
     return outcome;
   };
@@ -132,7 +138,8 @@ TEST_CASE("each thing that is no vector has its error, and the output stays as i
     detail::store(bytes.data() + 5, second, 1);
     return decode_hidden(bytes, hidden_format::int8, read);
   };
-  for (const unsigned wrong : {0x7c00u, 0x7e00u, 0xfc00u, 0x7c01u}) CHECK(halves(0, wrong) == status{errc::value_not_finite, part::codec, 1});
+  for (const unsigned wrong : {0x7c00u, 0x7e00u, 0xfc00u, 0x7c01u})
+    CHECK(halves(0, wrong) == status{errc::value_not_finite, part::codec, 1});
   CHECK(steps(0x7f800000u, 127, 0) == status{errc::value_not_finite, part::codec, 0});
   CHECK(steps(0x7fc00000u, 127, 0) == status{errc::value_not_finite, part::codec, 0});
   CHECK(steps(0xff800000u, 127, 0) == status{errc::value_not_finite, part::codec, 0});
@@ -171,9 +178,11 @@ TEST_CASE("vectors neither allocate nor throw") {
   std::vector<std::byte> bytes(hidden_bytes(hidden_format::float16, 4096));
   std::vector<float> read(4096);
   const specverify_test::alloc_guard guard;
-  const bool good = encode_hidden(values, hidden_format::float16, bytes).ok() && decode_hidden(bytes, hidden_format::float16, read).ok();
+  const bool good = encode_hidden(values, hidden_format::float16, bytes).ok() &&
+                    decode_hidden(bytes, hidden_format::float16, read).ok();
   const std::uint64_t allocations = guard.count();
   CHECK(good);
   CHECK(allocations == 0);
-  static_assert(noexcept(encode_hidden(values, hidden_format::int8, bytes))&& noexcept(decode_hidden(bytes, hidden_format::int8, read)));
+  static_assert(noexcept(encode_hidden(values, hidden_format::int8, bytes))&& noexcept(
+      decode_hidden(bytes, hidden_format::int8, read)));
 }

@@ -81,7 +81,8 @@ TEST_CASE("hello: every field comes back, and a second encoding gives the same b
   CHECK(read.rule == wire_rule::semantic);
   CHECK(read.threshold == 0.375);
   CHECK(!read.bonus);
-  for (const double wrong : {-1.0, -0.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double wrong :
+       {-1.0, -0.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     auto forged = encoded(semantic);
     forge(forged, message_kind::hello, 116, std::bit_cast<std::uint64_t>(wrong), 8);
     CHECK(decode_hello(forged, read) == status{errc::field_out_of_range, part::codec, 116});
@@ -176,17 +177,21 @@ TEST_CASE("draft formats: what check refuses") {
   CHECK(check(draft_format{law_format::dense_lattice, 10, 5, 1, 1, 1}).code == errc::invalid_argument);
   CHECK(max_draft_bytes({law_format::dense_lattice, 10, 5, 1, 1, 1}, 1) == 0);
   CHECK(check(draft_format{law_format::top_k_tail, 1u << 24, 256, 40, 1, 1}).ok());
-  CHECK(check(draft_format{law_format::top_k_tail, 1u << 24, 257, 40, 1, 1}) == status{errc::invalid_resolution, part::codec, 2});
+  CHECK(check(draft_format{law_format::top_k_tail, 1u << 24, 257, 40, 1, 1}) ==
+        status{errc::invalid_resolution, part::codec, 2});
   CHECK(check(draft_format{law_format::top_k_tail, 10, 0, 4, 1, 1}).code == errc::invalid_resolution);
   CHECK(check(draft_format{law_format::top_k_tail, 10, 255, 11, 1, 1}).code == errc::invalid_argument);
-  const auto with = [](const side_format& side) { return check(draft_format{law_format::token_only, 10, 0, 0, 1, 1, side}); };
+  const auto with = [](const side_format& side) {
+    return check(draft_format{law_format::token_only, 10, 0, 0, 1, 1, side});
+  };
   CHECK(with({64, hidden_format::float16, true, true, 5}).ok());
   CHECK(with({(1u << 16) + 1, hidden_format::float16}) == status{errc::invalid_argument, part::codec, 6});
   CHECK(with({64, hidden_format::none}) == status{errc::invalid_argument, part::codec, 7});
   CHECK(with({0, hidden_format::int8}) == status{errc::invalid_argument, part::codec, 7});
   CHECK(with({64, static_cast<hidden_format>(3)}) == status{errc::invalid_argument, part::codec, 7});
   CHECK(with({0, hidden_format::none, true}) == status{errc::invalid_argument, part::codec, 8});
-  CHECK(with({0, hidden_format::none, false, false, (1u << 16) + 1}) == status{errc::invalid_argument, part::codec, 10});
+  CHECK(with({0, hidden_format::none, false, false, (1u << 16) + 1}) ==
+        status{errc::invalid_argument, part::codec, 10});
 }
 
 TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins with") {
@@ -203,11 +208,13 @@ TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins wi
   CHECK(header.base_length_low == (70000 & 0xffff));
   CHECK(header.checksum == message_checksum(some_context, message));
   CHECK(check_message(some_context, message).ok());
-  for (std::size_t size = 0; size < 8; ++size) CHECK(check_message(some_context, message.first(size)).code == errc::truncated);
+  for (std::size_t size = 0; size < 8; ++size)
+    CHECK(check_message(some_context, message.first(size)).code == errc::truncated);
 
   stop_message stop;
-  for (const auto& change : {+[](wire_context& c) { ++c.session_id; }, +[](wire_context& c) { ++c.epoch; }, +[](wire_context& c) { c.round += 256; },
-                             +[](wire_context& c) { c.base_length += 65536; }, +[](wire_context& c) { c.prefix_hash ^= 1; }}) {
+  for (const auto& change : {+[](wire_context& c) { ++c.session_id; }, +[](wire_context& c) { ++c.epoch; },
+                             +[](wire_context& c) { c.round += 256; }, +[](wire_context& c) { c.base_length += 65536; },
+                             +[](wire_context& c) { c.prefix_hash ^= 1; }}) {
     wire_context other = some_context;
     change(other);
     CHECK(decode_stop(other, message, stop).code == errc::checksum_mismatch);
@@ -247,7 +254,8 @@ TEST_CASE("the checksum is CRC-32C") {
   std::array<std::byte, 9> digits{};
   for (std::size_t i = 0; i < 9; ++i) digits[i] = static_cast<std::byte>('1' + i);
   CHECK(~detail::crc_update(~0u, digits) == 0xe3069283u);
-  CHECK(~detail::crc_update(detail::crc_update(~0u, std::span(digits).first(4)), std::span(digits).subspan(4)) == 0xe3069283u);
+  CHECK(~detail::crc_update(detail::crc_update(~0u, std::span(digits).first(4)), std::span(digits).subspan(4)) ==
+        0xe3069283u);
   std::array<std::byte, 32> zeros{};
   CHECK(~detail::crc_update(~0u, zeros) == 0x8a9136aau);
 }
@@ -270,8 +278,8 @@ TEST_CASE("feedback: ceil(log2(L + 1)) bits, 5 bits and a token; ranges") {
   for (const std::uint32_t length : {0u, 1u, 4u, 7u, 8u}) {
     for (std::uint32_t accepted = 0; accepted <= length; ++accepted) {
       for (std::uint8_t source = 0; source < feedback_source_count; ++source) {
-        const feedback_message value{accepted, source == 0 ? no_token : 128255 - static_cast<token_id>(accepted), source,
-                                     static_cast<std::uint8_t>(source % 3)};
+        const feedback_message value{accepted, source == 0 ? no_token : 128255 - static_cast<token_id>(accepted),
+                                     source, static_cast<std::uint8_t>(source % 3)};
         std::array<std::byte, 32> out{};
         std::size_t written = 0;
         REQUIRE(encode_feedback(some_context, some_format, length, value, out, written).ok());
@@ -289,10 +297,13 @@ TEST_CASE("feedback: ceil(log2(L + 1)) bits, 5 bits and a token; ranges") {
   CHECK(encode_feedback(some_context, some_format, 4, {1, 1, 5, 0}, out, written).code == errc::field_out_of_range);
   CHECK(encode_feedback(some_context, some_format, 4, {1, 1, 1, 3}, out, written).code == errc::field_out_of_range);
   CHECK(encode_feedback(some_context, some_format, 4, {1, 1, 0, 0}, out, written).code == errc::field_out_of_range);
-  CHECK(encode_feedback(some_context, some_format, 4, {1, 128256, 1, 0}, out, written).code == errc::token_out_of_range);
-  CHECK(encode_feedback(some_context, some_format, 4, {1, no_token, 1, 0}, out, written).code == errc::token_out_of_range);
+  CHECK(encode_feedback(some_context, some_format, 4, {1, 128256, 1, 0}, out, written).code ==
+        errc::token_out_of_range);
+  CHECK(encode_feedback(some_context, some_format, 4, {1, no_token, 1, 0}, out, written).code ==
+        errc::token_out_of_range);
   CHECK(encode_feedback(some_context, some_format, 9, {1, 1, 1, 0}, out, written).code == errc::draft_too_long);
-  // All 2^16 bodies of two bytes, L = 2, V = 40: 2 + 3 + 2 + 6 = 13 bits. Exactly the values of an encoder are accepted.
+  // All 2^16 bodies of two bytes, L = 2, V = 40: 2 + 3 + 2 + 6 = 13 bits. Exactly the values of an encoder are
+  // accepted.
   const draft_format tiny{law_format::sparse_drop_zero, 40, 10, 0, 8, 1};
   int accepted = 0, refused_tokens = 0, refused_padding = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
@@ -327,9 +338,12 @@ TEST_CASE("text: ids of ceil(log2 V) bits, and its errors") {
     text_message read;
     REQUIRE(decode_text(some_context, some_format, std::span(out).first(written), storage, read).ok());
     CHECK(read.position == 123456);
-    CHECK(std::equal(read.tokens.begin(), read.tokens.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)));
+    CHECK(std::equal(read.tokens.begin(), read.tokens.end(), tokens.begin(),
+                     tokens.begin() + static_cast<std::ptrdiff_t>(count)));
     if (count > 0)
-      CHECK(decode_text(some_context, some_format, std::span(out).first(written), std::span(storage).first(count - 1), read).code == errc::output_too_small);
+      CHECK(decode_text(some_context, some_format, std::span(out).first(written), std::span(storage).first(count - 1),
+                        read)
+                .code == errc::output_too_small);
   }
   std::vector<std::byte> out(64);
   std::size_t written = 0;
@@ -350,7 +364,8 @@ TEST_CASE("text: ids of ceil(log2 V) bits, and its errors") {
   CHECK(decode_text(some_context, some_format, bytes, storage, read).code == errc::padding_not_zero);
   bytes = out;
   forge(bytes, message_kind::text, 16, 0xffffffu, 3);
-  CHECK(decode_text(some_context, some_format, bytes, storage, read) == status{errc::token_out_of_range, part::codec, 0});
+  CHECK(decode_text(some_context, some_format, bytes, storage, read) ==
+        status{errc::token_out_of_range, part::codec, 0});
   CHECK(storage == std::array<token_id, 5>{});
   // One id needs no bits in a vocabulary of one: the count alone must not size anything.
   const draft_format single{law_format::token_only, 1, 0, 0, 8, 1};
@@ -372,15 +387,18 @@ TEST_CASE("request and supply: a bitmap of positions, a payload, and their error
   request_message read;
   REQUIRE(decode_request(some_context, format, 70, out, storage, read).ok());
   CHECK(std::equal(words.begin(), words.end(), read.positions.begin(), read.positions.end()));
-  CHECK(decode_request(some_context, format, 70, out, std::span(storage).first(1), read).code == errc::output_too_small);
+  CHECK(decode_request(some_context, format, 70, out, std::span(storage).first(1), read).code ==
+        errc::output_too_small);
   CHECK(decode_request(some_context, format, 56, out, storage, read).code == errc::trailing_bytes);
   CHECK(decode_request(some_context, format, 66, out, storage, read).code == errc::field_out_of_range);
   auto bytes = out;
   forge(bytes, message_kind::request, 8, 1, 1);  // hidden states, without any agreed on
-  CHECK(decode_request(some_context, format, 70, bytes, storage, read) == status{errc::field_out_of_range, part::codec, 0});
+  CHECK(decode_request(some_context, format, 70, bytes, storage, read) ==
+        status{errc::field_out_of_range, part::codec, 0});
   bytes.assign(18, std::byte{0});
   seal(some_context, message_kind::request, bytes);
-  CHECK(decode_request(some_context, format, 70, bytes, storage, read) == status{errc::field_out_of_range, part::codec, 1});
+  CHECK(decode_request(some_context, format, 70, bytes, storage, read) ==
+        status{errc::field_out_of_range, part::codec, 1});
   CHECK(encode_request(some_context, format, 69, {0, words}, bytes, written).code == errc::field_out_of_range);
   CHECK(encode_request(some_context, format, 64, {0, words}, bytes, written).code == errc::size_mismatch);
   const std::array<std::uint64_t, 2> none{};
@@ -411,7 +429,8 @@ TEST_CASE("request and supply: a bitmap of positions, a payload, and their error
       CHECK(decode_supply(some_context, format, 70, bytes, storage, back).code == errc::truncated);
     } else {
       forge(bytes, message_kind::supply, 31, 1, 1);
-      CHECK(decode_supply(some_context, format, 70, bytes, storage, back) == status{errc::padding_not_zero, part::codec, 31});
+      CHECK(decode_supply(some_context, format, 70, bytes, storage, back) ==
+            status{errc::padding_not_zero, part::codec, 31});
     }
   }
 }
@@ -446,14 +465,17 @@ TEST_CASE("hidden states on request: one vector a position, ascending, each one 
     REQUIRE(decode_supply(some_context, format, length, std::span(out).first(written), storage, read).ok());
     CHECK(read.what == 1);
     CHECK(std::equal(read.payload.begin(), read.payload.end(), payload.begin(), payload.end()));
-    CHECK(encode_supply(some_context, format, length, {1, words, std::span(payload).first(payload.size() - 1)}, out, written).code == errc::size_mismatch);
+    CHECK(encode_supply(some_context, format, length, {1, words, std::span(payload).first(payload.size() - 1)}, out,
+                        written)
+              .code == errc::size_mismatch);
   }
   // Forged: 2 positions of 3, int8 vectors of 4 numbers; the payload begins at byte 14.
   format.side.hidden = hidden_format::int8;
   words[0] = 5;
   const std::array<float, 4> state{1, 2, 3, -4};
   payload.assign(16, std::byte{0});
-  for (std::size_t i = 0; i < 2; ++i) REQUIRE(encode_hidden(state, hidden_format::int8, std::span(payload).subspan(8 * i, 8)).ok());
+  for (std::size_t i = 0; i < 2; ++i)
+    REQUIRE(encode_hidden(state, hidden_format::int8, std::span(payload).subspan(8 * i, 8)).ok());
   out.assign(max_supply_bytes(format, 3), std::byte{0});
   REQUIRE(encode_supply(some_context, format, 3, {1, words, payload}, out, written).ok());
   out.resize(written);
@@ -475,7 +497,8 @@ TEST_CASE("hidden states on request: one vector a position, ascending, each one 
   CHECK(storage[0] == 99);
   CHECK(read.payload.empty());
   payload[15] = std::byte{128};
-  CHECK(encode_supply(some_context, format, 3, {1, words, payload}, out, written) == status{errc::field_out_of_range, part::codec, 1});
+  CHECK(encode_supply(some_context, format, 3, {1, words, payload}, out, written) ==
+        status{errc::field_out_of_range, part::codec, 1});
 }
 
 TEST_CASE("refuse and stop") {
@@ -507,8 +530,10 @@ TEST_CASE("refuse and stop") {
 }
 
 TEST_CASE("claims: ids and counts without laws") {
-  const draft_format only{law_format::token_only, 1000, 0, 0, 5, 1}, counted{law_format::token_and_count, 1000, 100, 0, 5, 1};
-  const std::array<claimed_draft, 3> ids{claimed_draft{5, 0, 0}, {999, 0, 0}, {0, 0, 0}}, counts{claimed_draft{5, 1, 100}, {999, 100, 100}, {0, 37, 100}};
+  const draft_format only{law_format::token_only, 1000, 0, 0, 5, 1},
+      counted{law_format::token_and_count, 1000, 100, 0, 5, 1};
+  const std::array<claimed_draft, 3> ids{claimed_draft{5, 0, 0}, {999, 0, 0}, {0, 0, 0}},
+      counts{claimed_draft{5, 1, 100}, {999, 100, 100}, {0, 37, 100}};
   for (const auto& [format, given] : {std::pair(only, ids), std::pair(counted, counts)}) {
     for (std::size_t length = 0; length <= 3; ++length) {
       std::vector<std::byte> out(max_draft_bytes(format, 3));
@@ -525,7 +550,9 @@ TEST_CASE("claims: ids and counts without laws") {
         CHECK(read[i].count == given[i].count);
         CHECK(read[i].resolution == given[i].resolution);
       }
-      if (length > 0) CHECK(decode_claims(some_context, format, out, std::span(read).first(length - 1), count).code == errc::output_too_small);
+      if (length > 0)
+        CHECK(decode_claims(some_context, format, out, std::span(read).first(length - 1), count).code ==
+              errc::output_too_small);
     }
   }
   std::vector<std::byte> out(32);
@@ -534,11 +561,13 @@ TEST_CASE("claims: ids and counts without laws") {
   std::array<claimed_draft, 5> read{};
   CHECK(encode_claims(some_context, only, std::span(counts), out, written).code == errc::invalid_resolution);
   CHECK(encode_claims(some_context, some_format, std::span(ids), out, written).code == errc::law_kind_mismatch);
-  const std::array<claimed_draft, 1> zero{claimed_draft{5, 0, 100}}, outside{claimed_draft{1000, 1, 100}}, ended{claimed_draft{no_token, 1, 100}};
+  const std::array<claimed_draft, 1> zero{claimed_draft{5, 0, 100}}, outside{claimed_draft{1000, 1, 100}},
+      ended{claimed_draft{no_token, 1, 100}};
   CHECK(encode_claims(some_context, counted, std::span(zero), out, written).code == errc::field_out_of_range);
   CHECK(encode_claims(some_context, counted, std::span(outside), out, written).code == errc::token_out_of_range);
   CHECK(encode_claims(some_context, counted, std::span(ended), out, written).code == errc::token_out_of_range);
-  CHECK(encode_claims(some_context, only, std::span<const claimed_draft>(std::array<claimed_draft, 6>{}), out, written).code == errc::draft_too_long);
+  CHECK(encode_claims(some_context, only, std::span<const claimed_draft>(std::array<claimed_draft, 6>{}), out, written)
+            .code == errc::draft_too_long);
   // All bodies of two bytes: 3 bits of length (0..5), 10 bits an id.
   int accepted = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
@@ -577,7 +606,9 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
     const draft drafted = draw(with_tail, philox{}, {});
     std::array<std::byte, 100> out{};
     std::size_t written = 0;
-    CHECK(encode_draft(some_context, {law_format::sparse_drop_zero, 50, 58, 0, 2, 1}, std::span(&drafted, 1), out, written).code == errc::law_kind_mismatch);
+    CHECK(encode_draft(some_context, {law_format::sparse_drop_zero, 50, 58, 0, 2, 1}, std::span(&drafted, 1), out,
+                       written)
+              .code == errc::law_kind_mismatch);
   }
 
   const draft_format row{law_format::half_row, 4, 0, 0, 2, 1};
@@ -631,7 +662,8 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
   std::size_t written = 0;
   REQUIRE(encode_draft(some_context, paper, list.view(), out, written).ok());
   workspace scratch(paper_memory);
-  CHECK(decode_draft(some_context, paper, std::span(out).first(written), scratch, small).code == errc::support_too_large);
+  CHECK(decode_draft(some_context, paper, std::span(out).first(written), scratch, small).code ==
+        errc::support_too_large);
   CHECK(scratch.used() == 0);
   static_assert(noexcept(decode_draft(some_context, paper, bytes, none, paper_block)));
 }

@@ -31,7 +31,8 @@ struct owned_law {
 };
 
 //! `size` different ids: uniform, or rank r with probability about 1 / r (Zipf).
-inline std::vector<token_id> random_ids(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t size, bool zipf) {
+inline std::vector<token_id> random_ids(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t size,
+                                        bool zipf) {
   std::set<token_id> ids;
   while (ids.size() < size) {
     if (zipf) {
@@ -45,8 +46,10 @@ inline std::vector<token_id> random_ids(std::mt19937_64& random, std::uint32_t v
   return {ids.begin(), ids.end()};
 }
 
-//! `size` counts that sum to `resolution`: uniform over compositions (positive, or zeros allowed), or peaked on the first part.
-inline std::vector<std::uint32_t> random_counts(std::mt19937_64& random, std::uint32_t resolution, std::uint32_t size, bool zeros, bool peaked = false) {
+//! `size` counts that sum to `resolution`: uniform over compositions (positive, or zeros allowed), or peaked on the
+//! first part.
+inline std::vector<std::uint32_t> random_counts(std::mt19937_64& random, std::uint32_t resolution, std::uint32_t size,
+                                                bool zeros, bool peaked = false) {
   std::vector<std::uint32_t> counts(size, zeros ? 0 : 1);
   const std::uint32_t spare = zeros ? resolution : resolution - size;
   if (peaked) {
@@ -65,7 +68,8 @@ inline std::vector<std::uint32_t> random_counts(std::mt19937_64& random, std::ui
   return counts;
 }
 
-inline owned_law random_law(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size, bool zeros, bool zipf = false) {
+inline owned_law random_law(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution,
+                            std::uint32_t size, bool zeros, bool zipf = false) {
   return {random_ids(random, vocab_size, size, zipf), random_counts(random, resolution, size, zeros), vocab_size};
 }
 
@@ -75,28 +79,35 @@ struct draft_list {
   std::vector<draft> drafts;
   void add(owned_law from, std::uint32_t number) {
     laws.push_back(std::make_unique<owned_law>(std::move(from)));
-    drafts.push_back(draw(laws.back()->view(), philox{philox_key{{7, 0}}}, random_counter{number, 1, 0, purpose::draft_draw, 0}));
+    drafts.push_back(
+        draw(laws.back()->view(), philox{philox_key{{7, 0}}}, random_counter{number, 1, 0, purpose::draft_draw, 0}));
   }
   //! K ids and a tail on a lattice of `resolution` units, as a law: every unit is V - K counts.
-  void add_top_k_tail(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size, std::uint32_t number) {
+  void add_top_k_tail(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size,
+                      std::uint32_t number) {
     const std::uint32_t unit = vocab_size > size ? vocab_size - size : 1;
     auto units = random_counts(random, resolution, size + (vocab_size > size ? 1 : 0), true);
-    auto made = std::make_unique<owned_law>(owned_law{random_ids(random, vocab_size, size, random() % 2 == 0), {}, vocab_size});
+    auto made =
+        std::make_unique<owned_law>(owned_law{random_ids(random, vocab_size, size, random() % 2 == 0), {}, vocab_size});
     for (std::uint32_t i = 0; i < size; ++i) made->counts.push_back(units[i] * unit);
-    law from{made->ids.data(), made->counts.data(), size, vocab_size > size ? units[size] : 0, resolution * unit, vocab_size};
+    law from{made->ids.data(),  made->counts.data(), size, vocab_size > size ? units[size] : 0,
+             resolution * unit, vocab_size};
     laws.push_back(std::move(made));
-    drafts.push_back(draw(from, philox{philox_key{{9, 0}}}, random_counter{number, static_cast<std::uint32_t>(random()), 0, purpose::draft_draw, 0}));
+    drafts.push_back(draw(from, philox{philox_key{{9, 0}}},
+                          random_counter{number, static_cast<std::uint32_t>(random()), 0, purpose::draft_draw, 0}));
   }
   [[nodiscard]] std::span<const draft> view() const { return drafts; }
 };
 
 inline bool same_law(const law& a, const law& b) {
-  return a.size == b.size && a.resolution == b.resolution && a.vocab_size == b.vocab_size && a.tail_count == b.tail_count &&
-         std::equal(a.ids, a.ids + a.size, b.ids) && std::equal(a.counts, a.counts + a.size, b.counts);
+  return a.size == b.size && a.resolution == b.resolution && a.vocab_size == b.vocab_size &&
+         a.tail_count == b.tail_count && std::equal(a.ids, a.ids + a.size, b.ids) &&
+         std::equal(a.counts, a.counts + a.size, b.counts);
 }
 
 inline received_draft_block make_block(const draft_format& format) {
-  auto block = received_draft_block::make({format.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length))});
+  auto block = received_draft_block::make(
+      {format.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length))});
   return std::move(block.value());
 }
 
@@ -104,7 +115,8 @@ inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 7000
 
 //! Writes the header and the checksum that fit a body: what a forger who knows the context sends.
 inline void seal(const wire_context& context, message_kind kind, std::span<std::byte> message) {
-  detail::store(message.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  detail::store(message.data(),
+                static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
   detail::store(message.data() + 1, context.round, 1);
   detail::store(message.data() + 2, context.base_length, 2);
   detail::store(message.data() + 4, message_checksum(context, message), 4);

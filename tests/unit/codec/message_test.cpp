@@ -16,7 +16,8 @@ using namespace specverify_test;
 
 namespace {
 
-std::vector<std::byte> encoded(const draft_format& format, std::span<const draft> drafts, const wire_context& context = some_context) {
+std::vector<std::byte> encoded(const draft_format& format, std::span<const draft> drafts,
+                               const wire_context& context = some_context) {
   std::vector<std::byte> out(max_draft_bytes(format, static_cast<std::uint32_t>(drafts.size())));
   std::size_t written = 0;
   REQUIRE(encode_draft(context, format, drafts, out, written).ok());
@@ -25,7 +26,8 @@ std::vector<std::byte> encoded(const draft_format& format, std::span<const draft
 }
 
 struct decoder {
-  explicit decoder(const draft_format& with) : format(with), memory(decode_draft_workspace_size(with)), block(make_block(with)) {}
+  explicit decoder(const draft_format& with)
+      : format(with), memory(decode_draft_workspace_size(with)), block(make_block(with)) {}
   status read(std::span<const std::byte> message, const wire_context& context = some_context) {
     workspace scratch(memory);
     return decode_draft(context, format, message, scratch, block);
@@ -44,20 +46,28 @@ draft_list drafts_for(const draft_format& format, std::mt19937_64& random, std::
   for (std::uint32_t i = 0; i < length; ++i) {
     switch (format.format) {
       case law_format::half_row: {
-        owned_law row{random_ids(random, format.vocab_size, 1 + static_cast<std::uint32_t>(random() % format.vocab_size), false), {}, format.vocab_size};
-        for (std::size_t j = 0; j < row.ids.size(); ++j) row.counts.push_back(detail::half_to_count(1 + static_cast<std::uint32_t>(random() % 0x3800)));
+        owned_law row{
+            random_ids(random, format.vocab_size, 1 + static_cast<std::uint32_t>(random() % format.vocab_size), false),
+            {},
+            format.vocab_size};
+        for (std::size_t j = 0; j < row.ids.size(); ++j)
+          row.counts.push_back(detail::half_to_count(1 + static_cast<std::uint32_t>(random() % 0x3800)));
         list.add(std::move(row), i);
         break;
       }
       case law_format::sparse_paper: {
-        const std::uint32_t size =
-            format.support_size != 0 ? format.support_size : 1 + static_cast<std::uint32_t>(random() % std::min(format.vocab_size, 200u));
+        const std::uint32_t size = format.support_size != 0
+                                       ? format.support_size
+                                       : 1 + static_cast<std::uint32_t>(random() % std::min(format.vocab_size, 200u));
         list.add(random_law(random, format.vocab_size, format.resolution, size, true), i);
         break;
       }
       default: {
-        const std::uint32_t most = std::min({format.vocab_size, format.resolution, format.support_size != 0 ? format.support_size : 200u});
-        list.add(random_law(random, format.vocab_size, format.resolution, 1 + static_cast<std::uint32_t>(random() % most), false, random() % 2 == 0), i);
+        const std::uint32_t most =
+            std::min({format.vocab_size, format.resolution, format.support_size != 0 ? format.support_size : 200u});
+        list.add(random_law(random, format.vocab_size, format.resolution,
+                            1 + static_cast<std::uint32_t>(random() % most), false, random() % 2 == 0),
+                 i);
       }
     }
   }
@@ -68,15 +78,18 @@ draft_list drafts_for(const draft_format& format, std::mt19937_64& random, std::
 
 TEST_CASE("drafts of every format come back with their laws, and encode to the same bytes again") {
   std::mt19937_64 random(1);
-  for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+  for (const law_format kind :
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
     for (int run = 0; run < 400; ++run) {
       draft_format format = small_format(kind);
-      if (run % 4 == 1 && kind != law_format::half_row) format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
+      if (run % 4 == 1 && kind != law_format::half_row)
+        format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
       if (run % 4 == 2) format.pad_to = 64;
       if (run % 4 == 3) format.vocab_size = 1000;
       if (run % 8 == 3) format.support_size = 0;
       if (run % 8 == 7 && kind == law_format::sparse_drop_zero) format.support_size = 6;
-      const auto list = drafts_for(format, random, static_cast<std::uint32_t>(random() % (format.max_draft_length + 1)));
+      const auto list =
+          drafts_for(format, random, static_cast<std::uint32_t>(random() % (format.max_draft_length + 1)));
       const auto bytes = encoded(format, list.view());
       CHECK(bytes.size() % format.pad_to == 0);
       std::size_t exact = 0;
@@ -96,12 +109,14 @@ TEST_CASE("drafts of every format come back with their laws, and encode to the s
       // A span one byte short is refused and says how many it takes.
       if (!bytes.empty())
         CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(bytes.size() - 1), written) ==
-              status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(bytes.size() < 8 ? 8 : bytes.size())});
+              status{errc::output_too_small, part::codec,
+                     static_cast<std::uint32_t>(bytes.size() < 8 ? 8 : bytes.size())});
     }
   }
 }
 
-TEST_CASE("E7 zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
+TEST_CASE(
+    "E7 zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
   const draft_format format{law_format::sparse_drop_zero, 50, 10, 0, 2, 1};
   draft_list list;
   list.add({{3, 9, 20, 41}, {0, 7, 0, 3}, 50}, 0);
@@ -139,8 +154,8 @@ TEST_CASE("NET-1 one law alone: at most 8 bits over the ideal on average and 16 
       CAPTURE(zipf);
       CHECK(mean <= 8);
       CHECK(worst <= 16);
-      MESSAGE("K+ = ", positive, (zipf ? std::string(", Zipf") : std::string(", uniform")), ": mean ", mean, ", worst ", worst,
-              " bits over the ideal and the token's place");
+      MESSAGE("K+ = ", positive, (zipf ? std::string(", Zipf") : std::string(", uniform")), ": mean ", mean, ", worst ",
+              worst, " bits over the ideal and the token's place");
     }
   }
 }
@@ -167,14 +182,19 @@ TEST_CASE("the papers' own codes: within 8 bits of their formula, whatever the l
   for (int run = 0; run < 300; ++run) {
     const draft_format sparse{law_format::sparse_paper, 50257, 100, 16, 1, 1};
     draft_list list;
-    owned_law law_of{random_ids(random, 50257, 16, run % 2 == 0), random_counts(random, 100, 16, true, run % 3 == 0), 50257};
+    owned_law law_of{random_ids(random, 50257, 16, run % 2 == 0), random_counts(random, 100, 16, true, run % 3 == 0),
+                     50257};
     list.add(std::move(law_of), 0);
-    const double formula = top_k_law_bits(50257, 16, 100) + 4;                                                        // the token's place among K
-    CHECK(8.0 * static_cast<double>(encoded(sparse, list.view()).size() - message_header_bytes) <= formula + 1 + 8);  // 1: zero or one draft
+    // the token's place among K
+    const double formula = top_k_law_bits(50257, 16, 100) + 4;
+    // 1: zero or one draft
+    CHECK(8.0 * static_cast<double>(encoded(sparse, list.view()).size() - message_header_bytes) <= formula + 1 + 8);
     const draft_format dense{law_format::dense_lattice, 50257, 240, 0, 1, 1};
     draft_list flat;
     const auto size = static_cast<std::uint32_t>(1 + random() % 200);
-    flat.add({random_ids(random, 50257, size, run % 2 == 0), random_counts(random, 240, size, false, run % 3 == 0), 50257}, 0);
+    flat.add(
+        {random_ids(random, 50257, size, run % 2 == 0), random_counts(random, 240, size, false, run % 3 == 0), 50257},
+        0);
     const double bits = 8.0 * static_cast<double>(encoded(dense, flat.view()).size() - message_header_bytes);
     CHECK(bits <= static_cast<double>(dense_token_bits(50257, 240)) + 1 + 8);
     mean += bits / 300;
@@ -194,8 +214,11 @@ TEST_CASE("random laws: round trip") {
     decoder read(format);
     draft_list list;
     for (std::uint32_t i = 0; i < 8; ++i, ++run) {
-      const auto most = std::min<std::uint64_t>({vocab_size, kind == law_format::sparse_paper ? 100u : resolution, 100u});
-      list.add(random_law(random, vocab_size, resolution, static_cast<std::uint32_t>(1 + random() % most), kind == law_format::sparse_paper), i);
+      const auto most =
+          std::min<std::uint64_t>({vocab_size, kind == law_format::sparse_paper ? 100u : resolution, 100u});
+      list.add(random_law(random, vocab_size, resolution, static_cast<std::uint32_t>(1 + random() % most),
+                          kind == law_format::sparse_paper),
+               i);
     }
     REQUIRE(read.read(encoded(format, list.view())).ok());
     REQUIRE(read.block.size() == 8);
@@ -243,15 +266,19 @@ short_bodies read_short_bodies(const draft_format& format) {
 }  // namespace
 
 TEST_CASE("T29 NET-7 of all bodies of up to two bytes, exactly one per value is accepted") {
-  // V = 3, l = 2: laws are {a} with 2, or {a, b} with 1 + 1. With the token: 3 + 3 * 2 = 9 drafts; 0 or 1 of them: 10 messages.
-  // The papers' sparse code with K = 2: 3 supports, counts (2,0) (1,1) (0,2), tokens 1 + 2 + 1: 12 drafts. Dense: as drop-zero, 9.
+  // V = 3, l = 2: laws are {a} with 2, or {a, b} with 1 + 1. With the token: 3 + 3 * 2 = 9 drafts; 0 or 1 of them: 10
+  // messages. The papers' sparse code with K = 2: 3 supports, counts (2,0) (1,1) (0,2), tokens 1 + 2 + 1: 12 drafts.
+  // Dense: as drop-zero, 9.
   struct line {
     draft_format format;
     int messages;
   };
-  const line lines[] = {{{law_format::sparse_drop_zero, 3, 2, 0, 1, 1}, 10},        {{law_format::sparse_paper, 3, 2, 2, 1, 1}, 13},
-                        {{law_format::dense_lattice, 3, 2, 0, 1, 1}, 10},           {{law_format::sparse_drop_zero, 3, 2, 0, 2, 1}, 1 + 9 + 81},
-                        {{law_format::sparse_drop_zero, 3, 2, 1, 2, 1}, 1 + 3 + 9}, {{law_format::sparse_drop_zero, 3, 2, 0, 1, 10}, 10}};
+  const line lines[] = {{{law_format::sparse_drop_zero, 3, 2, 0, 1, 1}, 10},
+                        {{law_format::sparse_paper, 3, 2, 2, 1, 1}, 13},
+                        {{law_format::dense_lattice, 3, 2, 0, 1, 1}, 10},
+                        {{law_format::sparse_drop_zero, 3, 2, 0, 2, 1}, 1 + 9 + 81},
+                        {{law_format::sparse_drop_zero, 3, 2, 1, 2, 1}, 1 + 3 + 9},
+                        {{law_format::sparse_drop_zero, 3, 2, 0, 1, 10}, 10}};
   for (const line& at : lines) {
     CHECK(read_short_bodies(at.format).accepted == at.messages);
   }
@@ -261,13 +288,17 @@ TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
   std::mt19937_64 random(47);
   for (const std::uint32_t vocab_size : {1u, 2u, 3u, 40u, 128256u}) {
     for (const std::uint32_t resolution : {1u, 2u, 30u, 100u, 1000u}) {
-      for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
-        const draft_format format{kind, vocab_size, resolution, kind == law_format::sparse_paper ? std::min(vocab_size, 20u) : 0, 4, 1};
+      for (const law_format kind :
+           {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
+        const draft_format format{
+            kind, vocab_size, resolution, kind == law_format::sparse_paper ? std::min(vocab_size, 20u) : 0, 4, 1};
         std::size_t largest = 0;
-        const std::uint32_t most = std::min({vocab_size, kind == law_format::sparse_paper ? format.support_size : resolution});
+        const std::uint32_t most =
+            std::min({vocab_size, kind == law_format::sparse_paper ? format.support_size : resolution});
         for (std::uint32_t size = kind == law_format::sparse_paper ? most : 1; size <= most; size += 1 + most / 40) {
           draft_list list;
-          for (std::uint32_t i = 0; i < 4; ++i) list.add(random_law(random, vocab_size, resolution, size, kind == law_format::sparse_paper), i);
+          for (std::uint32_t i = 0; i < 4; ++i)
+            list.add(random_law(random, vocab_size, resolution, size, kind == law_format::sparse_paper), i);
           std::size_t bytes = 0;
           REQUIRE(draft_bytes(format, list.view(), bytes).ok());
           largest = std::max(largest, bytes);
@@ -288,7 +319,8 @@ TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, wh
   for (const std::uint32_t vocab_size : {50257u, 128256u}) {
     for (const std::uint32_t size : {1u, 16u, 4000u, 20000u}) {
       for (const std::uint32_t resolution : {100u, 65536u}) {
-        for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
+        for (const law_format kind :
+             {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
           const bool zeros = kind == law_format::sparse_paper;
           if (!zeros && size > resolution) continue;
           const draft_format format{kind, vocab_size, resolution, kind == law_format::dense_lattice ? 0 : size, 8, 1};
@@ -296,7 +328,8 @@ TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, wh
             draft_list list;
             for (std::uint32_t i = 0; i < 8; ++i) {
               owned_law packed{{}, std::vector<std::uint32_t>(size, zeros ? 0u : 1u), vocab_size};
-              for (std::uint32_t j = 0; j < size; ++j) packed.ids.push_back(static_cast<token_id>(at_end ? vocab_size - size + j : j));
+              for (std::uint32_t j = 0; j < size; ++j)
+                packed.ids.push_back(static_cast<token_id>(at_end ? vocab_size - size + j : j));
               packed.counts[at_end ? size - 1 : 0] += zeros ? resolution : resolution - size;
               list.add(std::move(packed), i);
             }
@@ -321,11 +354,13 @@ TEST_CASE("top_k_tail: laws with a tail come back as they were, whatever K, and 
   for (int run = 0; run < runs; ++run) {
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (run % 3 == 0 ? 6u : 3000u));
     const auto limit = run % 2 == 0 ? 0u : static_cast<std::uint32_t>(1 + random() % vocab_size);
-    const draft_format format{law_format::top_k_tail, vocab_size, static_cast<std::uint32_t>(1 + random() % 300), limit, 3, 1};
+    const draft_format format{
+        law_format::top_k_tail, vocab_size, static_cast<std::uint32_t>(1 + random() % 300), limit, 3, 1};
     draft_list list;
     const auto length = static_cast<std::uint32_t>(random() % 4);
     for (std::uint32_t i = 0; i < length; ++i)
-      list.add_top_k_tail(random, vocab_size, format.resolution, static_cast<std::uint32_t>(1 + random() % (limit != 0 ? limit : vocab_size)), i);
+      list.add_top_k_tail(random, vocab_size, format.resolution,
+                          static_cast<std::uint32_t>(1 + random() % (limit != 0 ? limit : vocab_size)), i);
     const auto bytes = encoded(format, list.view());
     std::size_t exact = 0;
     REQUIRE(draft_bytes(format, list.view(), exact).ok());
@@ -362,7 +397,8 @@ TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice trave
     workspace space(memory);
     law made;
     REQUIRE(compressed_law(kept, options, space, made).ok());
-    const draft drafted = draw(made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
+    const draft drafted =
+        draw(made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
     const draft_format format{law_format::top_k_tail, vocab_size, options.resolution, 0, 1, 1};
     decoder read(format);
     REQUIRE(read.read(encoded(format, std::span(&drafted, 1))).ok());
@@ -375,7 +411,8 @@ TEST_CASE("top_k_tail: bits of the formula, and the bound of a message") {
   std::mt19937_64 random(50);
   for (const std::uint32_t size : {1u, 30u, 832u, 5715u}) {
     const draft_format format{law_format::top_k_tail, 32000, 255, 0, 1, 1};
-    const double formula = std::log2(32000) + log2_binomial(32000, size) + log2_binomial(255 + size, size) + std::log2(size + 1.0);
+    const double formula =
+        std::log2(32000) + log2_binomial(32000, size) + log2_binomial(255 + size, size) + std::log2(size + 1.0);
     for (int run = 0; run < 50; ++run) {
       draft_list list;
       list.add_top_k_tail(random, 32000, 255, size, static_cast<std::uint32_t>(run));
@@ -412,7 +449,8 @@ TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
   const draft_format format{law_format::top_k_tail, 10, 12, 4, 1, 1};
   std::array<std::byte, 100> out{};
   std::size_t written = 0;
-  const auto attempt = [&](std::vector<token_id> ids, std::vector<std::uint32_t> counts, std::uint32_t tail, std::uint32_t resolution) {
+  const auto attempt = [&](std::vector<token_id> ids, std::vector<std::uint32_t> counts, std::uint32_t tail,
+                           std::uint32_t resolution) {
     const law from{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), tail, resolution, 10};
     law drawn = from;  // a draw needs a sum that holds
     std::uint64_t sum = std::uint64_t{tail} * (10 - ids.size());
@@ -437,10 +475,12 @@ TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
     draft made = draw(tailed, philox{}, {});
     for (std::uint32_t i = 0; made.token() == 1 || made.token() == 5; ++i) made = draw(tailed, philox{}, {i});
     made = made.rebound(from);
-    CHECK(encode_draft(some_context, format, std::span<const draft>(&made, 1), out, written).code == errc::token_not_in_law);
+    CHECK(encode_draft(some_context, format, std::span<const draft>(&made, 1), out, written).code ==
+          errc::token_not_in_law);
   }
-  // All bodies of up to two bytes, V = 3, l = 2: K = 1: 3 ids, counts (b, tail) = (2, 0), (1, 1), (0, 2) with 1, 3 and 2 tokens: 18.
-  // K = 2: 3 pairs; (2,0,0) (0,2,0): 1 token each, (1,1,0): 2, (1,0,1) (0,1,1): 2 each, (0,0,2): 1: 27. K = 3: (2,0,0) and so on: 3 + 3 * 2 = 9.
+  // All bodies of up to two bytes, V = 3, l = 2: K = 1: 3 ids, counts (b, tail) = (2, 0), (1, 1), (0, 2) with 1, 3 and
+  // 2 tokens: 18. K = 2: 3 pairs; (2,0,0) (0,2,0): 1 token each, (1,1,0): 2, (1,0,1) (0,1,1): 2 each, (0,0,2): 1: 27. K
+  // = 3: (2,0,0) and so on: 3 + 3 * 2 = 9.
   const draft_format tiny{law_format::top_k_tail, 3, 2, 0, 1, 1};
   const auto [accepted, outside] = read_short_bodies(tiny);
   CHECK(accepted == 1 + 18 + 27 + 9);
@@ -451,7 +491,8 @@ TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
   std::uint32_t accepted = 0;
   for (std::uint32_t half = 0; half <= detail::half_of_one; ++half) {
     const std::uint32_t count = detail::half_to_count(half);
-    const double value = half < 1024 ? std::ldexp(half, -24) : std::ldexp(1024 + half % 1024, static_cast<int>(half / 1024) - 25);
+    const double value =
+        half < 1024 ? std::ldexp(half, -24) : std::ldexp(1024 + half % 1024, static_cast<int>(half / 1024) - 25);
     REQUIRE(static_cast<double>(count) == std::ldexp(value, 24));
     std::uint32_t back = 0;
     REQUIRE(detail::count_to_half(count, back));
@@ -466,14 +507,16 @@ TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
 
 TEST_CASE("neither encoding nor decoding allocates") {
   std::mt19937_64 random(48);
-  for (const law_format kind : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+  for (const law_format kind :
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
     const draft_format format = small_format(kind);
     const auto list = drafts_for(format, random, 4);
     std::vector<std::byte> out(max_draft_bytes(format, 4));
     decoder read(format);
     std::size_t written = 0;
     const specverify_test::alloc_guard guard;
-    const bool good = encode_draft(some_context, format, list.view(), out, written).ok() && read.read(std::span(out).first(written)).ok();
+    const bool good = encode_draft(some_context, format, list.view(), out, written).ok() &&
+                      read.read(std::span(out).first(written)).ok();
     const std::uint64_t allocations = guard.count();
     CHECK(good);
     CHECK(allocations == 0);

@@ -62,7 +62,8 @@ TEST_CASE("fixed-point log2 and 2^-x against the standard library") {
   double worst = 0;
   for (std::uint32_t x = 1; x < (1u << 26); x += 1 + x / 3000) {
     const long double exact = std::log2(static_cast<long double>(x));
-    worst = std::max(worst, static_cast<double>(std::fabs(std::ldexp(static_cast<long double>(detail::log2_fixed(x)), -58) - exact)));
+    worst = std::max(worst, static_cast<double>(
+                                std::fabs(std::ldexp(static_cast<long double>(detail::log2_fixed(x)), -58) - exact)));
   }
   CHECK(worst < std::ldexp(1.0, -41));
   worst = 0;
@@ -70,11 +71,13 @@ TEST_CASE("fixed-point log2 and 2^-x against the standard library") {
   for (int i = 0; i < 200000; ++i) {
     const std::uint64_t y = random() >> (random() % 40);
     const long double exact = std::exp2(-std::ldexp(static_cast<long double>(y), -58));
-    worst = std::max(worst, static_cast<double>(std::fabs(std::ldexp(static_cast<long double>(detail::exp2_fixed(y)), -63) - exact)));
+    worst = std::max(worst, static_cast<double>(
+                                std::fabs(std::ldexp(static_cast<long double>(detail::exp2_fixed(y)), -63) - exact)));
   }
   CHECK(worst < std::ldexp(1.0, -38));
   static_assert(detail::log2_fixed(1) == 0 && detail::log2_fixed(1024) == std::uint64_t{10} << 58);
-  static_assert(detail::exp2_fixed(0) == std::uint64_t{1} << 63 && detail::exp2_fixed(std::uint64_t{3} << 58) == std::uint64_t{1} << 60);
+  static_assert(detail::exp2_fixed(0) == std::uint64_t{1} << 63 &&
+                detail::exp2_fixed(std::uint64_t{3} << 58) == std::uint64_t{1} << 60);
 }
 
 TEST_CASE("the survival of a gap falls strictly, and its quantile is its inverse") {
@@ -159,7 +162,15 @@ TEST_CASE("any subset costs log2 C(n, k): random, packed at either end, evenly s
   struct line {
     std::uint32_t slots, size;
   };
-  for (const line& at : {line{128256, 2}, {128256, 8}, {128256, 64}, {128256, 1024}, {50257, 100}, {99, 7}, {99, 63}, {999, 120}, {1u << 24, 64}}) {
+  for (const line& at : {line{128256, 2},
+                         {128256, 8},
+                         {128256, 64},
+                         {128256, 1024},
+                         {50257, 100},
+                         {99, 7},
+                         {99, 63},
+                         {999, 120},
+                         {1u << 24, 64}}) {
     const std::uint32_t slots = at.slots, size = at.size;
     const double ideal = exact_binomial(slots, size).log2();
     std::vector<std::uint32_t> low, high, even;
@@ -170,8 +181,10 @@ TEST_CASE("any subset costs log2 C(n, k): random, packed at either end, evenly s
     }
     CAPTURE(slots);
     CAPTURE(size);
-    for (const auto& members : {random_subset(random, slots, size), even, high}) CHECK(std::fabs(bits_of(slots, members) - ideal) < 0.2 + 2e-4 * ideal);
-    // The first subset of all has a code of no bytes when it stands alone; behind something else it costs what the others do.
+    for (const auto& members : {random_subset(random, slots, size), even, high})
+      CHECK(std::fabs(bits_of(slots, members) - ideal) < 0.2 + 2e-4 * ideal);
+    // The first subset of all has a code of no bytes when it stands alone; behind something else it costs what the
+    // others do.
     std::vector<std::byte> out(1 << 16);
     range_encoder coder(out);
     for (int i = 0; i < 8; ++i) {

@@ -22,21 +22,25 @@ using specverify::uniform_integer;
 
 TEST_CASE("Philox4x32-10 gives the published known answers") {
   static_assert(philox4x32(0, 0, 0, 0, {{0, 0}}) == random_block{{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}});
-  static_assert(philox4x32(~0u, ~0u, ~0u, ~0u, {{~0u, ~0u}}) == random_block{{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}});
+  static_assert(philox4x32(~0u, ~0u, ~0u, ~0u, {{~0u, ~0u}}) ==
+                random_block{{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}});
   static_assert(philox4x32(0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u, {{0xa4093822u, 0x299f31d0u}}) ==
                 random_block{{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}});
   // Once more at run time, where the compiler cannot fold.
   const volatile std::uint32_t zero = 0;
-  CHECK(philox4x32(zero, zero, zero, zero, {{zero, zero}}) == random_block{{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}});
+  CHECK(philox4x32(zero, zero, zero, zero, {{zero, zero}}) ==
+        random_block{{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}});
 }
 
 TEST_CASE("counter words are position, round, lane, purpose | branch << 8") {
   const philox source{{{17, 23}}};
   CHECK(source({5, 6, 7, purpose::bonus_draw, 9}) == philox4x32(5, 6, 7, 3u | (9u << 8), {{17, 23}}));
-  CHECK(source({0xFFFFFFFFu, 1, 2, purpose::channel, 0xFFFFFFu}) == philox4x32(0xFFFFFFFFu, 1, 2, 0xFFFFFF08u, {{17, 23}}));
+  CHECK(source({0xFFFFFFFFu, 1, 2, purpose::channel, 0xFFFFFFu}) ==
+        philox4x32(0xFFFFFFFFu, 1, 2, 0xFFFFFF08u, {{17, 23}}));
   static_assert(static_cast<int>(purpose::draft_draw) == 0 && static_cast<int>(purpose::acceptance) == 1);
   static_assert(static_cast<int>(purpose::residual_draw) == 2 && static_cast<int>(purpose::bonus_draw) == 3);
-  static_assert(static_cast<int>(purpose::perturbation_temperature) == 4 && static_cast<int>(purpose::perturbed_draw) == 5);
+  static_assert(static_cast<int>(purpose::perturbation_temperature) == 4 &&
+                static_cast<int>(purpose::perturbed_draw) == 5);
   static_assert(static_cast<int>(purpose::coupling_noise) == 6 && static_cast<int>(purpose::policy_exploration) == 7);
   static_assert(static_cast<int>(purpose::channel) == 8 && static_cast<int>(purpose::training) == 9);
   static_assert(static_cast<int>(purpose::skip_coin) == 10 && static_cast<int>(purpose::thinning_proposal) == 11);
@@ -65,7 +69,8 @@ TEST_CASE("E32 a decision uniform has 53 bits and lies in [0, 1)") {
 }
 
 TEST_CASE("multiply_wide is the 128-bit product") {
-  const std::array<std::uint64_t, 7> values{0, 1, 0xFFFFFFFFull, 0x100000000ull, 0x8000000000000000ull, 0x123456789abcdef1ull, ~0ull};
+  const std::array<std::uint64_t, 7> values{
+      0, 1, 0xFFFFFFFFull, 0x100000000ull, 0x8000000000000000ull, 0x123456789abcdef1ull, ~0ull};
   for (const std::uint64_t a : values) {
     for (const std::uint64_t b : values) {
       // Schoolbook, one bit of b at a time.
@@ -112,11 +117,14 @@ std::uint64_t first_number_of(std::uint64_t value, std::uint64_t bound) {
 }  // namespace
 
 TEST_CASE("uniform_integer gives every value exactly floor(2^64 / bound) numbers") {
-  // The numbers x that give a value are an interval of length floor(2^64/bound) or one more; rejection must take exactly the surplus.
-  // The accepted ones are those with low(x * bound) >= 2^64 mod bound. low climbs by `bound` inside an interval and starts below `bound`,
-  // so at most the first number of an interval is rejected: it is enough to look at that one and its neighbours.
-  for (const std::uint64_t bound : {1ull, 2ull, 3ull, 5ull, 6ull, 7ull, 10ull, 100ull, 65535ull, 65536ull, 16777217ull, 4294967295ull}) {
-    const std::uint64_t each = bound == 1 ? ~0ull : static_cast<std::uint64_t>((~0ull - (bound - 1)) / bound + 1);  // floor(2^64 / bound)
+  // The numbers x that give a value are an interval of length floor(2^64/bound) or one more; rejection must take
+  // exactly the surplus. The accepted ones are those with low(x * bound) >= 2^64 mod bound. low climbs by `bound`
+  // inside an interval and starts below `bound`, so at most the first number of an interval is rejected: it is enough
+  // to look at that one and its neighbours.
+  for (const std::uint64_t bound :
+       {1ull, 2ull, 3ull, 5ull, 6ull, 7ull, 10ull, 100ull, 65535ull, 65536ull, 16777217ull, 4294967295ull}) {
+    // floor(2^64 / bound)
+    const std::uint64_t each = bound == 1 ? ~0ull : static_cast<std::uint64_t>((~0ull - (bound - 1)) / bound + 1);
     for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, bound / 2, bound - 2, bound - 1}) {
       if (value >= bound || bound == 1) continue;
       const std::uint64_t first = first_number_of(value, bound);
@@ -141,7 +149,8 @@ TEST_CASE("uniform_integer retries in the next lane") {
   // bound 3: 2^64 mod 3 = 1, so only low == 0 is rejected: the number 0.
   CHECK(uniform_integer(scripted{{0, ~0ull, 0, 0}}, {}, 3) == 2);
   CHECK(uniform_integer(scripted{{0, 0, 0, ~0ull}}, {}, 3) == 2);
-  CHECK(uniform_integer(scripted{{~0ull, 0, 0, 0}}, {0, 0, 1, purpose::draft_draw, 0}, 3) == 2);  // lanes 1, 2, 3, then 4 = 0 of the script
+  // lanes 1, 2, 3, then 4 = 0 of the script
+  CHECK(uniform_integer(scripted{{~0ull, 0, 0, 0}}, {0, 0, 1, purpose::draft_draw, 0}, 3) == 2);
   CHECK(uniform_integer(scripted{{0, ~0ull, 0, 0}}, {}, 1) == 0);
   CHECK(uniform_integer(scripted{}, {}, 3) == 0);  // a source that never passes ends after 64 lanes
 }
@@ -189,7 +198,8 @@ TEST_CASE("T31 a stream is independent of itself one position, round or lane lat
     for (std::uint32_t i = 0; i < 300000; ++i) {
       const double a = decision_uniform(source({i, 3, 5, purpose::acceptance, 0}));
       const double b =
-          decision_uniform(source({i + step.position, 3 + step.round, 5 + step.lane, purpose::acceptance, step.branch}), static_cast<int>(step.use));
+          decision_uniform(source({i + step.position, 3 + step.round, 5 + step.lane, purpose::acceptance, step.branch}),
+                           static_cast<int>(step.use));
       ++table[static_cast<std::size_t>(a * 16) * 16 + static_cast<std::size_t>(b * 16)];
     }
     specverify::chi_square_result result;

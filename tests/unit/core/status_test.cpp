@@ -28,14 +28,19 @@ TEST_CASE("a status is eight bytes and ok by default") {
 
 TEST_CASE("error numbers are frozen") {
   // They travel in refusals and stand in the C ABI: a change here breaks every peer.
-  static_assert(static_cast<int>(errc::ok) == 0 && static_cast<int>(errc::invalid_argument) == 1 && static_cast<int>(errc::null_span) == 8);
+  static_assert(static_cast<int>(errc::ok) == 0 && static_cast<int>(errc::invalid_argument) == 1 &&
+                static_cast<int>(errc::null_span) == 8);
   static_assert(static_cast<int>(errc::row_has_nan) == 20 && static_cast<int>(errc::invalid_truncation) == 29);
   static_assert(static_cast<int>(errc::token_out_of_range) == 40 && static_cast<int>(errc::support_too_large) == 49);
   static_assert(static_cast<int>(errc::too_few_rows) == 60 && static_cast<int>(errc::not_read) == 64);
-  static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90 && static_cast<int>(errc::value_not_finite) == 91);
-  static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113 && static_cast<int>(errc::link_lost) == 116);
-  static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125 && static_cast<int>(errc::trace_number) == 128);
-  static_assert(static_cast<int>(errc::hidden_mode_mismatch) == 140 && static_cast<int>(errc::training_set_empty) == 146);
+  static_assert(static_cast<int>(errc::truncated) == 80 && static_cast<int>(errc::law_kind_mismatch) == 90 &&
+                static_cast<int>(errc::value_not_finite) == 91);
+  static_assert(static_cast<int>(errc::stale_epoch) == 100 && static_cast<int>(errc::busy) == 113 &&
+                static_cast<int>(errc::link_lost) == 116);
+  static_assert(static_cast<int>(errc::invalid_rate) == 120 && static_cast<int>(errc::empty_record) == 125 &&
+                static_cast<int>(errc::trace_number) == 128);
+  static_assert(static_cast<int>(errc::hidden_mode_mismatch) == 140 &&
+                static_cast<int>(errc::training_set_empty) == 146);
 }
 
 TEST_CASE("every error has a number, a name and a message of its own") {

@@ -45,5 +45,6 @@ TEST_CASE("the storage types of rows") {
   static_assert(specverify::is_row_scalar<float16_bits> && specverify::is_row_scalar<bfloat16_bits>);
   static_assert(!specverify::is_row_scalar<int>);
   static_assert(std::is_trivially_copyable_v<row_view<float>> && std::is_trivially_copyable_v<row_view<float16_bits>>);
-  static_assert(std::is_same_v<specverify::token_id, std::int32_t> && specverify::no_token == -1 && specverify::max_vocab_size == 16777216);
+  static_assert(std::is_same_v<specverify::token_id, std::int32_t> && specverify::no_token == -1 &&
+                specverify::max_vocab_size == 16777216);
 }

@@ -35,7 +35,8 @@ TEST_CASE("slices are aligned, disjoint and inside") {
 
 TEST_CASE("a size function with one alignment to spare always suffices") {
   for (std::size_t shift = 0; shift < 64; ++shift) {
-    std::vector<std::byte> bytes(shift + slice_bytes<std::uint32_t>(17) + slice_bytes<std::uint64_t>(9) + workspace_alignment);
+    std::vector<std::byte> bytes(shift + slice_bytes<std::uint32_t>(17) + slice_bytes<std::uint64_t>(9) +
+                                 workspace_alignment);
     workspace space{std::span(bytes).subspan(shift)};
     workspace_slice slice;
     CHECK(space.take<std::uint32_t>(17, slice));

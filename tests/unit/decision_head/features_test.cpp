@@ -44,7 +44,8 @@ TEST_CASE("features: the standardised training set has mean 0 and deviation 1; a
   std::vector<sv::channel_vector> observed;
   for (int i = 0; i < 64; ++i) {
     sv::channel_vector c{};
-    REQUIRE(sv::channel_features(channel_of{i % 2 == 0 ? 20e6 : 500e6, 1e6 * (i + 1), 1e-3, 0.01 * (i % 5), 0.005}, c).ok());
+    REQUIRE(sv::channel_features(channel_of{i % 2 == 0 ? 20e6 : 500e6, 1e6 * (i + 1), 1e-3, 0.01 * (i % 5), 0.005}, c)
+                .ok());
     observed.push_back(c);
   }
   sv::channel_standardisation used;
@@ -71,9 +72,12 @@ TEST_CASE("features: a channel that no link can have is named by its field") {
   const double nan = static_cast<double>(not_a_number);
   CHECK(sv::channel_features(channel_of{0}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 0});
   CHECK(sv::channel_features(channel_of{1, nan}, c) == sv::status{sv::errc::invalid_rate, sv::part::decision_head, 1});
-  CHECK(sv::channel_features(channel_of{1, 1, 1.0}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 2});
-  CHECK(sv::channel_features(channel_of{1, 1, 0, -0.1}, c) == sv::status{sv::errc::invalid_loss, sv::part::decision_head, 3});
-  CHECK(sv::channel_features(channel_of{1, 1, 0, 0, -1}, c) == sv::status{sv::errc::invalid_duration, sv::part::decision_head, 4});
+  CHECK(sv::channel_features(channel_of{1, 1, 1.0}, c) ==
+        sv::status{sv::errc::invalid_loss, sv::part::decision_head, 2});
+  CHECK(sv::channel_features(channel_of{1, 1, 0, -0.1}, c) ==
+        sv::status{sv::errc::invalid_loss, sv::part::decision_head, 3});
+  CHECK(sv::channel_features(channel_of{1, 1, 0, 0, -1}, c) ==
+        sv::status{sv::errc::invalid_duration, sv::part::decision_head, 4});
   CHECK(c == before);
 }
 
@@ -83,12 +87,18 @@ TEST_CASE("features: the mode and the sizes of hidden states are checked") {
   CHECK(shape.input_size() == 229);
   CHECK(sv::check_states(shape, sv::hidden_mode::predicting, 96, 128).ok());
   CHECK(sv::check_states(shape, sv::hidden_mode::consuming, 96, 128).code == sv::errc::hidden_mode_mismatch);
-  CHECK(sv::check_states(shape, sv::hidden_mode::predicting, 95, 128) == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 1});
-  CHECK(sv::check_states(shape, sv::hidden_mode::predicting, 96, 127) == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});
-  CHECK(sv::check(sv::head_shape{static_cast<sv::hidden_mode>(2), 1, 1, 1}) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 0});
-  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 0, 1, 1}) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 1});
-  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 1, 1u << 17, 1}) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 2});
-  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 1, 1, 0}) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 3});
+  CHECK(sv::check_states(shape, sv::hidden_mode::predicting, 95, 128) ==
+        sv::status{sv::errc::size_mismatch, sv::part::decision_head, 1});
+  CHECK(sv::check_states(shape, sv::hidden_mode::predicting, 96, 127) ==
+        sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});
+  CHECK(sv::check(sv::head_shape{static_cast<sv::hidden_mode>(2), 1, 1, 1}) ==
+        sv::status{sv::errc::invalid_argument, sv::part::decision_head, 0});
+  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 0, 1, 1}) ==
+        sv::status{sv::errc::invalid_argument, sv::part::decision_head, 1});
+  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 1, 1u << 17, 1}) ==
+        sv::status{sv::errc::invalid_argument, sv::part::decision_head, 2});
+  CHECK(sv::check(sv::head_shape{sv::hidden_mode::predicting, 1, 1, 0}) ==
+        sv::status{sv::errc::invalid_argument, sv::part::decision_head, 3});
 }
 
 TEST_CASE("features: a standardisation is checked") {

@@ -20,7 +20,9 @@ struct owned_head {
   sv::channel_standardisation channel{};
   double threshold = 0.5;
 
-  [[nodiscard]] sv::head_weights view() const { return {shape, first, first_bias, second, second_bias, channel, threshold}; }
+  [[nodiscard]] sv::head_weights view() const {
+    return {shape, first, first_bias, second, second_bias, channel, threshold};
+  }
 };
 
 class generator {
@@ -56,7 +58,8 @@ inline owned_head random_head(sv::head_shape shape, std::uint32_t seed) {
 }
 
 //! g by its formula, on the concatenated input.
-inline double plain_logit(const owned_head& head, const std::vector<float>& drafter, const std::vector<float>& target, const sv::channel_vector& c) {
+inline double plain_logit(const owned_head& head, const std::vector<float>& drafter, const std::vector<float>& target,
+                          const sv::channel_vector& c) {
   std::vector<double> z(drafter.begin(), drafter.end());
   z.insert(z.end(), target.begin(), target.end());
   z.insert(z.end(), c.begin(), c.end());

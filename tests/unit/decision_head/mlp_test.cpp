@@ -65,8 +65,10 @@ TEST_CASE("mlp: by hand") {
 TEST_CASE("mlp: the paper's sizes have 1.57 million parameters; the split head uploads a sixteenth") {
   const sv::head_shape paper{sv::hidden_mode::predicting, 2048, 4096, 256};
   CHECK(sv::parameter_count(paper) == 256u * (2048 + 4096 + 5 + 1) + 256 + 1);
-  const std::size_t full = sv::hidden_bytes(sv::hidden_format::float16, sv::upload_size(paper, sv::drafter_input::hidden_state));
-  const std::size_t split = sv::hidden_bytes(sv::hidden_format::int8, sv::upload_size(paper, sv::drafter_input::device_part));
+  const std::size_t full =
+      sv::hidden_bytes(sv::hidden_format::float16, sv::upload_size(paper, sv::drafter_input::hidden_state));
+  const std::size_t split =
+      sv::hidden_bytes(sv::hidden_format::int8, sv::upload_size(paper, sv::drafter_input::device_part));
   CHECK(8 * full == 32768);
   CHECK(8 * split == 2048 + 32);  // and the scale
   CHECK(8 * split <= full);
@@ -83,7 +85,8 @@ TEST_CASE("mlp: equal to the formula in double for every size around the lanes")
   for (std::uint32_t drafter_size : {1u, 7u, 8u, 9u, 96u}) {
     for (std::uint32_t target_size : {0u, 1u, 5u, 16u, 128u}) {
       for (std::uint32_t width : {1u, 3u, 32u}) {
-        const owned_head head = head_kit::random_head({sv::hidden_mode::consuming, drafter_size, target_size, width}, drafter_size + 131 * target_size + width);
+        const owned_head head = head_kit::random_head({sv::hidden_mode::consuming, drafter_size, target_size, width},
+                                                      drafter_size + 131 * target_size + width);
         generator draw(width + 17);
         const auto drafter = draw.vector(drafter_size), target = draw.vector(target_size);
         sv::channel_vector c{};
@@ -97,7 +100,8 @@ TEST_CASE("mlp: equal to the formula in double for every size around the lanes")
 }
 
 TEST_CASE("mlp: T26 split head = full head: same decisions outside the stated margins, at a sixteenth of the upload") {
-  for (const sv::head_shape shape : {sv::head_shape{sv::hidden_mode::predicting, 2048, 4096, 256}, sv::head_shape{sv::hidden_mode::predicting, 96, 128, 16}}) {
+  for (const sv::head_shape shape : {sv::head_shape{sv::hidden_mode::predicting, 2048, 4096, 256},
+                                     sv::head_shape{sv::hidden_mode::predicting, 96, 128, 16}}) {
     const owned_head head = head_kit::random_head(shape, shape.width);
     generator draw(5);
     const int samples = shape.width > 100 ? 60 : 2000;
@@ -112,8 +116,12 @@ TEST_CASE("mlp: T26 split head = full head: same decisions outside the stated ma
       double full = 0, split = 0, half = 0, byte = 0;
       REQUIRE(sv::head_logit(head.view(), sv::drafter_input::hidden_state, drafter, target, c, full).ok());
       REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, part, target, c, split).ok());
-      REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::float16), target, c, half).ok());
-      REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::int8), target, c, byte).ok());
+      REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::float16),
+                             target, c, half)
+                  .ok());
+      REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::int8), target,
+                             c, byte)
+                  .ok());
 #ifndef __FAST_MATH__
       CHECK(split == full);
 #endif
@@ -150,7 +158,8 @@ TEST_CASE("mlp: the int8 bound is (s / 2) sum|w_2| and a part of one sign comes 
   part[0] = 1;
   double exact = 0, byte = 0;
   REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, part, {}, {}, exact).ok());
-  REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::int8), {}, {}, byte).ok());
+  REQUIRE(sv::head_logit(head.view(), sv::drafter_input::device_part, sent(part, sv::hidden_format::int8), {}, {}, byte)
+              .ok());
   const double stated = 0.5 / 127 * 32;
   CHECK(std::fabs(byte - exact) > 0.9 * stated);
   CHECK(sv::part_bound(head.view(), part, sv::hidden_format::int8) == doctest::Approx(stated).epsilon(0.01));
@@ -174,15 +183,22 @@ TEST_CASE("mlp: a judge under semantic_rule: tau = 0 is greedy, tau > 1 accepts 
     const sv::row_span_provider<float> provider(rows, transform);
     std::vector<float> parts(length * 4);
     for (std::uint32_t i = 0; i < length; ++i) {
-      REQUIRE(sv::device_part(head.view(), std::span(states).subspan(i * 8, 8), std::span(parts).subspan(i * 4, 4)).ok());
+      REQUIRE(
+          sv::device_part(head.view(), std::span(states).subspan(i * 8, 8), std::span(parts).subspan(i * 4, 4)).ok());
     }
     const auto run = [&](double tau, bool split) {
       sv::workspace none;
-      const sv::head_judge judge{head.view(), split ? sv::drafter_input::device_part : sv::drafter_input::hidden_state, split ? parts : states, targets, {}};
-      return sv::semantic_rule<sv::head_judge>{judge, tau}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider, sv::philox{}, {}, none);
+      const sv::head_judge judge{head.view(),
+                                 split ? sv::drafter_input::device_part : sv::drafter_input::hidden_state,
+                                 split ? parts : states,
+                                 targets,
+                                 {}};
+      return sv::semantic_rule<sv::head_judge>{judge, tau}.verify(
+          sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider, sv::philox{}, {}, none);
     };
     sv::workspace none;
-    const sv::verdict greedy = sv::greedy_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider, sv::philox{}, {}, none);
+    const sv::verdict greedy = sv::greedy_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts),
+                                                        provider, sv::philox{}, {}, none);
     CHECK(run(0, false).accepted == greedy.accepted);
     CHECK(run(0, false).next_token == greedy.next_token);
     CHECK(run(1.01, false).accepted == length);
@@ -190,7 +206,8 @@ TEST_CASE("mlp: a judge under semantic_rule: tau = 0 is greedy, tau > 1 accepts 
     CHECK(run(0.5, true).accepted == said.accepted);
     std::uint32_t expected = 0;
     for (; expected < length; ++expected) {
-      const auto best = static_cast<sv::token_id>(std::max_element(values[expected].begin(), values[expected].end()) - values[expected].begin());
+      const auto best = static_cast<sv::token_id>(std::max_element(values[expected].begin(), values[expected].end()) -
+                                                  values[expected].begin());
       const std::vector<float> h(states.begin() + expected * 8, states.begin() + expected * 8 + 8);
       const std::vector<float> t(targets.begin() + expected * 6, targets.begin() + expected * 6 + 6);
       if (best != drafts[expected].token && head_kit::plain_logit(head, h, t, {}) >= 0) break;
@@ -211,7 +228,8 @@ TEST_CASE("mlp: bad input has a name") {
   CHECK(where(drafter, drafter) == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});
   owned_head both = head;
   both.first[9] = 1;
-  CHECK(sv::head_logit(both.view(), sv::drafter_input::hidden_state, bad, target, {}, logit).code == sv::errc::value_not_finite);
+  CHECK(sv::head_logit(both.view(), sv::drafter_input::hidden_state, bad, target, {}, logit).code ==
+        sv::errc::value_not_finite);
   CHECK(logit == 7);
   std::array<float, 3> part{};
   CHECK(sv::device_part(head.view(), drafter, part) == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});

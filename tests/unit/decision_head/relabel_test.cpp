@@ -42,7 +42,8 @@ episode make(std::uint32_t seed, const sv::relabel_options& options = {}) {
 
 bytes relabelled(const episode& in, double quality, const sv::relabel_options& options = {}, std::uint32_t number = 0) {
   bytes labels(in.positions.size());
-  REQUIRE(sv::relabel(in.positions, in.important, in.scores, quality, sv::philox{{{7, 9}}}, number, options, labels).ok());
+  REQUIRE(
+      sv::relabel(in.positions, in.important, in.scores, quality, sv::philox{{{7, 9}}}, number, options, labels).ok());
   return labels;
 }
 

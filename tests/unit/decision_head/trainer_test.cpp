@@ -66,15 +66,18 @@ double accuracy(const sv::decision_head& head, const data_set& on) {
   for (std::size_t i = 0; i < on.labels.size(); ++i) {
     double rho = 0;
     const std::size_t s = on.state[i];
-    REQUIRE(sv::head_score(view, sv::drafter_input::hidden_state, std::span(on.drafter).subspan(s * on.drafter_size, on.drafter_size),
-                           std::span(on.target).subspan(s * on.target_size, on.target_size), sv::standardise(on.channel[i], view.channel), rho)
+    REQUIRE(sv::head_score(view, sv::drafter_input::hidden_state,
+                           std::span(on.drafter).subspan(s * on.drafter_size, on.drafter_size),
+                           std::span(on.target).subspan(s * on.target_size, on.target_size),
+                           sv::standardise(on.channel[i], view.channel), rho)
                 .ok());
     right += (rho >= 0.5) == (on.labels[i] != 0) ? 1 : 0;
   }
   return right / static_cast<double>(on.labels.size());
 }
 
-sv::head_trainer trained(const sv::training_options& options, const data_set& on, std::vector<sv::epoch_report>* reports = nullptr) {
+sv::head_trainer trained(const sv::training_options& options, const data_set& on,
+                         std::vector<sv::epoch_report>* reports = nullptr) {
   auto made = sv::head_trainer::make(options, on.view());
   REQUIRE(made.ok());
   while (!made.value().finished()) {
@@ -162,7 +165,8 @@ TEST_CASE("trainer: AdamW by hand: the first step is the rate, the decay stands 
   const double m = 0.9 * 0.05 + 0.1 * 0.25, v = 0.999 * 0.00025 + 0.001 * 0.0625, before = at(0);
   gradient(0) = 0.25;
   sv::detail::adam_step(at, gradient, mean, square, rates, 0.01, 2);
-  CHECK(at(0) == doctest::Approx(before - 0.1 * (m / 0.19 / std::sqrt(v / (1 - 0.998001)) + 0.01 * before)).epsilon(1e-6));
+  CHECK(at(0) ==
+        doctest::Approx(before - 0.1 * (m / 0.19 / std::sqrt(v / (1 - 0.998001)) + 0.01 * before)).epsilon(1e-6));
 }
 
 TEST_CASE("trainer: learns a separable set, and the finished head takes raw states") {
@@ -173,7 +177,9 @@ TEST_CASE("trainer: learns a separable set, and the finished head takes raw stat
   CHECK(done.validation_size() > 100);
   CHECK(reports.back().epoch == 15);
   CHECK(reports.back().training_loss < 0.4 * reports.front().training_loss);
-  const auto best = std::min_element(reports.begin(), reports.end(), [](const auto& a, const auto& b) { return a.validation_loss < b.validation_loss; });
+  const auto best = std::min_element(reports.begin(), reports.end(), [](const auto& a, const auto& b) {
+    return a.validation_loss < b.validation_loss;
+  });
   CHECK(best->validation_auc > 0.99);
   CHECK(best->best);
   const auto head = done.head();
@@ -219,7 +225,8 @@ TEST_CASE("trainer: validation takes whole groups") {
   // Labels that only a group's own states tell: seen groups are learnt by heart, unseen ones cannot be.
   data_set on = separable(300, false, 8);
   generator draw(9);
-  for (std::size_t i = 0; i < on.labels.size(); i += 2) on.labels[i] = on.labels[i + 1] = static_cast<std::uint8_t>(draw.below(2));
+  for (std::size_t i = 0; i < on.labels.size(); i += 2)
+    on.labels[i] = on.labels[i + 1] = static_cast<std::uint8_t>(draw.below(2));
   sv::training_options options = quick();
   options.epochs = 40;
   options.width = 128;
@@ -261,8 +268,10 @@ TEST_CASE("trainer: bad options and samples have a name") {
   CHECK(error([](data_set& d) { d.target.pop_back(); }).where == 21);
   CHECK(error([](data_set& d) { d.labels.pop_back(); }).where == 22);
   CHECK(error([](data_set& d) { d.state[0] = 60; }).where == 23);
-  CHECK(error([](data_set& d) { d.target[3] = std::bit_cast<float>(0x7FC00000u); }) == sv::status{sv::errc::value_not_finite, sv::part::decision_head, 3});
-  CHECK(error([](data_set& d) { std::fill(d.labels.begin(), d.labels.end(), std::uint8_t{1}); }).code == sv::errc::training_set_empty);
+  CHECK(error([](data_set& d) { d.target[3] = std::bit_cast<float>(0x7FC00000u); }) ==
+        sv::status{sv::errc::value_not_finite, sv::part::decision_head, 3});
+  CHECK(error([](data_set& d) { std::fill(d.labels.begin(), d.labels.end(), std::uint8_t{1}); }).code ==
+        sv::errc::training_set_empty);
 }
 
 TEST_CASE("trainer: area under the curve by hand") {

@@ -69,9 +69,10 @@ bool same(const sv::head_weights& a, const sv::head_weights& b) {
   const auto equal = [](std::span<const float> x, std::span<const float> y) {
     return x.size() == y.size() && std::memcmp(x.data(), y.data(), 4 * x.size()) == 0;
   };
-  return a.shape == b.shape && equal(a.first, b.first) && equal(a.first_bias, b.first_bias) && equal(a.second, b.second) &&
-         equal(std::span(&a.second_bias, 1), std::span(&b.second_bias, 1)) && equal(a.channel.mean, b.channel.mean) &&
-         equal(a.channel.scale, b.channel.scale) && std::bit_cast<std::uint64_t>(a.threshold) == std::bit_cast<std::uint64_t>(b.threshold);
+  return a.shape == b.shape && equal(a.first, b.first) && equal(a.first_bias, b.first_bias) &&
+         equal(a.second, b.second) && equal(std::span(&a.second_bias, 1), std::span(&b.second_bias, 1)) &&
+         equal(a.channel.mean, b.channel.mean) && equal(a.channel.scale, b.channel.scale) &&
+         std::bit_cast<std::uint64_t>(a.threshold) == std::bit_cast<std::uint64_t>(b.threshold);
 }
 
 }  // namespace
@@ -97,12 +98,13 @@ TEST_CASE("weights: a written head reads back bit for bit, and is written again 
 }
 
 TEST_CASE("weights: the header is what a safetensors reader expects") {
-  CHECK(header_of(written(sample())) ==
-        R"({"__metadata__":{"format":"specverify.decision_head.1","mode":"consuming","drafter_size":"5","target_size":"3","width":"4",)"
-        R"("channel_mean":"7.1 8.25 0.001 -0 0.0275","channel_scale":"0.7 0.3 1e-04 1 0.0225","threshold":"0.6875"},)"
-        R"("first":{"dtype":"F32","shape":[4,13],"data_offsets":[0,208]},"first_bias":{"dtype":"F32","shape":[4],"data_offsets":[208,224]},)"
-        R"("second":{"dtype":"F32","shape":[4],"data_offsets":[224,240]},"second_bias":{"dtype":"F32","shape":[1],"data_offsets":[240,244]}})"
-        "   ");
+  CHECK(
+      header_of(written(sample())) ==
+      R"({"__metadata__":{"format":"specverify.decision_head.1","mode":"consuming","drafter_size":"5","target_size":"3","width":"4",)"
+      R"("channel_mean":"7.1 8.25 0.001 -0 0.0275","channel_scale":"0.7 0.3 1e-04 1 0.0225","threshold":"0.6875"},)"
+      R"("first":{"dtype":"F32","shape":[4,13],"data_offsets":[0,208]},"first_bias":{"dtype":"F32","shape":[4],"data_offsets":[208,224]},)"
+      R"("second":{"dtype":"F32","shape":[4],"data_offsets":[224,240]},"second_bias":{"dtype":"F32","shape":[1],"data_offsets":[240,244]}})"
+      "   ");
 }
 
 TEST_CASE("weights: any order and any white space") {
@@ -149,11 +151,13 @@ TEST_CASE("weights: each corruption has its named error") {
   CHECK(error_of(exchanged("consuming", "consu\\u006ding")).code == errc::weights_header);
   CHECK(error_of(exchanged("\"second\"", "\"third\"")).code == errc::weights_unknown);
   CHECK(error_of(exchanged("\"width\"", "\"height\"")).code == errc::weights_unknown);
-  CHECK(error_of(exchanged(R"(,"second_bias":{"dtype":"F32","shape":[1],"data_offsets":[240,244]})", "")) == here(errc::weights_missing, 3));
+  CHECK(error_of(exchanged(R"(,"second_bias":{"dtype":"F32","shape":[1],"data_offsets":[240,244]})", "")) ==
+        here(errc::weights_missing, 3));
   CHECK(error_of(exchanged(R"("mode":"consuming",)", "")) == here(errc::weights_missing, 11));
   CHECK(error_of(exchanged("F32", "F16")) == here(errc::weights_shape, 0));
   CHECK(error_of(exchanged("[4,13]", "[13,4]")) == here(errc::weights_shape, 0));
-  CHECK(error_of(exchanged("[4],\"data_offsets\":[208", "[4,1],\"data_offsets\":[208")) == here(errc::weights_shape, 1));
+  CHECK(error_of(exchanged("[4],\"data_offsets\":[208", "[4,1],\"data_offsets\":[208")) ==
+        here(errc::weights_shape, 1));
   CHECK(error_of(exchanged("[224,240]", "[224,236]")) == here(errc::weights_shape, 2));
   CHECK(error_of(exchanged("[224,240]", "[220,236]")) == here(errc::weights_shape, 2));
   CHECK(error_of(exchanged("[240,244]", "[244,248]")) == here(errc::weights_shape, 3));

@@ -71,7 +71,8 @@ TEST_CASE("draw from a point mass") {
   const std::array<std::uint32_t, 1> count{1};
   law from;
   REQUIRE(make_law(one, count, 9, from).ok());
-  for (std::uint32_t i = 0; i < 100; ++i) CHECK(draw(from, specverify::philox{{{i, 0}}}, {i, 0, 0, purpose::draft_draw, 0}).token() == 8);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    CHECK(draw(from, specverify::philox{{{i, 0}}}, {i, 0, 0, purpose::draft_draw, 0}).token() == 8);
 }
 
 TEST_CASE("a draft carries the law it was drawn from, also over copied arrays") {

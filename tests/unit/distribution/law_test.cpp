@@ -40,7 +40,8 @@ TEST_CASE("a tail is borne by every id that is not listed, and by no other") {
 TEST_CASE("find agrees with a scan for every size") {
   std::array<token_id, 40> even{};
   std::array<std::uint32_t, 40> ones{};
-  for (std::size_t i = 0; i < even.size(); ++i) even[i] = static_cast<token_id>(2 * i), ones[i] = static_cast<std::uint32_t>(i + 1);
+  for (std::size_t i = 0; i < even.size(); ++i)
+    even[i] = static_cast<token_id>(2 * i), ones[i] = static_cast<std::uint32_t>(i + 1);
   for (std::uint32_t size = 0; size <= 40; ++size) {
     const law of{even.data(), ones.data(), size, 0, 1, 100};
     for (token_id id = -1; id < 84; ++id) {

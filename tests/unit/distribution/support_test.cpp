@@ -36,8 +36,10 @@ TEST_CASE("check finds every fault") {
   CHECK(code({}) == errc::empty_support);
   CHECK(code({twice, weights, listed, 9}) == errc::ids_not_ascending);
   CHECK(code({negative, weights, listed, 9}) == errc::token_out_of_range);
-  CHECK(check({ids, weights, listed, 6}) == specverify::status{errc::token_out_of_range, specverify::part::distribution, 2});
-  CHECK(check({ids, heavy, listed, 9}) == specverify::status{errc::weight_too_large, specverify::part::distribution, 1});
+  CHECK(check({ids, weights, listed, 6}) ==
+        specverify::status{errc::token_out_of_range, specverify::part::distribution, 2});
+  CHECK(check({ids, heavy, listed, 9}) ==
+        specverify::status{errc::weight_too_large, specverify::part::distribution, 1});
   CHECK(code({ids, nothing, 5, 9}) == errc::zero_weight);
   CHECK(code({ids, weights, listed - 1, 9}) == errc::size_mismatch);
 }

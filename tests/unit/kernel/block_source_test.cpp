@@ -17,14 +17,17 @@ TEST_CASE("kernel.to_working: every fp16 and bf16 pattern") {
     const bfloat16_bits brain{static_cast<std::uint16_t>(bits)};
     const float a = kernel::to_working(half), b = kernel::to_working(brain);
     const bool nan = (bits & 0x7C00u) == 0x7C00u && (bits & 0x3FFu) != 0;
-    equal =
-        equal && kernel::is_nan(a) == nan && (nan || kernel::bits_as<std::uint64_t>(static_cast<double>(a)) == kernel::bits_as<std::uint64_t>(meaning(half)));
+    equal = equal && kernel::is_nan(a) == nan &&
+            (nan ||
+             kernel::bits_as<std::uint64_t>(static_cast<double>(a)) == kernel::bits_as<std::uint64_t>(meaning(half)));
     equal = equal && kernel::bits_as<std::uint32_t>(b) == bits << 16;
   }
   CHECK(equal);
 }
 
-TEST_CASE("kernel.load: a plain block is the row itself; stride, bias, mask and end go through the buffer and agree with value()") {
+TEST_CASE(
+    "kernel.load: a plain block is the row itself; stride, bias, mask and end go through the buffer and agree with "
+    "value()") {
   const std::vector<float> row = row_of<float>(normal_logits(700, 1));
   std::vector<float> buffer(256);
   kernel::row_source<float> source;
@@ -49,8 +52,10 @@ TEST_CASE("kernel.load: a plain block is the row itself; stride, bias, mask and 
         float expected = kernel::negative_infinity<float>();
         if (id < source.size) {
           expected = row[id * source.stride];
-          for (std::uint32_t b = 0; b < source.bias_count; ++b) expected += ids[b] == static_cast<token_id>(id) ? bias[b] : 0.0f;
-          if ((kind & 4) != 0 && ((mask[id / 64] >> (id % 64)) & 1u) == 0) expected = kernel::negative_infinity<float>();
+          for (std::uint32_t b = 0; b < source.bias_count; ++b)
+            expected += ids[b] == static_cast<token_id>(id) ? bias[b] : 0.0f;
+          if ((kind & 4) != 0 && ((mask[id / 64] >> (id % 64)) & 1u) == 0)
+            expected = kernel::negative_infinity<float>();
           CHECK(kernel::bits_as<std::uint32_t>(source.value(id)) == kernel::bits_as<std::uint32_t>(expected));
         }
         CHECK(kernel::bits_as<std::uint32_t>(values[i]) == kernel::bits_as<std::uint32_t>(expected));

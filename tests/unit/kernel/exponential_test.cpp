@@ -58,8 +58,10 @@ TEST_CASE("kernel.exponential: relative error below 2^-51 over its range, 0 belo
 }
 
 TEST_CASE("NUM-9 kernel: NaN and infinities are told by their bits") {
-  const float quiet = kernel::bits_as<float>(std::uint32_t{0x7FC00000u}), signalling = kernel::bits_as<float>(std::uint32_t{0xFF800001u});
-  const float up = kernel::bits_as<float>(std::uint32_t{0x7F800000u}), down = kernel::bits_as<float>(std::uint32_t{0xFF800000u});
+  const float quiet = kernel::bits_as<float>(std::uint32_t{0x7FC00000u}),
+              signalling = kernel::bits_as<float>(std::uint32_t{0xFF800001u});
+  const float up = kernel::bits_as<float>(std::uint32_t{0x7F800000u}),
+              down = kernel::bits_as<float>(std::uint32_t{0xFF800000u});
   CHECK(kernel::is_nan(quiet));
   CHECK(kernel::is_nan(signalling));
   CHECK_FALSE(kernel::is_nan(up));

@@ -27,7 +27,8 @@ TEST_CASE("kernel.radix_cut: the smallest prefix by size and by mass, against a 
           std::vector<token_id> ids(size), kept_ids(size);
           std::iota(ids.begin(), ids.end(), 0);
           std::vector<std::uint32_t> kept(size);
-          const std::uint32_t got = kernel::apply_cut(cut, ids.data(), weights.data(), size, kept_ids.data(), kept.data());
+          const std::uint32_t got =
+              kernel::apply_cut(cut, ids.data(), weights.data(), size, kept_ids.data(), kept.data());
           CHECK(got == count);
           CHECK(std::accumulate(kept.begin(), kept.begin() + got, std::uint64_t{0}) == mass);
           CHECK(std::is_sorted(kept_ids.begin(), kept_ids.begin() + got));

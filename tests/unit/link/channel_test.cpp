@@ -23,7 +23,9 @@ constexpr philox source{{{17, 4}}};
 const double not_a_number = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000});
 const double infinite = std::bit_cast<double>(std::uint64_t{0x7FF0000000000000});
 
-bool near(double value, double expected, double relative) { return std::fabs(value - expected) <= relative * std::fabs(expected); }
+bool near(double value, double expected, double relative) {
+  return std::fabs(value - expected) <= relative * std::fabs(expected);
+}
 
 fading_options fading(double snr, double floor, outage_rule rule) {
   fading_options options;
@@ -80,7 +82,8 @@ TEST_CASE("fixed channel: the same state every round") {
 TEST_CASE("E5 Markov presets: the rates of the paper, those of its code, and the share of low rounds") {
   static_assert(qs_paper_link().low.uplink_rate == 350e3 && qs_paper_link().high.uplink_rate == 4e6);
   static_assert(qs_code_link().low.uplink_rate == 2e6 && qs_code_link().high.uplink_rate == 6e6);
-  static_assert(qs_code_link().low_to_high == 0.5 && qs_code_link().high_to_low == 0.5 && qs_code_link().start == markov_start::low);
+  static_assert(qs_code_link().low_to_high == 0.5 && qs_code_link().high_to_low == 0.5 &&
+                qs_code_link().start == markov_start::low);
   static_assert(qs_sweep_size == 8);
   const double low[] = {0.75, 0.6, 6.0 / 11, 0.5, 3.0 / 7, 1.0 / 3, 0.25, 1.0 / 9};
   for (std::size_t i = 0; i < qs_sweep_size; ++i) {
@@ -113,8 +116,10 @@ TEST_CASE("Markov: measured share and sojourn of every preset") {
     CHECK(std::fabs(static_cast<double>(low) / count - share) <= spread);
     const double sojourn_low = static_cast<double>(low) / static_cast<double>(runs[0]);
     const double sojourn_high = static_cast<double>(count - low) / static_cast<double>(runs[1]);
-    CHECK(std::fabs(sojourn_low * leave_low - 1) <= 5 * std::sqrt((1 - leave_low) / static_cast<double>(runs[0])) + 1e-4);
-    CHECK(std::fabs(sojourn_high * leave_high - 1) <= 5 * std::sqrt((1 - leave_high) / static_cast<double>(runs[1])) + 1e-4);
+    CHECK(std::fabs(sojourn_low * leave_low - 1) <=
+          5 * std::sqrt((1 - leave_low) / static_cast<double>(runs[0])) + 1e-4);
+    CHECK(std::fabs(sojourn_high * leave_high - 1) <=
+          5 * std::sqrt((1 - leave_high) / static_cast<double>(runs[1])) + 1e-4);
   }
 }
 
@@ -195,8 +200,9 @@ TEST_CASE("T14 Rayleigh: mean transfer time of the full payload, clip and condit
     double seconds, shown;
   };
   const line table[] = {
-      {-20, 1e-3, outage_rule::clip, 37.425, 5e-4},        {-20, 1e-2, outage_rule::clip, 25.701, 5e-4},  {-20, 1e-3, outage_rule::conditional, 32.359, 5e-4},
-      {-20, 1e-2, outage_rule::conditional, 20.832, 5e-4}, {10, 1e-3, outage_rule::clip, 55.12e-3, 5e-6}, {10, 1e-3, outage_rule::conditional, 50.04e-3, 5e-6},
+      {-20, 1e-3, outage_rule::clip, 37.425, 5e-4},        {-20, 1e-2, outage_rule::clip, 25.701, 5e-4},
+      {-20, 1e-3, outage_rule::conditional, 32.359, 5e-4}, {-20, 1e-2, outage_rule::conditional, 20.832, 5e-4},
+      {10, 1e-3, outage_rule::clip, 55.12e-3, 5e-6},       {10, 1e-3, outage_rule::conditional, 50.04e-3, 5e-6},
   };
   const double bits = static_cast<double>(hlm_full_bits({}));
   for (const line& at : table) {
@@ -233,7 +239,8 @@ TEST_CASE("Rayleigh: draws follow the exponential law under both outage rules") 
     const double survival = std::exp(-0.1);
     // E[max(g, f)] = f + e^-f; E[g | g >= f] = f + 1.
     CHECK(std::fabs(sum / count - (0.1 + (rule == outage_rule::clip ? survival : 1))) <= 5 / std::sqrt(double(count)));
-    CHECK(std::fabs(static_cast<double>(at_floor) / count - (rule == outage_rule::clip ? 1 - survival : 0)) <= 5 * std::sqrt(0.1 / count));
+    CHECK(std::fabs(static_cast<double>(at_floor) / count - (rule == outage_rule::clip ? 1 - survival : 0)) <=
+          5 * std::sqrt(0.1 / count));
     CHECK(near(inverse / count, channel.mean_seconds_per_bit(), 0.03));
   }
   const rayleigh_channel clipped = rayleigh_channel::make(fading(1, 0.1, outage_rule::clip)).value();
@@ -248,7 +255,8 @@ TEST_CASE("Rician: the law of the gain against its density") {
   for (const double factor : {0.0, 1.0, 10.0}) {
     CAPTURE(factor);
     const auto density = [&](double gain) {
-      return (factor + 1) * std::exp(-factor - (factor + 1) * gain) * std::cyl_bessel_i(0.0, 2 * std::sqrt(factor * (factor + 1) * gain));
+      return (factor + 1) * std::exp(-factor - (factor + 1) * gain) *
+             std::cyl_bessel_i(0.0, 2 * std::sqrt(factor * (factor + 1) * gain));
     };
     const rician_channel channel = rician_channel::make(fading(1, 1e-3, outage_rule::clip), factor).value();
     std::array<std::size_t, 12> seen{};
@@ -258,7 +266,8 @@ TEST_CASE("Rician: the law of the gain against its density") {
       mean += gain / count;
       seen[std::min<std::size_t>(11, static_cast<std::size_t>(gain * 5))] += 1;
     }
-    CHECK(std::fabs(mean - 1) <= 5 * std::sqrt((1 + 2 * factor) / ((factor + 1) * (factor + 1)) / count) + 1e-6);  // E g = 1
+    // E g = 1
+    CHECK(std::fabs(mean - 1) <= 5 * std::sqrt((1 + 2 * factor) / ((factor + 1) * (factor + 1)) / count) + 1e-6);
     for (std::size_t cell = 0; cell < 11; ++cell) {
       const double expected = integrate(density, 0.2 * static_cast<double>(cell), 0.2 * static_cast<double>(cell + 1));
       CHECK(std::fabs(static_cast<double>(seen[cell]) / count - expected) <= 5 * std::sqrt(expected / count) + 1e-9);
@@ -295,10 +304,12 @@ TEST_CASE("fading: losses, round trip and downlink pass through; errors name the
   options.downlink_loss = 0.2;
   options.round_trip = 0.05;
   const channel_state state = rayleigh_channel::make(options).value().state(source, 5, {});
-  CHECK((state.downlink_rate == 3e6 && state.uplink_loss == 0.1 && state.downlink_loss == 0.2 && state.round_trip == 0.05));
+  CHECK((state.downlink_rate == 3e6 && state.uplink_loss == 0.1 && state.downlink_loss == 0.2 &&
+         state.round_trip == 0.05));
   CHECK(check(state).ok());
   const channel_state other = rician_channel::make(options).value().state(source, 5, {});
-  CHECK((other.downlink_rate == 3e6 && other.uplink_loss == 0.1 && other.downlink_loss == 0.2 && other.round_trip == 0.05));
+  CHECK((other.downlink_rate == 3e6 && other.uplink_loss == 0.1 && other.downlink_loss == 0.2 &&
+         other.round_trip == 0.05));
   const auto error = [](auto change) {
     fading_options bad;
     change(bad);
@@ -308,12 +319,14 @@ TEST_CASE("fading: losses, round trip and downlink pass through; errors name the
   CHECK(error([](fading_options& bad) { bad.mean_snr = not_a_number; }) == status{errc::invalid_gain, part::link, 1});
   CHECK(error([](fading_options& bad) { bad.minimum_gain = 0; }) == status{errc::invalid_gain, part::link, 2});
   CHECK(error([](fading_options& bad) { bad.minimum_gain = 1.5; }) == status{errc::invalid_gain, part::link, 2});
-  CHECK(error([](fading_options& bad) { bad.outage = static_cast<outage_rule>(2); }) == status{errc::invalid_argument, part::link, 3});
+  CHECK(error([](fading_options& bad) { bad.outage = static_cast<outage_rule>(2); }) ==
+        status{errc::invalid_argument, part::link, 3});
   CHECK(error([](fading_options& bad) { bad.downlink_rate = -1; }) == status{errc::invalid_rate, part::link, 4});
   CHECK(error([](fading_options& bad) { bad.uplink_loss = 1; }) == status{errc::invalid_loss, part::link, 5});
   CHECK(error([](fading_options& bad) { bad.downlink_loss = -1; }) == status{errc::invalid_loss, part::link, 6});
   CHECK(error([](fading_options& bad) { bad.round_trip = infinite; }) == status{errc::invalid_duration, part::link, 7});
-  CHECK(error([](fading_options& bad) { bad.stream = std::uint32_t{1} << 24; }) == status{errc::invalid_argument, part::link, 8});
+  CHECK(error([](fading_options& bad) { bad.stream = std::uint32_t{1} << 24; }) ==
+        status{errc::invalid_argument, part::link, 8});
   CHECK(rician_channel::make({}, -1).error() == status{errc::invalid_gain, part::link, 9});
   CHECK(rician_channel::make({}, not_a_number).error() == status{errc::invalid_gain, part::link, 9});
 }

@@ -19,7 +19,8 @@ using namespace specverify;
 namespace {
 
 constexpr philox source{{{2026, 11}}};
-const std::string first_line = "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state\n";
+const std::string first_line =
+    "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state\n";
 
 std::string written(const std::vector<channel_state>& states) {
   std::string text(max_channel_trace_bytes(states.size()), '\0');
@@ -66,19 +67,24 @@ std::vector<channel_state> rounds_of(const Model& model, std::size_t count) {
 TEST_CASE("a channel trace as text: one line names the columns, every other one is a step") {
   CHECK(written({{350e3, 4e6, 0, 1e-3, 0.05, 0}, {1.5, unlimited_rate, 0.25, 0, 0, 7}}) ==
         first_line + "350000,4e+06,0,0.001,0.05,0\n1.5,1.0715086071862673e+301,0.25,0,0,7\n");
-  CHECK(same_bits(read(first_line + "3.5e5,4000000,0,1E-3,0.050,0\n"), {{350e3, 4e6, 0, 1e-3, 0.05, 0}}));  // other ways to write the same numbers
+  // other ways to write the same numbers
+  CHECK(same_bits(read(first_line + "3.5e5,4000000,0,1E-3,0.050,0\n"), {{350e3, 4e6, 0, 1e-3, 0.05, 0}}));
 }
 
 TEST_CASE("a channel trace reads back bit for bit, from models and at the ends of every range") {
   fading_options fading;
   fading.uplink_loss = 1.0 / 3;
   fading.round_trip = 0.1;
-  CHECK(same_bits(read(written(rounds_of(markov_channel::make(qs_paper_link()).value(), 100))), rounds_of(markov_channel::make(qs_paper_link()).value(), 100)));
-  CHECK(same_bits(read(written(rounds_of(rayleigh_channel::make(fading).value(), 500))), rounds_of(rayleigh_channel::make(fading).value(), 500)));
+  CHECK(same_bits(read(written(rounds_of(markov_channel::make(qs_paper_link()).value(), 100))),
+                  rounds_of(markov_channel::make(qs_paper_link()).value(), 100)));
+  CHECK(same_bits(read(written(rounds_of(rayleigh_channel::make(fading).value(), 500))),
+                  rounds_of(rayleigh_channel::make(fading).value(), 500)));
 
   const double least = 0x1p-1022, below_one = std::bit_cast<double>(std::bit_cast<std::uint64_t>(1.0) - 1);
-  const double longest = std::bit_cast<double>(std::uint64_t{0x0010000000000001});  // 2.225073858507202e-308, as many digits as there can be
-  const std::vector<channel_state> ends{{least, unlimited_rate, 0, below_one, 0x1p64, 0xFFFFFFFFu}, {longest, least, least, longest, longest, 0}};
+  // 2.225073858507202e-308, as many digits as there can be
+  const double longest = std::bit_cast<double>(std::uint64_t{0x0010000000000001});
+  const std::vector<channel_state> ends{{least, unlimited_rate, 0, below_one, 0x1p64, 0xFFFFFFFFu},
+                                        {longest, least, least, longest, longest, 0}};
   for (const channel_state& state : ends) REQUIRE(check(state).ok());
   CHECK(same_bits(read(written(ends)), ends));
 
@@ -86,8 +92,12 @@ TEST_CASE("a channel trace reads back bit for bit, from models and at the ends o
   std::vector<channel_state> any;
   for (std::uint32_t i = 0; any.size() < 2000; ++i) {
     const random_block low = source({i, 0, 0, purpose::channel}), high = source({i, 1, 0, purpose::channel});
-    const auto bits = [](std::uint64_t u, double limit) { return std::bit_cast<double>((u | 1ull << 52) % (std::bit_cast<std::uint64_t>(limit) + 1)); };
-    const auto word = [](const random_block& block, std::size_t half) { return std::uint64_t{block.word[2 * half]} << 32 | block.word[2 * half + 1]; };
+    const auto bits = [](std::uint64_t u, double limit) {
+      return std::bit_cast<double>((u | 1ull << 52) % (std::bit_cast<std::uint64_t>(limit) + 1));
+    };
+    const auto word = [](const random_block& block, std::size_t half) {
+      return std::uint64_t{block.word[2 * half]} << 32 | block.word[2 * half + 1];
+    };
     const channel_state state{bits(word(low, 0), unlimited_rate), bits(word(low, 1), unlimited_rate),
                               bits(word(high, 0), below_one),     below_one,
                               bits(word(high, 1), 0x1p64),        low.word[0]};
@@ -115,8 +125,8 @@ TEST_CASE("a channel trace: CR LF, a last line without an end, and no other libe
 TEST_CASE("a channel trace that is none: the error has a name and the line") {
   const std::string good = "1000,2000,0,0,0.5,1\n";
   const auto third = [&](const char* line) { return refusal(first_line + good + line + good); };
-  for (const std::string& text : {std::string(), std::string("\n"), good, "\xEF\xBB\xBF" + first_line + good, "x" + first_line,
-                                  first_line.substr(0, first_line.size() - 2) + "\n" + good})
+  for (const std::string& text : {std::string(), std::string("\n"), good, "\xEF\xBB\xBF" + first_line + good,
+                                  "x" + first_line, first_line.substr(0, first_line.size() - 2) + "\n" + good})
     CHECK(refusal(text) == status{errc::trace_header, part::link, 1});
   CHECK(refusal(first_line) == status{errc::empty_record, part::link, 2});
   CHECK(third("1000,2000,0,0,0.5\n") == status{errc::trace_fields, part::link, 3});
@@ -126,8 +136,8 @@ TEST_CASE("a channel trace that is none: the error has a name and the line") {
   CHECK(third("1000,2000,0,0,0.5,1.5\n") == status{errc::trace_number, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,-1\n") == status{errc::trace_number, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,4294967296\n") == status{errc::trace_number, part::link, 3});
-  for (const char* state :
-       {"1e-310,2000,0,0,0.5,1\n", "1000,1e-310,0,0,0.5,1\n", "1000,2000,1e-310,0,0.5,1\n", "1000,2000,0,1e-310,0.5,1\n", "1000,2000,0,0,1e-310,1\n"})
+  for (const char* state : {"1e-310,2000,0,0,0.5,1\n", "1000,1e-310,0,0,0.5,1\n", "1000,2000,1e-310,0,0.5,1\n",
+                            "1000,2000,0,1e-310,0.5,1\n", "1000,2000,0,0,1e-310,1\n"})
     CHECK(third(state) == status{errc::trace_number, part::link, 3});
   CHECK(third("1e999,2000,0,0,0.5,1\n") == status{errc::trace_number, part::link, 3});
   for (const char* rate : {"0", "-0", "-1000", "nan", "inf", "-inf", "1e302"}) {
@@ -137,14 +147,18 @@ TEST_CASE("a channel trace that is none: the error has a name and the line") {
   }
   for (const char* loss : {"1", "1.5", "-0.1", "-0", "nan", "inf"}) {
     CAPTURE(loss);
-    CHECK(third(("1000,2000," + std::string(loss) + ",0,0.5,1\n").c_str()) == status{errc::invalid_loss, part::link, 3});
-    CHECK(third(("1000,2000,0," + std::string(loss) + ",0.5,1\n").c_str()) == status{errc::invalid_loss, part::link, 3});
+    CHECK(third(("1000,2000," + std::string(loss) + ",0,0.5,1\n").c_str()) ==
+          status{errc::invalid_loss, part::link, 3});
+    CHECK(third(("1000,2000,0," + std::string(loss) + ",0.5,1\n").c_str()) ==
+          status{errc::invalid_loss, part::link, 3});
   }
   for (const char* time : {"-1", "-0", "1e20", "nan", "inf"}) {
     CAPTURE(time);
-    CHECK(third(("1000,2000,0,0," + std::string(time) + ",1\n").c_str()) == status{errc::invalid_duration, part::link, 3});
+    CHECK(third(("1000,2000,0,0," + std::string(time) + ",1\n").c_str()) ==
+          status{errc::invalid_duration, part::link, 3});
   }
-  CHECK(refusal(first_line + good + std::string("1000,2000,0,0,0.5\0,1\n", 21)) == status{errc::trace_number, part::link, 3});
+  CHECK(refusal(first_line + good + std::string("1000,2000,0,0,0.5\0,1\n", 21)) ==
+        status{errc::trace_number, part::link, 3});
 }
 
 TEST_CASE("a channel trace: room that is too small, and what an error leaves behind") {
@@ -152,7 +166,8 @@ TEST_CASE("a channel trace: room that is too small, and what an error leaves beh
   CHECK(refusal(first_line + good + good, 2).ok());
   CHECK(refusal(first_line + good + good, 1) == status{errc::output_too_small, part::link, 3});
   CHECK(refusal(first_line + good, 0) == status{errc::output_too_small, part::link, 2});
-  CHECK(read_channel_trace(first_line + good, std::span<channel_state>{}).error() == status{errc::output_too_small, part::link, 2});
+  CHECK(read_channel_trace(first_line + good, std::span<channel_state>{}).error() ==
+        status{errc::output_too_small, part::link, 2});
 
   std::array<channel_state, 3> out{};
   out[1].index = out[2].index = 99;
@@ -179,7 +194,8 @@ TEST_CASE("a channel trace is not written from states that could not be read") {
   CHECK(write_channel_trace(states, text).error() == status{errc::invalid_loss, part::link, 4});
   states[1].round_trip = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000});
   CHECK(write_channel_trace(states, text).error() == status{errc::invalid_duration, part::link, 3});
-  states[0].downlink_rate = std::bit_cast<double>(std::uint64_t{0x000FFFFFFFFFFFFF});  // subnormal: some processors take it for zero
+  // subnormal: some processors take it for zero
+  states[0].downlink_rate = std::bit_cast<double>(std::uint64_t{0x000FFFFFFFFFFFFF});
   CHECK(write_channel_trace(states, text).error() == status{errc::trace_number, part::link, 2});
 }
 

@@ -13,7 +13,8 @@ TEST_CASE("E25 energy of a round, term by term: the paper names no model") {
   constexpr energy_times times{1, 10, 100, 1000};
   static_assert(round_energy(power, times, false) == 2.125);
   static_assert(round_energy(power, times, true) == 2.125 + 30 + 500 + 7000);
-  static_assert(energy_saving(3, 4) == 0.25 && energy_saving(5, 4) == -0.25 && energy_saving(0, 4) == 1 && energy_saving(1, 0) == 0);
+  static_assert(energy_saving(3, 4) == 0.25 && energy_saving(5, 4) == -0.25 && energy_saving(0, 4) == 1 &&
+                energy_saving(1, 0) == 0);
 }
 
 TEST_CASE("E24 judging a token costs nothing by default, else M softmaxes of the device, sent or not") {
@@ -22,7 +23,8 @@ TEST_CASE("E24 judging a token costs nothing by default, else M softmaxes of the
   CHECK(charged.verify_time == free_of_charge.verify_time);
   power_options power;
   CHECK(power.uncertainty_energy == 0);
-  const energy_times without = round_energy_times(free_of_charge, 4600, 15, {}), with = round_energy_times(charged, 4600, 15, {});
+  const energy_times without = round_energy_times(free_of_charge, 4600, 15, {}),
+                     with = round_energy_times(charged, 4600, 15, {});
   for (const bool uploaded : {false, true}) {
     const double more = round_energy(power, with, uploaded) - round_energy(power, without, uploaded);
     CHECK(more == doctest::Approx(10 * 20 * 0.5e-3).epsilon(1e-9));  // 10 W
@@ -71,7 +73,8 @@ TEST_CASE("more uploads, more bits, a slower link: never less energy") {
     energy_meter meter;
     for (std::uint32_t step = 0; step < 400; ++step) {
       const bool uploaded = static_cast<int>(step * 8 % 21) >= threshold;
-      const energy_times spent = round_energy_times(times, static_cast<double>(hlm_compressed_bits(format, 30)), 15, channel.state(source, step, {}));
+      const energy_times spent = round_energy_times(times, static_cast<double>(hlm_compressed_bits(format, 30)), 15,
+                                                    channel.state(source, step, {}));
       meter.add(round_energy(power, spent, uploaded), uploaded);
     }
     CHECK(meter.rounds == 400);
@@ -86,7 +89,10 @@ TEST_CASE("more uploads, more bits, a slower link: never less energy") {
   double more = -1;
   for (const std::uint32_t support_size : {1u, 30u, 200u, 832u, 32000u}) {
     const double energy =
-        round_energy(power, round_energy_times(times, static_cast<double>(hlm_compressed_bits(format, support_size)), 15, channel.state(source, 3, {})), true);
+        round_energy(power,
+                     round_energy_times(times, static_cast<double>(hlm_compressed_bits(format, support_size)), 15,
+                                        channel.state(source, 3, {})),
+                     true);
     CHECK(energy > more);
     more = energy;
   }

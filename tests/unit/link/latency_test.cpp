@@ -21,8 +21,12 @@ namespace {
 
 const double not_a_number = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000});
 
-bool near(double value, double expected, double relative) { return std::fabs(value - expected) <= relative * std::fabs(expected); }
-channel_state rate(double uplink, double downlink = unlimited_rate, double round_trip = 0) { return {uplink, downlink, 0, 0, round_trip, 0}; }
+bool near(double value, double expected, double relative) {
+  return std::fabs(value - expected) <= relative * std::fabs(expected);
+}
+channel_state rate(double uplink, double downlink = unlimited_rate, double round_trip = 0) {
+  return {uplink, downlink, 0, 0, round_trip, 0};
+}
 channel_state at_snr(double decibel) { return rate(shannon_rate(10e6, from_decibel(decibel))); }
 
 //! The line through the greedy rows at 500 Mbit/s.
@@ -105,7 +109,8 @@ TEST_CASE("T14 HLM: full payload at g = 1, rounds, baselines") {
   CHECK(std::fabs(1 / hlm_upload_time(times, bits, at_snr(10)) - 6.6017) <= 5e-5);
   CHECK(std::fabs(1 / times.verify_time - 9.56) <= 5e-3);
   CHECK(std::fabs(1 / times.draft_time - 39.06) <= 5e-3);
-  CHECK(near(hlm_mean_round_time(times, 1, uplink_time(bits, at_snr(10))), hlm_upload_time(times, bits, at_snr(10)), 1e-14));
+  CHECK(near(hlm_mean_round_time(times, 1, uplink_time(bits, at_snr(10))), hlm_upload_time(times, bits, at_snr(10)),
+             1e-14));
   CHECK(hlm_mean_round_time(times, 0, 1e9) == times.draft_time);
   CHECK(near(hlm_upload_time(times, 1000, rate(1e3, 1e3, 0.05), 15), 1.0 + 0.1302 + 0.015 + 0.05, 1e-14));
 }
@@ -121,9 +126,11 @@ TEST_CASE("T14 HLM: gains under clipped Rayleigh fading, both estimators") {
   const auto gain = [&](double decibel, std::uint32_t support_size) {
     const double per_bit = channel_at(decibel).mean_seconds_per_bit();
     const double full = hlm_mean_round_time(times, 1, static_cast<double>(hlm_full_bits(format)) * per_bit);
-    return full / hlm_mean_round_time(times, 0.252, static_cast<double>(hlm_compressed_bits(format, support_size)) * per_bit);
+    return full /
+           hlm_mean_round_time(times, 0.252, static_cast<double>(hlm_compressed_bits(format, support_size)) * per_bit);
   };
-  const double hlm = hlm_mean_round_time(times, 1, static_cast<double>(hlm_full_bits(format)) * channel_at(10).mean_seconds_per_bit());
+  const double hlm =
+      hlm_mean_round_time(times, 1, static_cast<double>(hlm_full_bits(format)) * channel_at(10).mean_seconds_per_bit());
   CHECK(std::fabs(1 / hlm - 5.396) <= 5e-4);
   CHECK(std::fabs(gain(10, 832) - 3.542) <= 5e-4);
   CHECK(std::fabs(gain(-20, 30) - 617.7) <= 0.05);
@@ -131,7 +138,8 @@ TEST_CASE("T14 HLM: gains under clipped Rayleigh fading, both estimators") {
   CHECK(std::fabs(gain(-20, 832) - 126.4) <= 0.05);
 
   // Without fading no payload at all gives more than a factor 101; mean_of_rounds cannot give more than 168 at -20 dB.
-  const double no_fading = hlm_upload_time(times, static_cast<double>(hlm_full_bits(format)), at_snr(-20)) / hlm_mean_round_time(times, 0.252, 0);
+  const double no_fading = hlm_upload_time(times, static_cast<double>(hlm_full_bits(format)), at_snr(-20)) /
+                           hlm_mean_round_time(times, 0.252, 0);
   CHECK(std::fabs(no_fading - 101) <= 0.5);
 
   // The estimators on drawn rounds, against their expectations.
@@ -139,11 +147,12 @@ TEST_CASE("T14 HLM: gains under clipped Rayleigh fading, both estimators") {
   const double bits = static_cast<double>(hlm_full_bits(format));
   throughput_meter meter;
   const philox source{{{3, 8}}};
-  for (std::uint32_t step = 0; step < 50000; ++step) meter.add(1, hlm_upload_time(times, bits, channel.state(source, step, {})));
+  for (std::uint32_t step = 0; step < 50000; ++step)
+    meter.add(1, hlm_upload_time(times, bits, channel.state(source, step, {})));
   const double floor = channel.options().minimum_gain;
   const auto reciprocal = [&](double g) { return 1 / (0.1302 + bits / channel.at_gain(g).uplink_rate); };
-  const double mean =
-      specverify_test::integrate([&](double g) { return std::exp(-g) * reciprocal(g); }, floor, 60) + (1 - std::exp(-floor)) * reciprocal(floor);
+  const double mean = specverify_test::integrate([&](double g) { return std::exp(-g) * reciprocal(g); }, floor, 60) +
+                      (1 - std::exp(-floor)) * reciprocal(floor);
   CHECK(std::fabs(mean - 0.185) <= 5e-4);
   CHECK(near(meter.value(throughput_estimator::mean_of_rounds), mean, 0.03));
   CHECK(near(meter.value(), 1 / (0.1302 + bits * channel.mean_seconds_per_bit()), 0.1));
@@ -162,7 +171,8 @@ TEST_CASE("E22 HLM: what no payload can exceed under Rician fading") {
   options.minimum_gain = floor;
   const rician_channel channel = rician_channel::make(options, factor).value();
   const auto weighted = [&](double g) {
-    const double density = (factor + 1) * std::exp(-factor - (factor + 1) * g) * std::cyl_bessel_i(0.0, 2 * std::sqrt(factor * (factor + 1) * g));
+    const double density = (factor + 1) * std::exp(-factor - (factor + 1) * g) *
+                           std::cyl_bessel_i(0.0, 2 * std::sqrt(factor * (factor + 1) * g));
     return density / channel.at_gain(std::max(g, floor)).uplink_rate;
   };
   const double per_bit = specverify_test::integrate(weighted, 0, 8);
@@ -181,8 +191,9 @@ TEST_CASE("T16 E20 Table II of CU-HLM: throughput = 1 / (SLM + comm + LLM), no f
     bool full;
   };
   const line table[] = {
-      {25.6, 6.3, 31.1, 15.9, 0.297, true},      {25.6, 5.9, 29.0, 16.5, 0.277, true},      {64, 2.8, 13.8, 12.4, 0.132, true},
-      {25.6, 38.1e-3, 30.0, 18.0, 0.287, false}, {25.6, 35.5e-3, 27.9, 18.7, 0.267, false}, {64, 16.2e-3, 12.8, 13.0, 0.122, false},
+      {25.6, 6.3, 31.1, 15.9, 0.297, true},      {25.6, 5.9, 29.0, 16.5, 0.277, true},
+      {64, 2.8, 13.8, 12.4, 0.132, true},        {25.6, 38.1e-3, 30.0, 18.0, 0.287, false},
+      {25.6, 35.5e-3, 27.9, 18.7, 0.267, false}, {64, 16.2e-3, 12.8, 13.0, 0.122, false},
   };
   const hlm_format format;
   for (const line& row : table) {
@@ -201,13 +212,15 @@ TEST_CASE("T16 E20 Table II of CU-HLM: throughput = 1 / (SLM + comm + LLM), no f
   // Under fading the same rows would be slower: 55 ms a full payload instead of 21.
   fading_options options;
   options.mean_snr = 10;
-  CHECK(rayleigh_channel::make(options).value().mean_seconds_per_bit() * 736000 > 2.5 * uplink_time(736000, at_snr(10)));
+  CHECK(rayleigh_channel::make(options).value().mean_seconds_per_bit() * 736000 >
+        2.5 * uplink_time(736000, at_snr(10)));
   // Neither the share 1 - 0.748 nor the mean size 832 gives the printed transfer of 38.1 us.
   CHECK(std::fabs(0.252 * uplink_time(736000, at_snr(10)) * 1e3 - 6.3) > 0.5);
   CHECK(0.287 * uplink_time(static_cast<double>(hlm_compressed_bits(format, 832)), at_snr(10)) * 1e6 > 4 * 38.1);
 }
 
-TEST_CASE("E21 U-HLM against CU-HLM, like for like: 165 times less transfer and 13.2 % more throughput, not 177.5 and 17.6") {
+TEST_CASE(
+    "E21 U-HLM against CU-HLM, like for like: 165 times less transfer and 13.2 % more throughput, not 177.5 and 17.6") {
   const hlm_format format;
   const double full = uplink_time(static_cast<double>(hlm_full_bits(format)), at_snr(10));
   const double compressed = uplink_time(static_cast<double>(hlm_compressed_bits(format, 200)), at_snr(10));
@@ -216,7 +229,8 @@ TEST_CASE("E21 U-HLM against CU-HLM, like for like: 165 times less transfer and 
     [[nodiscard]] double communication() const { return share * transfer; }
     [[nodiscard]] double throughput() const { return 1 / hlm_mean_round_time({}, share, transfer); }
   };
-  const system u_hlm{31.1 / 104.6, full}, cu_hlm{30.0 / 104.6, compressed}, trained_u_hlm{29.0 / 104.6, full}, trained_cu_hlm{27.9 / 104.6, compressed};
+  const system u_hlm{31.1 / 104.6, full}, cu_hlm{30.0 / 104.6, compressed}, trained_u_hlm{29.0 / 104.6, full},
+      trained_cu_hlm{27.9 / 104.6, compressed};
   const auto gain = [](const system& before, const system& after) { return after.throughput() / before.throughput(); };
   CHECK(std::fabs(u_hlm.communication() / cu_hlm.communication() - 165) <= 2);
   CHECK(std::fabs(trained_u_hlm.communication() / trained_cu_hlm.communication() - 165) <= 2);
@@ -271,7 +285,8 @@ TEST_CASE("T15 E28 Table I of WISV: 20.4 window uploads an answer explain both r
     if (row.method != wisv_method::wisv) continue;
     const double bits = window_uploads * row.draft_length * static_cast<double>(wisv_hidden_bits({}));
     for (const auto& [cell, bits_per_second] : {std::pair{row.fast, 500e6}, std::pair{row.slow, 20e6}}) {
-      const double modelled = cell.rounds * fitted_round_time(times, row.draft_length, 0, rate(bits_per_second)) + uplink_time(bits, rate(bits_per_second));
+      const double modelled = cell.rounds * fitted_round_time(times, row.draft_length, 0, rate(bits_per_second)) +
+                              uplink_time(bits, rate(bits_per_second));
       CHECK(std::fabs(modelled / cell.latency - 1) <= 0.003);
       CHECK(std::fabs(modelled / cell.latency - 1) <= 0.00195);
     }
@@ -302,10 +317,13 @@ TEST_CASE("the least squares line: exact points, errors") {
   CHECK(near(fit_round_times(lengths, seconds).value().per_token, 2, 1e-15));
   CHECK(near(fit_round_times(lengths, seconds).value().fixed, 1, 1e-14));
   CHECK(fit_round_times(lengths, std::span(seconds).first(2)).error().code == errc::size_mismatch);
-  CHECK(fit_round_times(std::span(lengths).first(1), std::span(seconds).first(1)).error().code == errc::invalid_argument);
+  CHECK(fit_round_times(std::span(lengths).first(1), std::span(seconds).first(1)).error().code ==
+        errc::invalid_argument);
   CHECK(fit_round_times({}, {}).error().code == errc::invalid_argument);
-  CHECK(fit_round_times(std::array<std::uint32_t, 2>{4, 4}, std::array{1.0, 2.0}).error().code == errc::invalid_argument);
-  CHECK(fit_round_times(lengths, std::array{1.0, not_a_number, 2.0}).error() == status{errc::invalid_duration, part::link, 1});
+  CHECK(fit_round_times(std::array<std::uint32_t, 2>{4, 4}, std::array{1.0, 2.0}).error().code ==
+        errc::invalid_argument);
+  CHECK(fit_round_times(lengths, std::array{1.0, not_a_number, 2.0}).error() ==
+        status{errc::invalid_duration, part::link, 1});
 }
 
 TEST_CASE("WISV (6), (10): the exchanges, term by term") {
@@ -317,10 +335,13 @@ TEST_CASE("WISV (6), (10): the exchanges, term by term") {
   CHECK(near(wisv_full_exchange_time(format, 10, link), (10 * 32785 + 64) / up + (21 + 32) / down + 0.05, 1e-14));
   const double first = (170 + 64) / up + (21 + 32) / down + 0.05;
   CHECK(near(wisv_selective_exchange_time(format, 10, 0, link), first, 1e-14));
-  CHECK(near(wisv_selective_exchange_time(format, 10, 3, link), first + (12 + 32) / down + (3 * 32768 + 64) / up + 0.05, 1e-14));
-  CHECK(near(wisv_selective_exchange_time(format, 10, 3, link, bit_accounting::wire), first + (10 + 32) / down + (3 * 32768 + 64) / up + 0.05, 1e-14));
+  CHECK(near(wisv_selective_exchange_time(format, 10, 3, link), first + (12 + 32) / down + (3 * 32768 + 64) / up + 0.05,
+             1e-14));
+  CHECK(near(wisv_selective_exchange_time(format, 10, 3, link, bit_accounting::wire),
+             first + (10 + 32) / down + (3 * 32768 + 64) / up + 0.05, 1e-14));
   CHECK(near(greedy_exchange_time(format, 10, link), first, 1e-14));
-  CHECK(near(reject_exchange_time(format, 10, link), (10 * (17 + 16 * 128256) + 64) / up + (21 + 32) / down + 0.05, 1e-14));
+  CHECK(near(reject_exchange_time(format, 10, link), (10 * (17 + 16 * 128256) + 64) / up + (21 + 32) / down + 0.05,
+             1e-14));
   CHECK(near(wisv_round_time(1, 2, 3, 4), 10, 1e-15));
 }
 
@@ -328,7 +349,8 @@ TEST_CASE("T17 where the second exchange pays") {
   struct line {
     double bits_per_second, round_trip, saved, shown;
   };
-  const line table[] = {{20e6, 0.05, 30.5, 0.05}, {20e6, 0.005, 3.1, 0.05}, {500e6, 0.05, 763, 0.5}, {500e6, 0.005, 76, 0.5}};
+  const line table[] = {
+      {20e6, 0.05, 30.5, 0.05}, {20e6, 0.005, 3.1, 0.05}, {500e6, 0.05, 763, 0.5}, {500e6, 0.005, 76, 0.5}};
   const wisv_format format;
   for (const line& at : table) {
     CAPTURE(at.bits_per_second);
@@ -338,14 +360,17 @@ TEST_CASE("T17 where the second exchange pays") {
     CHECK(std::fabs(saved - at.saved) <= at.shown);
     // The model itself changes sides there: M mismatches of L, 900 drafts at most.
     const std::uint32_t below = static_cast<std::uint32_t>(saved), length = below + 20;
-    CHECK(wisv_selective_exchange_time(format, length, length - below, link) > wisv_full_exchange_time(format, length, link));
-    CHECK(wisv_selective_exchange_time(format, length, length - below - 1, link) < wisv_full_exchange_time(format, length, link));
+    CHECK(wisv_selective_exchange_time(format, length, length - below, link) >
+          wisv_full_exchange_time(format, length, link));
+    CHECK(wisv_selective_exchange_time(format, length, length - below - 1, link) <
+          wisv_full_exchange_time(format, length, link));
   }
   // Losses, framing, the request, and rounds without a mismatch.
   wisv_format framed = format;
   framed.uplink_overhead = 320;
   const channel_state link{1e6, 1e5, 0.5, 0.5, 0.01, 0};
-  CHECK(near(second_exchange_break_even(framed, link, 0.7, 40), 0.7 * (0.01 + 320 / 0.5e6 + 40 / 0.5e5) * 0.5e6 / 32768, 1e-14));
+  CHECK(near(second_exchange_break_even(framed, link, 0.7, 40), 0.7 * (0.01 + 320 / 0.5e6 + 40 / 0.5e5) * 0.5e6 / 32768,
+             1e-14));
   CHECK(second_exchange_break_even(framed, link, 0, 40) == 0);
   CHECK(second_exchange_break_even(format, rate(unlimited_rate)) == unlimited_rate);
 }
@@ -361,7 +386,8 @@ TEST_CASE("WISV (11)-(17): operations, the roofline, the head") {
     CHECK(window_flops(shape, 100, 0) == 0);
     CHECK(near(token_flops(shape, 1000) - token_flops(shape, 0), 4.0 * 1000 * shape.hidden_size * shape.layers, 1e-6));
   }
-  // Published sizes: 1.236 billion parameters (its output is its embedding), 8.030 billion less an embedding of 525 million.
+  // Published sizes: 1.236 billion parameters (its output is its embedding), 8.030 billion less an embedding of 525
+  //                  million.
   CHECK(std::fabs(weight_bytes(llama_3_2_1b, 1) - 1.236e9) <= 0.0005e9);
   CHECK(std::fabs(weight_bytes(llama_3_1_8b, 1) - (8.030e9 - 0.5253e9)) <= 0.0005e9);
   transformer_shape unshared = llama_3_2_1b;

@@ -30,7 +30,8 @@ TEST_CASE("E8 SQS: bits of a token, with and without the drafted one") {
   CHECK(std::fabs(k_sqs_token_bits(50257, 16, 100) - 266.67) <= 0.005);
   CHECK(std::fabs(c_sqs_token_bits(50257, 16, 100) - 283.06) <= 0.005);
   CHECK(std::fabs(k_sqs_token_bits(50257, 16, 100, bit_accounting::wire) - 270.67) <= 0.005);
-  CHECK(std::fabs(c_sqs_token_bits(50257, 17, 100, bit_accounting::wire) - c_sqs_token_bits(50257, 17, 100) - 5) <= 1e-12);
+  CHECK(std::fabs(c_sqs_token_bits(50257, 17, 100, bit_accounting::wire) - c_sqs_token_bits(50257, 17, 100) - 5) <=
+        1e-12);
   CHECK(k_sqs_token_bits(50257, 1, 100, bit_accounting::wire) == k_sqs_token_bits(50257, 1, 100));
 }
 
@@ -38,7 +39,8 @@ TEST_CASE("T13 T14 HLM: 92 kB, and the compressed sizes") {
   constexpr hlm_format format;
   static_assert(hlm_entry_bits(format) == 23);
   static_assert(hlm_full_bits(format) == 736000);  // 92 kB
-  static_assert(hlm_compressed_bits(format, 30) == 690 && hlm_compressed_bits(format, 832) == 19136 && hlm_compressed_bits(format, 200) == 4600);
+  static_assert(hlm_compressed_bits(format, 30) == 690 && hlm_compressed_bits(format, 832) == 19136 &&
+                hlm_compressed_bits(format, 200) == 4600);
   CHECK(std::fabs(690.0 / 736000 - 0.00094) <= 5e-6);
   CHECK(19136.0 / 736000 == doctest::Approx(0.026).epsilon(1e-12));
   CHECK(hlm_compressed_bits(format, 32000) == hlm_full_bits(format));
@@ -116,8 +118,10 @@ TEST_CASE("WISV: formats out of range") {
 }
 
 TEST_CASE("the largest sizes do not overflow") {
-  CHECK(wisv_full_upload_bits({1u << 24, 1u << 24, 64, 64, 0, 0}, 1u << 16) == (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
-  CHECK(reject_upload_bits({1u << 24, 1, 64, 64, 0, 0}, 1u << 16) == (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
+  CHECK(wisv_full_upload_bits({1u << 24, 1u << 24, 64, 64, 0, 0}, 1u << 16) ==
+        (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
+  CHECK(reject_upload_bits({1u << 24, 1, 64, 64, 0, 0}, 1u << 16) ==
+        (std::uint64_t{1} << 46) + (std::uint64_t{24} << 16));
   CHECK(hlm_full_bits({1u << 24, 64, 0}) == std::uint64_t{88} << 24);
   CHECK(wisv_selected_upload_bits({1u << 24, 1u << 24, 64, 64, 0, 0}, 1u << 16) == std::uint64_t{1} << 46);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Table I of WISV (arXiv 2604.17701): round trip 50 ms, threshold "12", full hidden vectors; GSM8K, Llama-3.2-1B and Llama-3.1-8B.
+//! Table I of WISV (arXiv 2604.17701): round trip 50 ms, threshold "12", full hidden vectors; GSM8K, Llama-3.2-1B and
+//! Llama-3.1-8B.
 #ifndef SPECVERIFY_TESTS_UNIT_LINK_WISV_TABLE_HPP
 #define SPECVERIFY_TESTS_UNIT_LINK_WISV_TABLE_HPP
 

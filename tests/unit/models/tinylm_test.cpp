@@ -24,8 +24,9 @@ using tinylm::token_id;
 using rows = std::vector<float>;
 
 std::vector<token_id> sample_ids(std::size_t count) {
-  auto ids =
-      models().vocabulary.encode("Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA: First, there are 31-5=26 coins. So 26-12=14");
+  auto ids = models().vocabulary.encode(
+      "Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA: First, there are 31-5=26 coins. So "
+      "26-12=14");
   while (ids.size() < count) ids.push_back(static_cast<token_id>(ids.size() * 7919 % 4096));
   ids.resize(count);
   return ids;
@@ -90,11 +91,13 @@ std::string parse_error(const std::string& text) {
 
 TEST_CASE("tinylm: SHA-256 of the published examples") {
   const auto hash = [](std::string_view text) {
-    return tinylm::hexadecimal(tinylm::sha256(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size())));
+    return tinylm::hexadecimal(
+        tinylm::sha256(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size())));
   };
   CHECK(hash("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(hash("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  CHECK(hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
 TEST_CASE("tinylm: half precision") {
@@ -177,7 +180,8 @@ TEST_CASE("tinylm: the forward pass equals the NumPy reference, run now where th
   const std::string folder = tinylm::default_directory();
   for (const char* name : {"target", "drafter"}) {
     const auto ids = sample_ids(90);
-    std::string command = "python3 '" + folder + "/../train/reference.py' logits '" + folder + "/" + name + ".safetensors'";
+    std::string command =
+        "python3 '" + folder + "/../train/reference.py' logits '" + folder + "/" + name + ".safetensors'";
     for (const token_id id : ids) command.append(1, ' ').append(std::to_string(id));
     std::FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
@@ -203,7 +207,10 @@ TEST_CASE("tinylm: a position's logits are the same bits in batches of every siz
       rows all(expected.size());
       for (std::size_t i = 0; i < ids.size(); i += size) {
         const std::size_t count = std::min(size, ids.size() - i);
-        REQUIRE(tokens.feed(std::span(ids).subspan(i, count), std::span(all).subspan(i * model->vocab, count * model->vocab)).empty());
+        REQUIRE(
+            tokens
+                .feed(std::span(ids).subspan(i, count), std::span(all).subspan(i * model->vocab, count * model->vocab))
+                .empty());
       }
       CHECK(same_bits(all, expected));
     }
@@ -227,8 +234,9 @@ TEST_CASE("tinylm: a position's logits are the same bits beside other sequences"
     for (const std::size_t size : {1u, 6u, 13u, 40u}) {
       const std::size_t at = a.size();
       rows a_rows(size * model->vocab), b_rows(3 * model->vocab), c_rows(0);
-      const tinylm::feed_request together[] = {
-          {&c, std::span(ids).first(2), c_rows}, {&a, std::span(ids).subspan(at, size), a_rows}, {&b, std::span(other).subspan(b_at, 7), b_rows}};
+      const tinylm::feed_request together[] = {{&c, std::span(ids).first(2), c_rows},
+                                               {&a, std::span(ids).subspan(at, size), a_rows},
+                                               {&b, std::span(other).subspan(b_at, 7), b_rows}};
       REQUIRE(sequence::feed_together(together).empty());
       CHECK(same_bits(a_rows, std::span(expected).subspan(at * model->vocab, a_rows.size())));
       b_at += 7;
@@ -308,15 +316,20 @@ TEST_CASE("tinylm: a safetensors file is read strictly") {
   CHECK(parse_error(file_of("{\"a\":", 0)) == "safetensors: header is no JSON object");
   CHECK(parse_error(file_of(entry, 13)) == "safetensors: bytes after the last tensor");
   CHECK(parse_error(file_of(entry, 11)) == "safetensors: a has a shape beyond the file");
-  CHECK(parse_error(file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8)) == "safetensors: a is neither F16 nor F32");
-  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[-2],"data_offsets":[0,4]}})", 4)) == "safetensors: a has a bad shape");
+  CHECK(parse_error(file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8)) ==
+        "safetensors: a is neither F16 nor F32");
+  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[-2],"data_offsets":[0,4]}})", 4)) ==
+        "safetensors: a has a bad shape");
   CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[4,0]}})", 4)) ==
         "safetensors: a has data_offsets that do not fit its shape or the file");
-  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})", 4)) ==
-        "safetensors: a has a shape beyond the file");
-  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[2]}})", 4)) == "safetensors: a lacks dtype, shape or data_offsets");
-  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F16","shape":[2],"data_offsets":[2,6]}})", 6)) ==
-        "safetensors: tensors overlap or leave a gap");
+  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})",
+                            4)) == "safetensors: a has a shape beyond the file");
+  CHECK(parse_error(file_of(R"({"a":{"dtype":"F16","shape":[2]}})", 4)) ==
+        "safetensors: a lacks dtype, shape or data_offsets");
+  CHECK(
+      parse_error(file_of(
+          R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F16","shape":[2],"data_offsets":[2,6]}})",
+          6)) == "safetensors: tensors overlap or leave a gap");
   const auto bytes = tinylm::read_file(tinylm::default_directory() + "/drafter.safetensors");
   REQUIRE(bytes.ok());
   for (std::size_t size = 0; size < bytes->size(); size += size < 3000 ? 13 : 40009) {
@@ -349,13 +362,16 @@ TEST_CASE("tinylm: weights that do not fit their description are refused") {
 
 TEST_CASE("tinylm: a missing file and a changed file are named") {
   CHECK(tinylm::load_pair("/nowhere").error == "/nowhere/SHA256SUMS: cannot be opened");
-  CHECK(tinylm::read_checked(tinylm::default_directory(), "nothing").error.find("nothing: cannot be opened") != std::string::npos);
-  CHECK(tinylm::read_checked(tinylm::default_directory(), "SHA256SUMS").error.find("no line for SHA256SUMS") != std::string::npos);
+  CHECK(tinylm::read_checked(tinylm::default_directory(), "nothing").error.find("nothing: cannot be opened") !=
+        std::string::npos);
+  CHECK(tinylm::read_checked(tinylm::default_directory(), "SHA256SUMS").error.find("no line for SHA256SUMS") !=
+        std::string::npos);
 }
 
 TEST_CASE("tinylm: a file that differs from its SHA-256 is refused") {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / std::string("tinylm_test_").append(std::to_string(std::random_device{}()));
+  const fs::path folder =
+      fs::temp_directory_path() / std::string("tinylm_test_").append(std::to_string(std::random_device{}()));
   fs::create_directory(folder);
   for (const char* name : {"SHA256SUMS", "vocab.bpe", "target.safetensors", "drafter.safetensors"}) {
     fs::copy_file(fs::path(tinylm::default_directory()) / name, folder / name);
@@ -365,7 +381,8 @@ TEST_CASE("tinylm: a file that differs from its SHA-256 is refused") {
   file.seekp(-1, std::ios::end);
   file.put('\x11');
   file.close();
-  CHECK(tinylm::load_pair(folder.string()).error == (folder / "drafter.safetensors").string() + ": SHA-256 differs from SHA256SUMS");
+  CHECK(tinylm::load_pair(folder.string()).error ==
+        (folder / "drafter.safetensors").string() + ": SHA-256 differs from SHA256SUMS");
   fs::remove_all(folder);
 }
 

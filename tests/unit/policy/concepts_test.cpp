@@ -9,7 +9,9 @@ using namespace specverify;
 namespace {
 struct short_when_flat {  // looks at the law of the position, never at a token
   [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {}; }
-  [[nodiscard]] bool proceed(std::uint32_t, const law& next, std::uint64_t bits) const noexcept { return next.size < 8 && bits < 5000; }
+  [[nodiscard]] bool proceed(std::uint32_t, const law& next, std::uint64_t bits) const noexcept {
+    return next.size < 8 && bits < 5000;
+  }
 };
 struct throwing_window {
   [[nodiscard]] draft_plan begin(const observation&) const { return {}; }

@@ -14,7 +14,8 @@ namespace dqn_oracle {
 
 using values = std::vector<double>;
 
-//! Weights in the order main 64-128-128, auxiliary 2-32-32, uplink 1-16-16, joined 176-128, output 128-22: matrix by input, then biases.
+//! Weights in the order main 64-128-128, auxiliary 2-32-32, uplink 1-16-16, joined 176-128, output 128-22: matrix by
+//! input, then biases.
 inline values evaluate(const values& weights, const values& in) {
   std::size_t at = 0;
   const auto layer = [&](const values& x, std::size_t outputs, bool rectified) {

@@ -25,7 +25,8 @@ struct saved {
   //! Puts the checksum right after a change.
   void seal() {
     std::uint64_t sum = 0xCBF29CE484222325u;
-    for (std::size_t i = 0; i + 8 < bytes.size(); ++i) sum = (sum ^ std::to_integer<std::uint64_t>(bytes[i])) * 0x100000001B3u;
+    for (std::size_t i = 0; i + 8 < bytes.size(); ++i)
+      sum = (sum ^ std::to_integer<std::uint64_t>(bytes[i])) * 0x100000001B3u;
     for (std::size_t i = 0; i < 8; ++i) bytes[bytes.size() - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
   }
 };
@@ -54,7 +55,8 @@ TEST_CASE("dqn: the network computes what its description says") {
     const dqn_features in = dqn_oracle::random_features(seed);
     const auto expected = dqn_oracle::evaluate(dqn_oracle::widen(*weights), dqn_oracle::widen(in));
     const dqn_values found = dqn_evaluate(*weights, in);
-    for (std::size_t a = 0; a < dqn_actions; ++a) CHECK(static_cast<double>(found[a]) == doctest::Approx(expected[a]).epsilon(1e-4));
+    for (std::size_t a = 0; a < dqn_actions; ++a)
+      CHECK(static_cast<double>(found[a]) == doctest::Approx(expected[a]).epsilon(1e-4));
     CHECK(dqn_best(found) == dqn_oracle::best(expected));
   }
   dqn_values flat{};
@@ -122,7 +124,8 @@ TEST_CASE("dqn: weights that are no numbers are neither saved nor used") {
   CHECK(dqn_window::make(*weights).error() == status{errc::value_not_finite, part::policy, 17});
   weights->values[17] = 0;
   const std::uint32_t lengths[] = {1, 2}, resolutions[] = {10};
-  CHECK(dqn_window::make(*weights, make_action_grid(lengths, resolutions).value()).error() == status{errc::size_mismatch, part::policy, 2});
+  CHECK(dqn_window::make(*weights, make_action_grid(lengths, resolutions).value()).error() ==
+        status{errc::size_mismatch, part::policy, 2});
 }
 
 TEST_CASE("dqn_window: a grid with L = 0 or l = 0 is refused by name") {

@@ -96,13 +96,15 @@ TEST_CASE("dqn_trainer: the gradient is that of finite differences of the networ
   const dqn_oracle::values wide = dqn_oracle::widen(*weights);
   for (std::uint32_t r = 0; r < count; ++r) {
     const auto expected = dqn_oracle::evaluate(wide, inputs[r]);
-    for (std::uint32_t a = 0; a < dqn_actions; ++a) CHECK(static_cast<double>(batch.values(r)[a]) == doctest::Approx(expected[a]).epsilon(1e-4));
+    for (std::uint32_t a = 0; a < dqn_actions; ++a)
+      CHECK(static_cast<double>(batch.values(r)[a]) == doctest::Approx(expected[a]).epsilon(1e-4));
   }
   const auto gradient = std::make_unique<dqn_weights>();
   batch.backward(*weights, actions, slopes, *gradient);
   const auto value = [&](const dqn_oracle::values& at) {
     double sum = 0;
-    for (std::uint32_t r = 0; r < count; ++r) sum += static_cast<double>(slopes[r]) * dqn_oracle::evaluate(at, inputs[r])[actions[r]];
+    for (std::uint32_t r = 0; r < count; ++r)
+      sum += static_cast<double>(slopes[r]) * dqn_oracle::evaluate(at, inputs[r])[actions[r]];
     return sum;
   };
   double largest = 0;
@@ -147,14 +149,17 @@ TEST_CASE("dqn_trainer: double Q-learning towards a copied network, a step of Ad
       trainer.remember(made);
       const dqn_oracle::values online = dqn_oracle::widen(trainer.weights());
       const auto next_target = dqn_oracle::evaluate(target, dqn_oracle::widen(made.next));
-      const std::size_t pick = double_network ? dqn_oracle::best(dqn_oracle::evaluate(online, dqn_oracle::widen(made.next))) : dqn_oracle::best(next_target);
+      const std::size_t pick = double_network
+                                   ? dqn_oracle::best(dqn_oracle::evaluate(online, dqn_oracle::widen(made.next)))
+                                   : dqn_oracle::best(next_target);
       const double wanted = static_cast<double>(made.reward) + (made.last ? 0 : 0.5 * next_target[pick]);
       const double error = dqn_oracle::evaluate(online, dqn_oracle::widen(made.state))[made.action] - wanted;
       REQUIRE(trainer.learn());
       CHECK(trainer.last_loss() == doctest::Approx(error * error).epsilon(1e-4));
       const dqn_oracle::values after = dqn_oracle::widen(trainer.weights());
       const std::size_t bias = dqn_layers[7].bias() + made.action;
-      if (update == 1) CHECK(after[bias] - online[bias] == doctest::Approx(error > 0 ? -1e-3 : 1e-3).epsilon(1e-3));  // Adam's first step
+      // Adam's first step
+      if (update == 1) CHECK(after[bias] - online[bias] == doctest::Approx(error > 0 ? -1e-3 : 1e-3).epsilon(1e-3));
       CHECK((after[bias] - online[bias]) * error < 0);
       if (update % 3 == 0) target = after;
     }
@@ -181,7 +186,8 @@ TEST_CASE("dqn_trainer: learns which action is good in which state, and nothing 
     world.shuffled = shuffled;
     train(trainer, world, {70, 10, 1});
     two_armed judge;
-    const double score = judge.evaluate(trainer.weights());  // those that training ended with, whatever the rewards were
+    // those that training ended with, whatever the rewards were
+    const double score = judge.evaluate(trainer.weights());
     CAPTURE(score);
     CHECK((shuffled ? score < 0.7 : score > 0.9));
     if (!shuffled) CHECK(judge.evaluate(trainer.best()) > 0.9);

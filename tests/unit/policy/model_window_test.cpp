@@ -29,17 +29,22 @@ TEST_CASE("model_window: the modelled throughput is expected tokens over round t
   observation seen;
   const throughput_model model = paper_model();
   for (const unsigned length : {1u, 4u, 12u}) {
-    CHECK(modelled_throughput(model, seen, {length, 240}) == doctest::Approx(by_hand(0.8, 350e3, length, 2209)).epsilon(1e-6));
-    CHECK(modelled_throughput(model, seen, {length, 720}) == doctest::Approx(by_hand(0.8, 350e3, length, 5467)).epsilon(1e-6));
+    CHECK(modelled_throughput(model, seen, {length, 240}) ==
+          doctest::Approx(by_hand(0.8, 350e3, length, 2209)).epsilon(1e-6));
+    CHECK(modelled_throughput(model, seen, {length, 720}) ==
+          doctest::Approx(by_hand(0.8, 350e3, length, 5467)).epsilon(1e-6));
   }
   seen.uplink_rate = 4e6f;
   CHECK(modelled_throughput(model, seen, {4, 240}) == doctest::Approx(by_hand(0.8, 4e6, 4, 2209)).epsilon(1e-6));
-  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 32e-3 + 2.209e-3).epsilon(1e-6));  // 2.21 ms of uplink
+  // 2.21 ms of uplink
+  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 32e-3 + 2.209e-3).epsilon(1e-6));
   seen.round_trip = 0.05f;
   seen.downlink_rate = 1000.0f;  // 3 + 16 bits of feedback
-  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 32e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
+  CHECK(modelled_round_time(model, seen, {4, 240}) ==
+        doctest::Approx(45e-3 + 32e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
   seen.draft_time = 0.001f;
-  CHECK(modelled_round_time(model, seen, {4, 240}) == doctest::Approx(45e-3 + 4e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
+  CHECK(modelled_round_time(model, seen, {4, 240}) ==
+        doctest::Approx(45e-3 + 4e-3 + 2.209e-3 + 0.05 + 0.019).epsilon(1e-6));
 }
 
 TEST_CASE("model_window: longer and finer on a fast link, and what was accepted decides") {
@@ -51,7 +56,8 @@ TEST_CASE("model_window: longer and finer on a fast link, and what was accepted 
   CHECK(slow.resolution == 240);
   CHECK(fast.max_draft_length > slow.max_draft_length);
   for (std::uint32_t i = 0; i < window.grid.size; ++i)
-    CHECK(modelled_throughput(window.model, seen, window.grid[i]) <= modelled_throughput(window.model, seen, window.grid[window.choose(seen)]));
+    CHECK(modelled_throughput(window.model, seen, window.grid[i]) <=
+          modelled_throughput(window.model, seen, window.grid[window.choose(seen)]));
   for (int round = 0; round < 200; ++round) record_round(seen, 4, 0, 1, 100, 240);
   for (int round = 0; round < 200; ++round) record_round(seen, 4, 4, 5, 100, 720);
   CHECK(window.begin(seen) == draft_plan{12, 720, 1});
@@ -67,10 +73,13 @@ TEST_CASE("NUM-1 model_window: an option outside its range is named before the f
     return check(model);
   };
   CHECK(with([](throughput_model& m) { m.vocab_size = 0; }) == status{errc::empty_vocabulary, part::policy, 0});
-  CHECK(with([](throughput_model& m) { m.vocab_size = max_vocab_size + 1; }) == status{errc::vocabulary_too_large, part::policy, 0});
+  CHECK(with([](throughput_model& m) { m.vocab_size = max_vocab_size + 1; }) ==
+        status{errc::vocabulary_too_large, part::policy, 0});
   CHECK(with([](throughput_model& m) { m.support_size = 0; }) == status{errc::invalid_argument, part::policy, 1});
-  CHECK(with([](throughput_model& m) { m.support_size = m.vocab_size + 1; }) == status{errc::invalid_argument, part::policy, 1});
-  CHECK(with([](throughput_model& m) { m.accounting = static_cast<position_accounting>(4); }) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(with([](throughput_model& m) { m.support_size = m.vocab_size + 1; }) ==
+        status{errc::invalid_argument, part::policy, 1});
+  CHECK(with([](throughput_model& m) { m.accounting = static_cast<position_accounting>(4); }) ==
+        status{errc::invalid_argument, part::policy, 2});
   CHECK(with([](throughput_model& m) { m.times.draft_time = -1; }) == status{errc::invalid_duration, part::policy, 3});
   CHECK(with([](throughput_model& m) { m.times.verify_time = -1; }) == status{errc::invalid_duration, part::policy, 4});
   CHECK(with([](throughput_model& m) { m.link.uplink_rate = 0; }) == status{errc::invalid_rate, part::policy, 5});

@@ -30,7 +30,8 @@ TEST_CASE("T17 protocol: SH wins when it saves more vectors than the second exch
   struct anchor {
     double rate, round_trip, saved;
   };
-  for (const anchor& at : {anchor{20e6, 0.05, 30.5}, anchor{20e6, 0.005, 3.1}, anchor{500e6, 0.05, 763}, anchor{500e6, 0.005, 76}}) {
+  for (const anchor& at :
+       {anchor{20e6, 0.05, 30.5}, anchor{20e6, 0.005, 3.1}, anchor{500e6, 0.05, 763}, anchor{500e6, 0.005, 76}}) {
     protocol_model model;  // B_h = 32768
     model.accounting = bit_accounting::paper;
     channel_state link = link_of(at.rate, at.round_trip);
@@ -62,11 +63,13 @@ TEST_CASE("protocol: the model's times are those of the rounds it stands for") {
   CHECK(model.request_bits(32, {3, 0.5, 2}) == doctest::Approx(32 + 80));
   CHECK(model.request_bits(64, {3, 0.5, 2}) == doctest::Approx(7 * 7 + 80));
   const double exchange = 0.05 + 64 / 15e6 + (32 + 80) / 10e6;
-  CHECK(model.extra_time(hidden_protocol::selective, 32, link, {3, 0.5, 2}) == doctest::Approx(3 * vector + 0.5 * exchange));
+  CHECK(model.extra_time(hidden_protocol::selective, 32, link, {3, 0.5, 2}) ==
+        doctest::Approx(3 * vector + 0.5 * exchange));
   const double one = 0.05 + 64 / 15e6 + (12 + 80) / 10e6;
   CHECK(model.extra_time(hidden_protocol::lazy, 32, link, {3, 0.5, 2}) == doctest::Approx(2 * (vector + one)));
   // With M known both ways of counting agree with the round's own formulas.
-  const double known = wisv_selective_exchange_time(model.format, 32, 6, link, bit_accounting::wire) - wisv_selective_exchange_time(model.format, 32, 0, link);
+  const double known = wisv_selective_exchange_time(model.format, 32, 6, link, bit_accounting::wire) -
+                       wisv_selective_exchange_time(model.format, 32, 0, link);
   CHECK(model.extra_time(hidden_protocol::selective, 32, link, {6, 1, 1}) == doctest::Approx(known));
 }
 
@@ -102,5 +105,6 @@ TEST_CASE("NUM-1 protocol: an option outside its range is named") {
   CHECK(check(protocol_model{.format = {.vocab_size = 0}}) == status{errc::empty_vocabulary, part::policy, 0});
   CHECK(check(protocol_model{.format = {.hidden_size = 0}}) == status{errc::invalid_argument, part::policy, 1});
   CHECK(check(protocol_model{.format = {.element_bits = 65}}) == status{errc::invalid_argument, part::policy, 2});
-  CHECK(check(protocol_model{.accounting = static_cast<bit_accounting>(2)}) == status{errc::invalid_argument, part::policy, 6});
+  CHECK(check(protocol_model{.accounting = static_cast<bit_accounting>(2)}) ==
+        status{errc::invalid_argument, part::policy, 6});
 }

@@ -9,7 +9,8 @@
 using namespace specverify;
 
 TEST_CASE("T12 resolution: the largest l that a number of bits pays for") {
-  const std::pair<std::uint32_t, std::uint64_t> anchors[] = {{4, 58}, {12, 159}, {16, 206}, {24, 296}, {100, 1038}, {240, 2193}, {720, 5451}, {1280, 8642}};
+  const std::pair<std::uint32_t, std::uint64_t> anchors[] = {{4, 58},     {12, 159},   {16, 206},   {24, 296},
+                                                             {100, 1038}, {240, 2193}, {720, 5451}, {1280, 8642}};
   for (const std::pair<std::uint32_t, std::uint64_t>& row : anchors) {
     const std::uint32_t resolution = row.first;
     const std::uint64_t bits = row.second;
@@ -38,14 +39,16 @@ TEST_CASE("resolution: a grid by bits holds the same resolutions") {
   REQUIRE(grid.size == paper.size);
   for (std::uint32_t i = 0; i < grid.size; ++i) CHECK(grid[i] == paper[i]);
   CHECK(bit_action_grid(100, 3, 50272)[1].resolution == 1);
-  CHECK(resolution_for_bits(5451, 512) > max_lattice_resolution);  // a small vocabulary: more counts than a lattice takes
+  // a small vocabulary: more counts than a lattice takes
+  CHECK(resolution_for_bits(5451, 512) > max_lattice_resolution);
   CHECK(bit_action_grid(5451, 2193, 512)[0].resolution == max_lattice_resolution);
   constexpr std::array<std::uint32_t, 11> many{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   CHECK(make_action_grid(paper_draft_lengths, many).value().size == max_window_actions);
 }
 
 TEST_CASE("resolution: an action without a draft or without a count is refused, and so is no action") {
-  const auto error = [](std::initializer_list<std::uint32_t> lengths, std::initializer_list<std::uint32_t> resolutions) {
+  const auto error = [](std::initializer_list<std::uint32_t> lengths,
+                        std::initializer_list<std::uint32_t> resolutions) {
     const auto span = [](std::initializer_list<std::uint32_t> list) { return std::span(list.begin(), list.size()); };
     return make_action_grid(span(lengths), span(resolutions)).error();
   };

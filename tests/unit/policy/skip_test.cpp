@@ -26,10 +26,12 @@ skip_observation uncertain(std::uint32_t disagreements, std::uint32_t samples = 
 }
 
 template <class Skip>
-status observe(const Skip& skip, const std::vector<float>& row, std::span<const float> attention, skip_observation& out) {
+status observe(const Skip& skip, const std::vector<float>& row, std::span<const float> attention,
+               skip_observation& out) {
   std::vector<std::byte> memory(skip_workspace_size<Skip>(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
-  const status why = observe_skip(exec::simd, skip, logits_row(std::span<const float>(row)), {}, 1, attention, philox{{3, 4}}, 12, 7, scratch, out);
+  const status why = observe_skip(exec::simd, skip, logits_row(std::span<const float>(row)), {}, 1, attention,
+                                  philox{{3, 4}}, 12, 7, scratch, out);
   CHECK(scratch.used() == 0);
   return why;
 }
@@ -51,7 +53,9 @@ TEST_CASE("skip_policy: what is one and what is not; all but always_send are los
   CHECK(always_send{}.send({}));
 }
 
-TEST_CASE("uncertainty_gate: at 0.8 of 20 a token is sent from 17 disagreements on; the comparison is exact at every grid point") {
+TEST_CASE(
+    "uncertainty_gate: at 0.8 of 20 a token is sent from 17 disagreements on; the comparison is exact at every grid "
+    "point") {
   const uncertainty_gate gate;
   for (std::uint32_t d = 0; d <= 20; ++d) CHECK(gate.send(uncertain(d)) == (d >= 17));
   for (std::uint32_t samples = 1; samples <= 120; ++samples) {
@@ -103,7 +107,9 @@ TEST_CASE("uncertainty_and_importance_gate: both must hold; an attention row tha
   CHECK_FALSE(gate.uncertain(seen));
 }
 
-TEST_CASE("E25 what UI leaves open: 20 draws at temperatures up to 2, sent from 17 on, the third largest weight within 1.5 population deviations") {
+TEST_CASE(
+    "E25 what UI leaves open: 20 draws at temperatures up to 2, sent from 17 on, the third largest weight within 1.5 "
+    "population deviations") {
   const uncertainty_and_importance_gate gate;
   CHECK(gate.perturbation.samples == 20);
   CHECK(gate.perturbation.maximum_temperature == 2);
@@ -115,10 +121,12 @@ TEST_CASE("E25 what UI leaves open: 20 draws at temperatures up to 2, sent from 
   const std::vector<float> three{0.26f, 0.25f, 0.25f, 0.24f};
   CHECK(sends(17, three));
   CHECK_FALSE(sends(16, three));
-  CHECK_FALSE(sends(20, {0.4f, 0.4f, 0.05f, 0.05f, 0.05f, 0.05f}));  // the mean of three passes 0.153, the third does not
-  CHECK_FALSE(sends(20, {0.4f, 0.24f, 0.24f, 0.12f}));               // 0.251 with n under the deviation, 0.228 with n - 1
-  CHECK(sends(20, {0.4f, 0.26f, 0.255f, 0.085f}));                   // 0.231
-  CHECK_FALSE(sends(20, {0.5f, 0.5f}));                              // fewer than three positions
+  // the mean of three passes 0.153, the third does not
+  CHECK_FALSE(sends(20, {0.4f, 0.4f, 0.05f, 0.05f, 0.05f, 0.05f}));
+  // 0.251 with n under the deviation, 0.228 with n - 1
+  CHECK_FALSE(sends(20, {0.4f, 0.24f, 0.24f, 0.12f}));
+  CHECK(sends(20, {0.4f, 0.26f, 0.255f, 0.085f}));  // 0.231
+  CHECK_FALSE(sends(20, {0.5f, 0.5f}));             // fewer than three positions
 }
 
 TEST_CASE("observe_skip: measures what the policy asks for, and names what is missing") {
@@ -131,7 +139,8 @@ TEST_CASE("observe_skip: measures what the policy asks for, and names what is mi
   CHECK(seen.samples == 0);
   CHECK(seen.attention.empty());
   REQUIRE(observe(random_skip{}, row, {}, seen).ok());
-  CHECK(seen.coin == doctest::Approx(decision_uniform(philox{{3, 4}}({12, 7, 0, purpose::skip_coin, 0}))).epsilon(1e-15));
+  CHECK(seen.coin ==
+        doctest::Approx(decision_uniform(philox{{3, 4}}({12, 7, 0, purpose::skip_coin, 0}))).epsilon(1e-15));
   REQUIRE(observe(uncertainty_gate{0.8, {50, 2.0}}, row, {}, seen).ok());
   CHECK(seen.samples == 50);
   CHECK(seen.disagreements > 10);
@@ -147,11 +156,14 @@ TEST_CASE("observe_skip: measures what the policy asks for, and names what is mi
   CHECK(observe(uncertainty_gate{0.8, {0, 2.0}}, row, {}, untouched).code == errc::invalid_argument);
   CHECK(untouched.disagreements == 3);
   workspace nothing;
-  CHECK(observe_skip(exec::seq, gate, logits_row(std::span<const float>(row)), {}, 1, attention, philox{}, 0, 0, nothing, untouched).code ==
-        errc::workspace_too_small);
+  CHECK(observe_skip(exec::seq, gate, logits_row(std::span<const float>(row)), {}, 1, attention, philox{}, 0, 0,
+                     nothing, untouched)
+            .code == errc::workspace_too_small);
 }
 
-TEST_CASE("T23 uncertainty_and_importance_gate: on a fixed trace uploads fall with k and with the threshold, and grow with gamma") {
+TEST_CASE(
+    "T23 uncertainty_and_importance_gate: on a fixed trace uploads fall with k and with the threshold, and grow with "
+    "gamma") {
   struct recorded {
     skip_observation seen{};
     std::vector<float> attention{};
@@ -159,7 +171,8 @@ TEST_CASE("T23 uncertainty_and_importance_gate: on a fixed trace uploads fall wi
   std::vector<recorded> trace(400);
   const philox numbers{{8, 9}};
   for (std::uint32_t i = 0; i < trace.size(); ++i) {
-    trace[i].seen = uncertain(static_cast<std::uint32_t>(uniform_integer(numbers, {i, 0, 0, purpose::training, 0}, 21)));
+    trace[i].seen =
+        uncertain(static_cast<std::uint32_t>(uniform_integer(numbers, {i, 0, 0, purpose::training, 0}, 21)));
     double sum = 0;
     for (std::uint32_t j = 0; j < 10 + i % 50; ++j) {
       const double u = decision_uniform(numbers({i, 1, j, purpose::training, 0}));
@@ -202,6 +215,8 @@ TEST_CASE("NUM-1 skip: an option outside its range is named before any row") {
   CHECK(check(uncertainty_gate{0.8, {0, 2.0}}) == status{errc::invalid_argument, part::policy, 1});
   CHECK(check(uncertainty_gate{0.8, {20, 0.0}}) == status{errc::invalid_argument, part::policy, 2});
   CHECK(check(uncertainty_and_importance_gate{}).ok());
-  CHECK(check(uncertainty_and_importance_gate{.importance = {.k = 0}}) == status{errc::invalid_argument, part::policy, 1});
-  CHECK(check(uncertainty_and_importance_gate{.perturbation = {0, 2.0}}) == status{errc::invalid_argument, part::policy, 5});
+  CHECK(check(uncertainty_and_importance_gate{.importance = {.k = 0}}) ==
+        status{errc::invalid_argument, part::policy, 1});
+  CHECK(check(uncertainty_and_importance_gate{.perturbation = {0, 2.0}}) ==
+        status{errc::invalid_argument, part::policy, 5});
 }

@@ -43,7 +43,8 @@ struct shown_law {
   std::vector<token_id> ids;
   std::vector<std::uint32_t> counts;
   law view;
-  shown_law(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution) : ids(support_size), counts(support_size, 0) {
+  shown_law(std::uint32_t vocab_size, std::uint32_t support_size, std::uint32_t resolution)
+      : ids(support_size), counts(support_size, 0) {
     std::iota(ids.begin(), ids.end(), 0);
     counts[0] = resolution;
     view = {ids.data(), counts.data(), support_size, 0, resolution, vocab_size};
@@ -78,8 +79,10 @@ TEST_CASE("T12 bit_budget_window: the windows of SQS, and L = 1 where its rule w
   for (const anchor& row : table) {
     CAPTURE(row.support_size);
     const shown_law next(50257, row.support_size, 100);
-    CHECK(std::fabs(position_bits(position_accounting::top_k, 50257, row.support_size, 100) - row.top_k_bits) <= 0.0051);
-    CHECK(std::fabs(position_bits(position_accounting::threshold, 50257, row.support_size, 100) - row.threshold_bits) <= 0.0051);
+    CHECK(std::fabs(position_bits(position_accounting::top_k, 50257, row.support_size, 100) - row.top_k_bits) <=
+          0.0051);
+    CHECK(std::fabs(position_bits(position_accounting::threshold, 50257, row.support_size, 100) - row.threshold_bits) <=
+          0.0051);
     bit_budget_window window{{1000, 100, row.support_size}, 50257, 5000, 0, position_accounting::top_k};
     const std::uint32_t top_k_length = length_of(window, next.view);
     CHECK(top_k_length == std::max(row.top_k_length, 1u));
@@ -101,7 +104,8 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
     if (support_size < 586 || stuck) CHECK(top_k.support_size == std::min(support_size, 585u));
     CHECK_FALSE(top_k.dense);
   }
-  for (const std::uint32_t last : {49770u, 49771u}) CHECK(clamp_support(position_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
+  for (const std::uint32_t last : {49770u, 49771u})
+    CHECK(clamp_support(position_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
   const budget_clamp dense = clamp_support(position_accounting::threshold, 50257, 2000, 100, 5000, true);
   CHECK(dense.dense);
   CHECK(dense.clamped);
@@ -112,7 +116,9 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
   CHECK(clamp_support(position_accounting::threshold, 50257, 0, 100, 5).support_size == 1);
 }
 
-TEST_CASE("E9 bit_budget_window: a law whose size the rule chose is cut where that size, and not a smaller one, costs more than a round has") {
+TEST_CASE(
+    "E9 bit_budget_window: a law whose size the rule chose is cut where that size, and not a smaller one, costs more "
+    "than a round has") {
   bit_budget_window window{{8, 100, 1}, 50257, 5000, 0, position_accounting::threshold};  // K of the plan says nothing
   for (const std::uint32_t size : {1u, 582u, 583u, 20000u, 49770u, 49771u, 50257u}) {
     CAPTURE(size);
@@ -174,7 +180,8 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
   const philox source{{{3, 4}}};
   for (std::uint32_t trial = 0; trial < 300; ++trial) {
     const std::uint32_t vocab_size = trial % 2 == 0 ? 50257 : 4096, resolution = trial % 3 == 0 ? 24 : 100;
-    const bit_budget_window window{{40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
+    const bit_budget_window window{
+        {40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
     draft_format format;
     format.vocab_size = vocab_size;
     format.resolution = resolution;
@@ -195,7 +202,8 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
         next.counts[i] = 1;
       }
       next.counts[0] += resolution - positive;
-      const std::optional<draft> drawn = draw_within(window, so_far, next.view, source, {so_far.drafted, trial, 0, purpose::draft_draw, 0});
+      const std::optional<draft> drawn =
+          draw_within(window, so_far, next.view, source, {so_far.drafted, trial, 0, purpose::draft_draw, 0});
       if (!drawn) break;
       drafts.push_back(*drawn);
     }
@@ -220,5 +228,6 @@ TEST_CASE("NUM-1 bit_budget_window: an option outside its range is named before 
   CHECK(said({plan, 50257, (std::uint64_t{1} << 48) + 1}) == status{errc::invalid_argument, part::policy, 4});
   CHECK(said({plan, 50257, 80, 80}) == status{errc::invalid_argument, part::policy, 5});
   CHECK(said({plan, 50257, 81, 80}).ok());
-  CHECK(said({plan, 50257, 5000, 0, static_cast<position_accounting>(4)}) == status{errc::invalid_argument, part::policy, 6});
+  CHECK(said({plan, 50257, 5000, 0, static_cast<position_accounting>(4)}) ==
+        status{errc::invalid_argument, part::policy, 6});
 }

@@ -11,10 +11,16 @@ namespace {
 
 struct may_throw {
   static constexpr std::size_t workspace_size(std::uint32_t) noexcept { return 0; }
-  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>, specverify::workspace&) const { return {}; }
+  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>,
+                              specverify::workspace&) const {
+    return {};
+  }
 };
 struct without_size {
-  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>, specverify::workspace&) const noexcept { return {}; }
+  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>,
+                              specverify::workspace&) const noexcept {
+    return {};
+  }
 };
 
 // What code written against the concept sees.

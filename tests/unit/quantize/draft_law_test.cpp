@@ -28,13 +28,14 @@ struct outcome {
 };
 
 template <class Policy, class Rule, class Model>
-outcome make(Policy policy, const std::vector<double>& logits, const row_transform& transform, const Rule& rule, const Model& model,
-             draft_law_options options) {
+outcome make(Policy policy, const std::vector<double>& logits, const row_transform& transform, const Rule& rule,
+             const Model& model, draft_law_options options) {
   outcome out;
   const auto size = static_cast<std::uint32_t>(logits.size());
   out.memory.resize(draft_law_workspace_size(size, transform, rule, rule.initial_state(), model));
   workspace space{std::span(out.memory)};
-  out.why = make_draft_law(policy, logits_row(std::span<const double>(logits)), transform, rule, rule.initial_state(), model, options, space, out.made);
+  out.why = make_draft_law(policy, logits_row(std::span<const double>(logits)), transform, rule, rule.initial_state(),
+                           model, options, space, out.made);
   if (!out.why.ok()) CHECK(space.used() == 0);
   return out;
 }
@@ -106,14 +107,16 @@ TEST_CASE("T9 draft_law equals the printed rules in floating point") {
     const outcome whole = make(exec::simd, logits, {}, largest, lattice{}, {60});
     REQUIRE(whole.why.ok());
     CHECK(check(whole.made.drafted).ok());
-    for (std::size_t id = 0; id < logits.size(); ++id) REQUIRE(whole.made.drafted.count(static_cast<token_id>(id)) == dense[id]);
+    for (std::size_t id = 0; id < logits.size(); ++id)
+      REQUIRE(whole.made.drafted.count(static_cast<token_id>(id)) == dense[id]);
   }
 }
 
 TEST_CASE("T30 draft_law at K = 1, K = V, l = 1, temperature 0") {
   const std::vector<double> logits = random_logits(300, 7);
   const auto best = static_cast<token_id>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  for (const outcome& out : {make(exec::seq, logits, {}, top_k{1}, sparse_lattice{}, {100}), make(exec::seq, logits, {}, top_k{300}, sparse_lattice{}, {1}),
+  for (const outcome& out : {make(exec::seq, logits, {}, top_k{1}, sparse_lattice{}, {100}),
+                             make(exec::seq, logits, {}, top_k{300}, sparse_lattice{}, {1}),
                              make(exec::seq, logits, {}, threshold{2.0}, sparse_lattice{}, {100})}) {
     REQUIRE(out.why.ok());
     CHECK(out.made.drafted.size == 1);
@@ -131,10 +134,12 @@ TEST_CASE("T30 draft_law at K = 1, K = V, l = 1, temperature 0") {
 
 TEST_CASE("draft_law hands errors on and gives its space back") {
   const std::vector<double> logits{1, 2, 3};
-  CHECK(make(exec::seq, logits, {}, top_k{0}, sparse_lattice{}, {100}).why == status{errc::invalid_argument, part::sparsify, 0});
+  CHECK(make(exec::seq, logits, {}, top_k{0}, sparse_lattice{}, {100}).why ==
+        status{errc::invalid_argument, part::sparsify, 0});
   CHECK(make(exec::seq, logits, {}, top_k{2}, sparse_lattice{}, {0}).why.code == errc::invalid_resolution);
   CHECK(make(exec::seq, {}, {}, top_k{2}, sparse_lattice{}, {100}).why.code == errc::empty_vocabulary);
-  CHECK(make(exec::seq, std::vector<double>(100, 1.0), {}, top_k{2, true}, lattice{}, {100}).why.code == errc::digest_insufficient);
+  CHECK(make(exec::seq, std::vector<double>(100, 1.0), {}, top_k{2, true}, lattice{}, {100}).why.code ==
+        errc::digest_insufficient);
   // Every smaller workspace is refused, none is overrun.
   const top_k rule{2};
   std::vector<std::byte> memory(draft_law_workspace_size(3, {}, rule, {}, sparse_lattice{}));
@@ -142,7 +147,8 @@ TEST_CASE("draft_law hands errors on and gives its space back") {
     workspace space{std::span(memory).first(size)};
     draft_law made;
     made.drafted.size = 42;
-    const status why = make_draft_law(exec::seq, logits_row(std::span<const double>(logits)), {}, rule, {}, sparse_lattice{}, {}, space, made);
+    const status why = make_draft_law(exec::seq, logits_row(std::span<const double>(logits)), {}, rule, {},
+                                      sparse_lattice{}, {}, space, made);
     if (why.ok()) break;
     CHECK(why.code == errc::workspace_too_small);
     CHECK(space.used() == 0);
@@ -155,7 +161,8 @@ TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy
   const auto row = logits_row(std::span<const double>(logits));
   const top_k rule{32};
   const top_k largest{lattice_support_size(5000, 240), true};
-  std::vector<std::byte> memory(draft_law_workspace_size(5000, {}, rule, {}, sparse_lattice{}) + draft_law_workspace_size(5000, {}, largest, {}, lattice{}));
+  std::vector<std::byte> memory(draft_law_workspace_size(5000, {}, rule, {}, sparse_lattice{}) +
+                                draft_law_workspace_size(5000, {}, largest, {}, lattice{}));
   auto block = draft_block::make({8, 8 * 480});
   REQUIRE(block.ok());
   const specverify_test::alloc_guard guard;
@@ -163,9 +170,10 @@ TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy
   for (std::uint32_t position = 0; position < 8; ++position) {
     workspace space{std::span(memory)};
     draft_law made;
-    fine = fine && (position % 2 == 0 ? make_draft_law(Policy{}, row, {}, rule, {}, sparse_lattice{}, {100}, space, made)
-                                      : make_draft_law(Policy{}, row, {}, largest, {}, lattice{}, {240}, space, made))
-                       .ok();
+    fine =
+        fine && (position % 2 == 0 ? make_draft_law(Policy{}, row, {}, rule, {}, sparse_lattice{}, {100}, space, made)
+                                   : make_draft_law(Policy{}, row, {}, largest, {}, lattice{}, {240}, space, made))
+                    .ok();
     fine = fine && block.value().push(draw(made.drafted, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok();
   }
   CHECK(guard.count() == 0);

@@ -61,7 +61,8 @@ TEST_CASE("drop_zero refuses bad input and writes nothing") {
   std::vector<token_id> kept_ids(1, 42);
   std::vector<std::uint32_t> kept_counts(1, 42);
   std::uint32_t kept = 42;
-  CHECK(drop_zero(ids, counts, kept_ids, kept_counts, kept) == specverify::status{errc::output_too_small, specverify::part::quantize, 2});
+  CHECK(drop_zero(ids, counts, kept_ids, kept_counts, kept) ==
+        specverify::status{errc::output_too_small, specverify::part::quantize, 2});
   CHECK(drop_zero(ids, std::span(counts).first(2), kept_ids, kept_counts, kept).code == errc::size_mismatch);
   CHECK(kept == 42);
   CHECK(kept_ids[0] == 42);

@@ -28,7 +28,8 @@ struct outcome {
   counts dense;  // one count per id of the vocabulary
 };
 
-// The `keep` largest entries of the row (weight descending, id ascending), ids ascending, quantized over the weight of the whole row.
+// The `keep` largest entries of the row (weight descending, id ascending), ids ascending, quantized over the weight of
+// the whole row.
 outcome quantize(const std::vector<std::uint32_t>& row, std::uint32_t resolution, std::size_t keep) {
   std::vector<token_id> ids(row.size());
   std::iota(ids.begin(), ids.end(), 0);
@@ -38,7 +39,8 @@ outcome quantize(const std::vector<std::uint32_t>& row, std::uint32_t resolution
   std::sort(ids.begin(), ids.end());
   std::vector<std::uint32_t> weights;
   for (const token_id id : ids) weights.push_back(weight(id));
-  const support kept{ids, weights, std::accumulate(row.begin(), row.end(), std::uint64_t{0}), static_cast<std::uint32_t>(row.size())};
+  const support kept{ids, weights, std::accumulate(row.begin(), row.end(), std::uint64_t{0}),
+                     static_cast<std::uint32_t>(row.size())};
   std::vector<std::byte> bytes(lattice::workspace_size(static_cast<std::uint32_t>(ids.size())));
   workspace scratch{bytes};
   counts b(ids.size(), 77);
@@ -56,7 +58,8 @@ counts over_all(const std::vector<std::uint32_t>& row, std::uint32_t resolution)
   std::vector<std::byte> bytes(sparse_lattice::workspace_size(static_cast<std::uint32_t>(row.size())));
   workspace scratch{bytes};
   counts b(row.size());
-  const support all{ids, row, std::accumulate(row.begin(), row.end(), std::uint64_t{0}), static_cast<std::uint32_t>(row.size())};
+  const support all{ids, row, std::accumulate(row.begin(), row.end(), std::uint64_t{0}),
+                    static_cast<std::uint32_t>(row.size())};
   REQUIRE(sparse_lattice{}.quantize(all, resolution, b, scratch).ok());
   return b;
 }
@@ -171,7 +174,9 @@ TEST_CASE("lattice refuses bad input and leaves the counts alone") {
   counts b(3, 77);
   std::vector<std::byte> bytes(lattice::workspace_size(3));
   workspace scratch{bytes};
-  const auto code = [&](const support& kept, std::uint32_t resolution) { return lattice{}.quantize(kept, resolution, b, scratch).code; };
+  const auto code = [&](const support& kept, std::uint32_t resolution) {
+    return lattice{}.quantize(kept, resolution, b, scratch).code;
+  };
   CHECK(code({ids, weights, 6, 3}, 0) == errc::invalid_resolution);
   CHECK(code({ids, weights, 6, 3}, (1u << 16) + 1) == errc::invalid_resolution);
   CHECK(code({ids, std::span(weights).first(2), 6, 3}, 1) == errc::size_mismatch);

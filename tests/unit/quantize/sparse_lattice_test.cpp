@@ -23,13 +23,15 @@ struct outcome {
   std::vector<std::uint32_t> counts;
 };
 
-// Quantizes on the ids 0, 1, ... of a vocabulary just as large. `outside` is weight of the row that the support dropped.
+// Quantizes on the ids 0, 1, ... of a vocabulary just as large. `outside` is weight of the row that the support
+// dropped.
 outcome quantize(const std::vector<std::uint32_t>& weights, std::uint32_t resolution, std::uint64_t outside = 0) {
   std::vector<token_id> ids(weights.size());
   std::iota(ids.begin(), ids.end(), 0);
   std::vector<std::byte> bytes(sparse_lattice::workspace_size(static_cast<std::uint32_t>(weights.size())));
   workspace scratch{bytes};
-  const support kept{ids, weights, std::accumulate(weights.begin(), weights.end(), outside), static_cast<std::uint32_t>(weights.size())};
+  const support kept{ids, weights, std::accumulate(weights.begin(), weights.end(), outside),
+                     static_cast<std::uint32_t>(weights.size())};
   outcome out{{}, std::vector<std::uint32_t>(weights.size(), 77)};
   out.why = sparse_lattice{}.quantize(kept, resolution, out.counts, scratch);
   CHECK(scratch.used() == 0);
@@ -111,7 +113,8 @@ TEST_CASE("T11 sparse_lattice is within the TV bound") {
       std::vector<std::uint32_t> halves(size, 2 * resolution * static_cast<std::uint32_t>(size) + 1);
       for (std::size_t i = 0; i < size / 2; ++i) halves[i] -= 2;
       const std::uint64_t total = std::accumulate(halves.begin(), halves.end(), std::uint64_t{0});
-      REQUIRE(size * reference::scaled_l1(counts_of(halves, resolution), halves, resolution) <= 2 * (size / 2) * ((size + 1) / 2) * total);
+      REQUIRE(size * reference::scaled_l1(counts_of(halves, resolution), halves, resolution) <=
+              2 * (size / 2) * ((size + 1) / 2) * total);
     }
   }
 }
@@ -140,10 +143,12 @@ TEST_CASE("T11 sparse_lattice is the nearest lattice point (all of them tried)")
     for (std::uint32_t& weight : weights) weight = static_cast<std::uint32_t>(random() % 40);
     weights[random() % size] += 1;
     const counts b = counts_of(weights, resolution);
-    const std::uint64_t l1 = reference::scaled_l1(b, weights, resolution), l2 = reference::scaled_l2(b, weights, resolution);
+    const std::uint64_t l1 = reference::scaled_l1(b, weights, resolution),
+                        l2 = reference::scaled_l2(b, weights, resolution);
     bool nearest = true;
     reference::for_each_lattice_point(size, resolution, [&](const counts& other) {
-      nearest = nearest && l1 <= reference::scaled_l1(other, weights, resolution) && l2 <= reference::scaled_l2(other, weights, resolution);
+      nearest = nearest && l1 <= reference::scaled_l1(other, weights, resolution) &&
+                l2 <= reference::scaled_l2(other, weights, resolution);
     });
     REQUIRE(nearest);
   }
@@ -184,7 +189,9 @@ TEST_CASE("sparse_lattice keeps a lattice point and follows a permutation") {
 
 TEST_CASE("sparse_lattice refuses bad input and leaves the counts alone") {
   const counts untouched3(3, 77);
-  const auto fails = [&](const outcome& out, errc code) { return out.why.code == code && out.counts == counts(out.counts.size(), 77); };
+  const auto fails = [&](const outcome& out, errc code) {
+    return out.why.code == code && out.counts == counts(out.counts.size(), 77);
+  };
   CHECK(fails(quantize({1, 2, 3}, 0), errc::invalid_resolution));
   CHECK(fails(quantize({1, 2, 3}, (1u << 16) + 1), errc::invalid_resolution));
   CHECK(fails(quantize({0, 0, 0}, 4), errc::zero_weight));
@@ -202,7 +209,8 @@ TEST_CASE("sparse_lattice refuses bad input and leaves the counts alone") {
   std::vector<std::byte> bytes(sparse_lattice::workspace_size(3));
   workspace scratch{bytes};
   CHECK(sparse_lattice{}.quantize({std::span(ids).first(2), weights, 6, 3}, 4, b, scratch).code == errc::size_mismatch);
-  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).code == errc::output_too_small);
+  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).code ==
+        errc::output_too_small);
   CHECK(b == untouched3);
   static_assert(noexcept(sparse_lattice{}.quantize({}, 1, {}, scratch)));
 }

@@ -10,10 +10,11 @@ using namespace row_cases;
 namespace {
 
 template <class Policy, class Scalar>
-acceptance tested(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, token_id token, std::uint32_t count,
-                  std::uint32_t resolution, double uniform) {
+acceptance tested(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
+                  token_id token, std::uint32_t count, std::uint32_t resolution, double uniform) {
   acceptance out;
-  const status outcome = accept_token(policy, row, transform, from.value, from.space, token, count, resolution, uniform, out);
+  const status outcome =
+      accept_token(policy, row, transform, from.value, from.space, token, count, resolution, uniform, out);
   REQUIRE(outcome.ok());
   return out;
 }
@@ -67,7 +68,9 @@ TEST_CASE("row.accept_token: accepts exactly where uniform < p / q, found by bis
         for (std::size_t id = 0; id < row.size(); id += row.size() / 5) {
           for (const std::uint32_t count : {1u, 13u, 900u, 1000u}) {
             const std::uint64_t cut = next_change(0, [&](std::uint64_t u) {
-              return tested(policy, logits(row), transform, from, static_cast<token_id>(id), count, 1000, std::ldexp(static_cast<double>(u), -53)).accepted;
+              return tested(policy, logits(row), transform, from, static_cast<token_id>(id), count, 1000,
+                            std::ldexp(static_cast<double>(u), -53))
+                  .accepted;
             });
             const double expected = static_cast<double>(std::min(1.0L, law[id] * 1000.0L / count));
             CHECK(std::fabs(std::ldexp(static_cast<double>(cut), -53) - expected) <= tolerance * expected + 0x1.0p-52);
@@ -131,7 +134,8 @@ TEST_CASE("row.accept_token: masked ids and padded ids are rejected, one-hot row
   const row_view<float> padded(row_kind::logits, row.data(), 4, 2);
   const held_digest two = make_digest(exec::simd, padded, {});
   acceptance out{true, true, true};
-  CHECK(accept_token(exec::simd, padded, {}, two.value, two.space, 2, 1, 100, 0.5, out).code == errc::token_out_of_range);
+  CHECK(accept_token(exec::simd, padded, {}, two.value, two.space, 2, 1, 100, 0.5, out).code ==
+        errc::token_out_of_range);
   CHECK((out.accepted && out.near_tie && out.exact));
 }
 
@@ -140,7 +144,8 @@ TEST_CASE("VOC-6 row.accept_token: each wrong argument has its own error and lea
   const held_digest from = make_digest(exec::seq, logits(row), {});
   acceptance out{true, false, true};
   const auto code = [&](token_id token, std::uint32_t count, std::uint32_t resolution, double uniform) {
-    return accept_token(exec::seq, logits(row), {}, from.value, from.space, token, count, resolution, uniform, out).code;
+    return accept_token(exec::seq, logits(row), {}, from.value, from.space, token, count, resolution, uniform, out)
+        .code;
   };
   CHECK(code(-1, 1, 10, 0.5) == errc::token_out_of_range);
   CHECK(code(2, 1, 10, 0.5) == errc::token_out_of_range);
@@ -150,9 +155,11 @@ TEST_CASE("VOC-6 row.accept_token: each wrong argument has its own error and lea
   CHECK(code(0, 1, 10, 1.0) == errc::invalid_argument);
   CHECK(code(0, 1, 10, -0.1) == errc::invalid_argument);
   CHECK(code(0, 1, 10, nan_value()) == errc::invalid_argument);
-  CHECK(accept_token(exec::seq, logits(row), {}, row_digest{}, from.space, 0, 1, 10, 0.5, out).code == errc::invalid_argument);
+  CHECK(accept_token(exec::seq, logits(row), {}, row_digest{}, from.space, 0, 1, 10, 0.5, out).code ==
+        errc::invalid_argument);
   CHECK((out.accepted && !out.near_tie && out.exact));
-  static_assert(noexcept(accept_token(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, 1u, 1u, 0.5, out)));
+  static_assert(noexcept(
+      accept_token(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, 1u, 1u, 0.5, out)));
 }
 
 TEST_CASE("COR-6 row.accept_token: p = q is accepted at the largest uniform, also where U q rounds to q") {

@@ -53,12 +53,18 @@ TEST_CASE("PKG-2 row: no operation allocates") {
       bool fine = true;
       const specverify_test::alloc_guard guard;
       fine = fine && digest(policy, logits(row), transform, request, space, from).ok();
-      fine = fine && sample(policy, logits(row), transform, from, space, philox{}, random_counter{}, {}, drawn_token).ok();
-      fine = fine && residual(policy, logits(row), transform, from, space, one_count{}, 1.0, philox{}, random_counter{}, {}, next).ok();
+      fine =
+          fine && sample(policy, logits(row), transform, from, space, philox{}, random_counter{}, {}, drawn_token).ok();
+      fine = fine && residual(policy, logits(row), transform, from, space, one_count{}, 1.0, philox{}, random_counter{},
+                              {}, next)
+                         .ok();
       fine = fine && accept_token(policy, logits(row), transform, from, space, 5, 1, 10, 0.5, answer).ok();
-      fine = fine && select_top_k(policy, from, space, 16, chosen).ok() && select_threshold(policy, from, space, 0.01, chosen).ok();
+      fine = fine && select_top_k(policy, from, space, 16, chosen).ok() &&
+             select_threshold(policy, from, space, 0.01, chosen).ok();
       fine = fine && log_probability(policy, logits(row), transform, from, space, 5, number).ok();
-      fine = fine && half_row_counts(policy, logits(row), transform, from, space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), halves).ok();
+      fine = fine && half_row_counts(policy, logits(row), transform, from, space, std::span<token_id>(ids),
+                                     std::span<std::uint32_t>(counts), halves)
+                         .ok();
       fine = fine && argmax(policy, logits(row), {}, best).ok() && log_sum_exp(policy, logits(row), {}, number).ok();
       fine = fine && softmax(policy, logits(row), {}, std::span<float>(law)).ok();
       fine = fine && integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts), total).ok();

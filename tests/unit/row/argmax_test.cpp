@@ -81,7 +81,8 @@ TEST_CASE("COR-12 row.argmax: near ties are told by a relative 2^-20") {
 TEST_CASE("T28 row.argmax: bad rows give a status and leave the output alone") {
   for_each_policy([&](auto policy) {
     argmax_result out{42, true, 1.5};
-    CHECK(argmax(policy, logits(std::vector<float>{1.0f, nanf("")}), {}, out) == status{errc::row_has_nan, part::row, 1});
+    CHECK(argmax(policy, logits(std::vector<float>{1.0f, nanf("")}), {}, out) ==
+          status{errc::row_has_nan, part::row, 1});
     CHECK(argmax(policy, logits(std::vector<double>{infinity, 1.0}), {}, out).code == errc::row_has_positive_infinity);
     CHECK(argmax(policy, logits(std::vector<double>{-infinity, -infinity}), {}, out).code == errc::row_is_empty);
     CHECK(argmax(policy, row_view<float>{}, {}, out).code == errc::empty_vocabulary);

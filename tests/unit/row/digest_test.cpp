@@ -13,7 +13,8 @@ namespace {
 
 long double exact_normaliser(const std::vector<double>& values, const row_digest& from) {
   long double sum = 0;
-  for (const double value : values) sum += std::exp((static_cast<long double>(value) - from.reference) / from.temperature);
+  for (const double value : values)
+    sum += std::exp((static_cast<long double>(value) - from.reference) / from.temperature);
   return sum;
 }
 
@@ -78,7 +79,8 @@ TEST_CASE("row.digest: the bracket holds the normaliser, any temperature, any sp
       CHECK(from.value.upper <= 1.0617 * from.value.lower);
       digest_request request;
       request.exact_normaliser = true;
-      CHECK(make_digest(policy, logits(row), transform, request).value.normaliser == doctest::Approx(total).epsilon(4e-15));
+      CHECK(make_digest(policy, logits(row), transform, request).value.normaliser ==
+            doctest::Approx(total).epsilon(4e-15));
     });
   };
   for (const double temperature : {1e-5, 0.01, 0.3, 1.0, 7.0, 1e6}) {
@@ -188,7 +190,8 @@ TEST_CASE("SMP-4 NUM-8 row.digest: truncation keeps the smallest prefix, each or
   CHECK(kept({0, 0.6, 0.0, truncation_order::joint}) == first_of(order, prefix(0.6, 1.0L)));
   CHECK(kept({50, 0.6, 0.0, truncation_order::joint}) == first_of(order, std::min<std::size_t>(50, prefix(0.6, 1.0L))));
   CHECK(kept({50, 0.6, 0.0, truncation_order::top_k_then_top_p}) == first_of(order, prefix(0.6, mass50)));
-  CHECK(kept({5, 0.6, 0.0, truncation_order::top_p_then_top_k}) == first_of(order, std::min<std::size_t>(5, prefix(0.6, 1.0L))));
+  CHECK(kept({5, 0.6, 0.0, truncation_order::top_p_then_top_k}) ==
+        first_of(order, std::min<std::size_t>(5, prefix(0.6, 1.0L))));
   std::size_t above = 0;
   while (law[static_cast<std::size_t>(order[above].id)] >= 0.05L * law[static_cast<std::size_t>(order[0].id)]) ++above;
   CHECK(kept({0, 1.0, 0.05, truncation_order::joint}) == first_of(order, above));
@@ -227,18 +230,23 @@ TEST_CASE("T28 NUM-1 NUM-2 row.digest: every bad row has its own error, where it
       CHECK(failing(logits(with(infinity))) == status{errc::row_has_positive_infinity, part::row, at});
       const auto bad = with(nan_value());
       CHECK(failing(logits(row_of<double>({bad.begin(), bad.end()}))) == status{errc::row_has_nan, part::row, at});
-      CHECK(failing(logits(row_of<float16_bits>({bad.begin(), bad.end()}))) == status{errc::row_has_nan, part::row, at});
-      CHECK(failing(logits(row_of<bfloat16_bits>({bad.begin(), bad.end()}))) == status{errc::row_has_nan, part::row, at});
+      CHECK(failing(logits(row_of<float16_bits>({bad.begin(), bad.end()}))) ==
+            status{errc::row_has_nan, part::row, at});
+      CHECK(failing(logits(row_of<bfloat16_bits>({bad.begin(), bad.end()}))) ==
+            status{errc::row_has_nan, part::row, at});
       std::vector<float> law(size, 1.0f / static_cast<float>(size));
       law[at] = nanf("");
       CHECK(failing(probabilities(law)).code == errc::row_has_nan);
       law[at] = -1e-6f;
       CHECK(failing(probabilities(law)) == status{errc::row_is_negative, part::row, at});
     }
-    CHECK(failing(logits(std::vector<float>(size, -std::numeric_limits<float>::infinity()))).code == errc::row_is_empty);
+    CHECK(failing(logits(std::vector<float>(size, -std::numeric_limits<float>::infinity()))).code ==
+          errc::row_is_empty);
     CHECK(failing(probabilities(std::vector<float>(size, 0.0f))).code == errc::row_is_empty);
-    CHECK(failing(probabilities(std::vector<float>(size, 1.01f / static_cast<float>(size)))).code == errc::row_not_normalised);
-    CHECK(failing(probabilities(std::vector<float>(size, 0.99f / static_cast<float>(size)))).code == errc::row_not_normalised);
+    CHECK(failing(probabilities(std::vector<float>(size, 1.01f / static_cast<float>(size)))).code ==
+          errc::row_not_normalised);
+    CHECK(failing(probabilities(std::vector<float>(size, 0.99f / static_cast<float>(size)))).code ==
+          errc::row_not_normalised);
     const std::vector<std::uint64_t> none(size / 64 + 1, 0);
     row_transform masked;
     masked.mask_words = none;
@@ -286,8 +294,9 @@ TEST_CASE("row.digest: each wrong argument has its own error") {
   row_transform masked;
   masked.mask_words = word;
   CHECK(code(masked) == errc::mask_size);
-  for (const row_truncation cut : {row_truncation{0, 0.0, 0.0}, row_truncation{0, 1.5, 0.0}, row_truncation{0, nan_value(), 0.0}, row_truncation{0, 1.0, -0.5},
-                                   row_truncation{0, 1.0, 2.0}}) {
+  for (const row_truncation cut :
+       {row_truncation{0, 0.0, 0.0}, row_truncation{0, 1.5, 0.0}, row_truncation{0, nan_value(), 0.0},
+        row_truncation{0, 1.0, -0.5}, row_truncation{0, 1.0, 2.0}}) {
     row_transform transform;
     transform.truncation = cut;
     CHECK(code(transform) == errc::invalid_truncation);
@@ -324,15 +333,17 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   std::vector<row_digest> digests(3);
   std::vector<status> statuses(3, status{errc::busy});
   REQUIRE(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
-                       std::span<const digest_request>(requests), std::span<workspace>(spaces), std::span<row_digest>(digests), std::span<status>(statuses))
+                       std::span<const digest_request>(requests), std::span<workspace>(spaces),
+                       std::span<row_digest>(digests), std::span<status>(statuses))
               .ok());
   CHECK(statuses[0].ok());
   CHECK(statuses[1] == status{errc::row_has_nan, part::row, 7});
   CHECK(statuses[2].ok());
   CHECK(digests[0].argmax == digests[2].argmax);
   CHECK(digests[1].argmax == no_token);
-  CHECK(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms), std::span<const digest_request>(requests),
-                     std::span<workspace>(spaces), std::span<row_digest>(digests), std::span<status>(statuses).first(2))
+  CHECK(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
+                     std::span<const digest_request>(requests), std::span<workspace>(spaces),
+                     std::span<row_digest>(digests), std::span<status>(statuses).first(2))
             .code == errc::size_mismatch);
 }
 

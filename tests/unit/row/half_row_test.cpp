@@ -13,14 +13,16 @@ namespace {
 std::uint32_t nearest_count(double probability) {
   static const std::vector<double> all = [] {
     std::vector<double> values;
-    for (std::uint32_t bits = 0; bits <= 0x3C00u; ++bits) values.push_back(meaning(float16_bits{static_cast<std::uint16_t>(bits)}));
+    for (std::uint32_t bits = 0; bits <= 0x3C00u; ++bits)
+      values.push_back(meaning(float16_bits{static_cast<std::uint16_t>(bits)}));
     return values;
   }();
   const auto above = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), probability) - all.begin());
   if (above == 0) return 0;
   if (above == all.size()) return 1u << 24;
   const double up = all[above] - probability, down = probability - all[above - 1];
-  const std::size_t chosen = up < down || (up == down && above % 2 == 0) ? above : above - 1;  // even bits end in an even mantissa
+  // even bits end in an even mantissa
+  const std::size_t chosen = up < down || (up == down && above % 2 == 0) ? above : above - 1;
   return static_cast<std::uint32_t>(std::ldexp(all[chosen], 24));
 }
 
@@ -69,7 +71,9 @@ TEST_CASE("row.half_row_counts: the counts of a row are those of its law; ids as
     std::vector<token_id> ids(5000);
     std::vector<std::uint32_t> counts(5000);
     half_row out;
-    REQUIRE(half_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+    REQUIRE(half_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids),
+                            std::span<std::uint32_t>(counts), out)
+                .ok());
     std::uint32_t at = 0;
     std::uint64_t sum = 0;
     for (std::size_t id = 0; id < law.size(); ++id) {
@@ -95,20 +99,26 @@ TEST_CASE("row.half_row_counts: one-hot, truncated, too little space") {
   std::vector<std::uint32_t> counts(3);
   half_row out;
   const held_digest greedy = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(half_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+  REQUIRE(half_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids),
+                          std::span<std::uint32_t>(counts), out)
+              .ok());
   CHECK((out.size == 1 && out.resolution == 16777216u && ids[0] == 1));
   transform.temperature = 1;
   transform.truncation.top_k = 2;
   const held_digest cut = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(half_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts), out).ok());
+  REQUIRE(half_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids),
+                          std::span<std::uint32_t>(counts), out)
+              .ok());
   CHECK((out.size == 2 && ids[0] == 1 && ids[1] == 2));
   const held_digest full = make_digest(exec::seq, logits(row), {});
   out = {9, 9};
-  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2), std::span<std::uint32_t>(counts).first(2),
+  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2),
+                        std::span<std::uint32_t>(counts).first(2),
                         out) == status{errc::support_too_large, part::row, 3});
-  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids), std::span<std::uint32_t>(counts).first(2), out).code ==
-        errc::size_mismatch);
+  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids),
+                        std::span<std::uint32_t>(counts).first(2), out)
+            .code == errc::size_mismatch);
   CHECK((out.size == 9 && out.resolution == 9));
-  static_assert(
-      noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space, std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
+  static_assert(noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space,
+                                         std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
 }

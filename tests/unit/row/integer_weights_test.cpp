@@ -18,7 +18,8 @@ TEST_CASE("row.integer_weights: golden values, the same on every machine") {
   });
 }
 
-TEST_CASE("row.integer_weights: the stated error against long double, the largest weight is 2^31, double and float rows") {
+TEST_CASE(
+    "row.integer_weights: the stated error against long double, the largest weight is 2^31, double and float rows") {
   const auto check = [](const auto& row, double temperature) {
     row_transform transform;
     transform.temperature = temperature;
@@ -81,11 +82,15 @@ TEST_CASE("row.integer_weights: temperature zero, masks, and errors that write n
   greedy.temperature = 0;
   std::vector<std::uint32_t> weights(3, 9);
   std::uint64_t total = 5;
-  CHECK(integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights).first(2), total).code == errc::output_too_small);
-  CHECK(integer_weights(exec::seq, logits(std::vector<float>{nanf(""), 1.0f, 1.0f}), {}, std::span<std::uint32_t>(weights), total).code == errc::row_has_nan);
+  CHECK(integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights).first(2), total).code ==
+        errc::output_too_small);
+  CHECK(integer_weights(exec::seq, logits(std::vector<float>{nanf(""), 1.0f, 1.0f}), {},
+                        std::span<std::uint32_t>(weights), total)
+            .code == errc::row_has_nan);
   row_transform cut;
   cut.truncation.top_k = 2;
-  CHECK(integer_weights(exec::seq, logits(row), cut, std::span<std::uint32_t>(weights), total).code == errc::unsupported);
+  CHECK(integer_weights(exec::seq, logits(row), cut, std::span<std::uint32_t>(weights), total).code ==
+        errc::unsupported);
   CHECK(weights == std::vector<std::uint32_t>(3, 9));
   CHECK(total == 5);
   REQUIRE(integer_weights(exec::seq, logits(row), greedy, std::span<std::uint32_t>(weights), total).ok());
@@ -96,5 +101,6 @@ TEST_CASE("row.integer_weights: temperature zero, masks, and errors that write n
   REQUIRE(integer_weights(exec::simd, logits(row), masked, std::span<std::uint32_t>(weights), total).ok());
   CHECK(weights[1] == 0);
   CHECK(weights[2] == 2147483648u);
-  static_assert(noexcept(integer_weights(exec::seq, row_view<float>{}, row_transform{}, std::span<std::uint32_t>{}, total)));
+  static_assert(
+      noexcept(integer_weights(exec::seq, row_view<float>{}, row_transform{}, std::span<std::uint32_t>{}, total)));
 }

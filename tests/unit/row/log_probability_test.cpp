@@ -18,7 +18,9 @@ TEST_CASE("SMP-10 row.log_probability: against long double, every kind of law") 
         const held_digest from = make_digest(policy, logits(row), transform);
         for (std::size_t id = 0; id < law.size(); id += 37) {
           double out = 1;
-          REQUIRE(log_probability(policy, logits(row), transform, from.value, from.space, static_cast<token_id>(id), out).ok());
+          REQUIRE(
+              log_probability(policy, logits(row), transform, from.value, from.space, static_cast<token_id>(id), out)
+                  .ok());
           CHECK(out == doctest::Approx(static_cast<double>(std::log(law[id]))).epsilon(1e-13));
         }
       });
@@ -63,5 +65,6 @@ TEST_CASE("row.log_probability: errors leave the output alone") {
   CHECK(log_probability(exec::seq, logits(row), {}, from.value, from.space, -1, out).code == errc::token_out_of_range);
   CHECK(log_probability(exec::seq, logits(row), {}, row_digest{}, from.space, 0, out).code == errc::invalid_argument);
   CHECK(out == 3);
-  static_assert(noexcept(log_probability(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, out)));
+  static_assert(
+      noexcept(log_probability(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, out)));
 }

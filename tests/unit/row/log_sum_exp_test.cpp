@@ -58,7 +58,8 @@ TEST_CASE("T28 row.log_sum_exp: errors leave the output alone") {
     transform.temperature = 1;
     transform.truncation.top_p = 0.5;
     CHECK(log_sum_exp(policy, logits(row), transform, out).code == errc::unsupported);
-    CHECK(log_sum_exp(policy, logits(std::vector<float>{1.0f, nanf("")}), {}, out) == status{errc::row_has_nan, part::row, 1});
+    CHECK(log_sum_exp(policy, logits(std::vector<float>{1.0f, nanf("")}), {}, out) ==
+          status{errc::row_has_nan, part::row, 1});
     CHECK(log_sum_exp(policy, probabilities(std::vector<float>{0.5f, 0.4f}), {}, out).code == errc::row_not_normalised);
     CHECK(out == 5);
     static_assert(noexcept(log_sum_exp(policy, row_view<float>{}, row_transform{}, out)));

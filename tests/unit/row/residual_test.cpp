@@ -15,15 +15,19 @@ namespace {
 struct listed_law {
   std::vector<std::uint32_t> counts;
   std::uint32_t resolution = 0;
-  explicit listed_law(std::vector<std::uint32_t> all) : counts(std::move(all)), resolution(std::accumulate(counts.begin(), counts.end(), 0u)) {}
-  std::uint32_t count(token_id id) const noexcept { return id >= 0 && static_cast<std::size_t>(id) < counts.size() ? counts[static_cast<std::size_t>(id)] : 0; }
+  explicit listed_law(std::vector<std::uint32_t> all)
+      : counts(std::move(all)), resolution(std::accumulate(counts.begin(), counts.end(), 0u)) {}
+  std::uint32_t count(token_id id) const noexcept {
+    return id >= 0 && static_cast<std::size_t>(id) < counts.size() ? counts[static_cast<std::size_t>(id)] : 0;
+  }
 };
 
 template <class Policy, class Scalar, class Source>
-residual_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, const listed_law& taken, double scale,
-                          const Source& source, std::uint32_t cap = 32) {
+residual_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
+                          const listed_law& taken, double scale, const Source& source, std::uint32_t cap = 32) {
   residual_token out;
-  const status outcome = residual(policy, row, transform, from.value, from.space, taken, scale, source, random_counter{}, {cap}, out);
+  const status outcome =
+      residual(policy, row, transform, from.value, from.space, taken, scale, source, random_counter{}, {cap}, out);
   REQUIRE(outcome.ok());
   return out;
 }
@@ -32,7 +36,8 @@ std::vector<long double> residual_law(const std::vector<long double>& p, const l
   std::vector<long double> law;
   long double mass = 0;
   for (std::size_t i = 0; i < p.size(); ++i) {
-    law.push_back(std::max(0.0L, scale * p[i] - static_cast<long double>(taken.count(static_cast<token_id>(i))) / taken.resolution));
+    law.push_back(std::max(
+        0.0L, scale * p[i] - static_cast<long double>(taken.count(static_cast<token_id>(i))) / taken.resolution));
     mass += law.back();
   }
   for (long double& entry : law) entry /= mass;
@@ -40,8 +45,8 @@ std::vector<long double> residual_law(const std::vector<long double>& p, const l
 }
 
 template <class Scalar>
-void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& p, const listed_law& taken, double scale,
-               double tolerance) {
+void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& p,
+               const listed_law& taken, double scale, double tolerance) {
   const auto expected = residual_law(p, taken, scale);
   for_each_policy([&](auto policy) {
     for (const std::uint32_t cap : {0u, 1u, 2u, 32u}) {
@@ -56,7 +61,8 @@ void check_law(row_view<Scalar> row, const row_transform& transform, const std::
           [&](const scripted& source, std::uint32_t trials) {
             const held_digest from = make_digest(policy, row, transform);
             sampled_token got;
-            REQUIRE(sample(policy, row, transform, from.value, from.space, source, random_counter{}, {trials}, got).ok());
+            REQUIRE(
+                sample(policy, row, transform, from.value, from.space, source, random_counter{}, {trials}, got).ok());
             return drawn{got.token, got.trials, false, got.exact};
           });
       CAPTURE(cap);
@@ -74,7 +80,8 @@ TEST_CASE("row.residual: by hand, p = (1/2, 1/4, 1/4), q = (1, 1, 0) / 2 leaves 
     const held_digest from = make_digest(policy, probabilities(row), {});
     for (const std::uint64_t u : {std::uint64_t{0}, unit / 2, unit * 3 / 4, unit - 1}) {
       for (const std::uint32_t cap : {0u, 1u, 32u}) {
-        const residual_token token = drawn_from(policy, probabilities(row), {}, from, taken, 1.0, scripted{{u, u, u}, {0, 0, 0}}, cap);
+        const residual_token token =
+            drawn_from(policy, probabilities(row), {}, from, taken, 1.0, scripted{{u, u, u}, {0, 0, 0}}, cap);
         CHECK(token.token == 2);
         CHECK_FALSE(token.fallback);
       }
@@ -119,8 +126,9 @@ TEST_CASE("T27 NUM-6 E4 E32 row.residual: p = q bitwise, one ulp apart, and rows
         for (const std::uint64_t u : {std::uint64_t{0}, unit / 2, unit - 1}) {
           const held_digest from = make_digest(policy, probabilities(row), {});
           REQUIRE(from.outcome.ok());
-          const residual_token token = drawn_from(policy, probabilities(row), {}, from, taken, 1.0,
-                                                  scripted{std::vector<std::uint64_t>(40, u), std::vector<std::uint64_t>(40, unit / 3)}, cap);
+          const residual_token token =
+              drawn_from(policy, probabilities(row), {}, from, taken, 1.0,
+                         scripted{std::vector<std::uint64_t>(40, u), std::vector<std::uint64_t>(40, unit / 3)}, cap);
           CHECK(token.fallback);
           CHECK((token.token >= 0 && token.token < 4));
         }
@@ -131,7 +139,8 @@ TEST_CASE("T27 NUM-6 E4 E32 row.residual: p = q bitwise, one ulp apart, and rows
   row[0] += 1e-9;
   row[3] -= 1e-9;
   const held_digest from = make_digest(exec::seq, probabilities(row), {});
-  const residual_token token = drawn_from(exec::seq, probabilities(row), {}, from, taken, 1.0, scripted{{unit / 2}, {0}}, 0);
+  const residual_token token =
+      drawn_from(exec::seq, probabilities(row), {}, from, taken, 1.0, scripted{{unit / 2}, {0}}, 0);
   CHECK_FALSE(token.fallback);
   CHECK(token.token == 0);
 }
@@ -144,7 +153,8 @@ TEST_CASE("T27 row.residual: one-hot against one-hot, equal and different; zeros
   const residual_token same = drawn_from(exec::simd, logits(row), greedy, from, listed_law({0, 1, 0}), 1.0, scripted{});
   CHECK(same.token == 1);
   CHECK(same.fallback);
-  const residual_token other = drawn_from(exec::simd, logits(row), greedy, from, listed_law({0, 0, 1}), 1.0, scripted{});
+  const residual_token other =
+      drawn_from(exec::simd, logits(row), greedy, from, listed_law({0, 0, 1}), 1.0, scripted{});
   CHECK(other.token == 1);
   CHECK_FALSE(other.fallback);
   const std::vector<double> zeros{0.0, 0.0, 0.75, 0.25};
@@ -165,7 +175,8 @@ TEST_CASE("T27 row.residual: fp16 probabilities that sum to 1 +- 1e-3") {
   for (std::size_t i = 0; i < 300; i += 2) counts[i] = 1;
   const listed_law taken(counts);
   for (std::uint64_t i = 0; i < 500; ++i) {
-    const residual_token token = drawn_from(exec::simd, probabilities(row), {}, from, taken, 1.0, philox{{static_cast<std::uint32_t>(i), 1}});
+    const residual_token token =
+        drawn_from(exec::simd, probabilities(row), {}, from, taken, 1.0, philox{{static_cast<std::uint32_t>(i), 1}});
     CHECK(token.token % 2 == 1);  // q = 1/150 > p on even ids
     CHECK_FALSE(token.fallback);
   }
@@ -193,7 +204,9 @@ TEST_CASE("row.residual: each wrong argument has its own error and leaves the ou
   const held_digest from = make_digest(exec::seq, logits(row), {});
   residual_token out{7, 3, true, true};
   const auto code = [&](double scale, const listed_law& taken) {
-    return residual(exec::seq, logits(row), {}, from.value, from.space, taken, scale, scripted{}, random_counter{}, {}, out).code;
+    return residual(exec::seq, logits(row), {}, from.value, from.space, taken, scale, scripted{}, random_counter{}, {},
+                    out)
+        .code;
   };
   CHECK(code(0.0, listed_law({1, 1})) == errc::invalid_argument);
   CHECK(code(1.5, listed_law({1, 1})) == errc::invalid_argument);
@@ -201,6 +214,6 @@ TEST_CASE("row.residual: each wrong argument has its own error and leaves the ou
   CHECK(code(1.0, listed_law({0, 0})) == errc::invalid_resolution);
   CHECK((out.token == 7 && out.trials == 3 && out.fallback && out.exact));
   const listed_law taken({1, 1});
-  static_assert(noexcept(
-      residual(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, taken, 1.0, philox{}, random_counter{}, residual_options{}, out)));
+  static_assert(noexcept(residual(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, taken, 1.0,
+                                  philox{}, random_counter{}, residual_options{}, out)));
 }

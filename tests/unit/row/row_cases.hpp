@@ -112,7 +112,8 @@ inline std::vector<double> normal_logits(std::uint32_t size, std::uint64_t seed,
 
 //! Logits after bias and mask, as the library should see them: the sum is rounded to the working type.
 template <class Scalar>
-std::vector<double> transformed(const std::vector<Scalar>& row, const row_transform& transform, row_kind kind = row_kind::logits) {
+std::vector<double> transformed(const std::vector<Scalar>& row, const row_transform& transform,
+                                row_kind kind = row_kind::logits) {
   std::vector<double> values;
   for (const Scalar& value : row) values.push_back(meaning(value));
   for (std::size_t i = 0; i < transform.bias_ids.size(); ++i) {
@@ -138,7 +139,8 @@ inline std::vector<long double> law_of(const std::vector<double>& values, double
       law.push_back(0);
       continue;
     }
-    law.push_back(std::exp((static_cast<long double>(value) - static_cast<long double>(maximum)) / static_cast<long double>(temperature)));
+    law.push_back(std::exp((static_cast<long double>(value) - static_cast<long double>(maximum)) /
+                           static_cast<long double>(temperature)));
     sum += law.back();
   }
   for (long double& entry : law) entry /= sum;
@@ -160,7 +162,8 @@ struct held_digest {
 };
 
 template <class Policy, class Scalar>
-held_digest make_digest(Policy policy, row_view<Scalar> row, const row_transform& transform, const digest_request& request = {}) {
+held_digest make_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                        const digest_request& request = {}) {
   held_digest made;
   made.memory.resize(digest_workspace_size(row.valid_size(), transform, request));
   made.space = workspace(std::span<std::byte>(made.memory));
@@ -181,7 +184,8 @@ struct scripted {
   random_block operator()(random_counter counter) const noexcept {
     const std::uint64_t a = counter.lane < first.size() ? first[counter.lane] << 11 : 0;
     const std::uint64_t b = counter.lane < second.size() ? second[counter.lane] << 11 : 0;
-    return {{static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b >> 32), static_cast<std::uint32_t>(b)}};
+    return {{static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b >> 32),
+             static_cast<std::uint32_t>(b)}};
   }
 };
 
@@ -205,12 +209,15 @@ struct drawn {
   std::uint32_t trials = 0;
   bool fallback = false;
   bool exact = false;
-  friend bool operator==(const drawn& a, const drawn& b) { return a.token == b.token && a.trials == b.trials && a.exact == b.exact; }
+  friend bool operator==(const drawn& a, const drawn& b) {
+    return a.token == b.token && a.trials == b.trials && a.exact == b.exact;
+  }
 };
 
-//! The law of a draw from the shipped entry point: `draw(source, cap)` with scripted numbers, every uniform cut by bisection.
-//! Up to 16 ids, which stand in lanes of their own, so a proposal is monotone in its uniform.
-//! `propose` gives the same proposals and takes all of them at a second uniform of 0 (a plain sample): it finds where they change.
+//! The law of a draw from the shipped entry point: `draw(source, cap)` with scripted numbers, every uniform cut by
+//! bisection. Up to 16 ids, which stand in lanes of their own, so a proposal is monotone in its uniform. `propose`
+//! gives the same proposals and takes all of them at a second uniform of 0 (a plain sample): it finds where they
+//! change.
 template <class Draw, class Propose>
 std::vector<double> measure_law(std::size_t size, std::uint32_t cap, const Draw& draw, const Propose& propose) {
   std::vector<double> exact(size, 0.0);

@@ -11,8 +11,8 @@ using namespace row_cases;
 namespace {
 
 template <class Policy, class Scalar, class Source>
-sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, const Source& source,
-                         random_counter counter, std::uint32_t cap = 32) {
+sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
+                         const Source& source, random_counter counter, std::uint32_t cap = 32) {
   sampled_token out;
   const status outcome = sample(policy, row, transform, from.value, from.space, source, counter, {cap}, out);
   REQUIRE(outcome.ok());
@@ -20,7 +20,8 @@ sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transfor
 }
 
 template <class Scalar>
-void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& expected, double tolerance) {
+void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& expected,
+               double tolerance) {
   for_each_policy([&](auto policy) {
     const held_digest from = make_digest(policy, row, transform);
     REQUIRE(from.outcome.ok());
@@ -40,7 +41,9 @@ void check_law(row_view<Scalar> row, const row_transform& transform, const std::
 TEST_CASE("row.sample: by hand, two equal logits split the uniform in halves") {
   const std::vector<float> row{1.0f, 1.0f};
   const held_digest from = make_digest(exec::seq, logits(row), {});
-  const auto token = [&](std::uint64_t u1, std::uint32_t cap) { return drawn_from(exec::seq, logits(row), {}, from, scripted{{u1}, {0}}, {}, cap).token; };
+  const auto token = [&](std::uint64_t u1, std::uint32_t cap) {
+    return drawn_from(exec::seq, logits(row), {}, from, scripted{{u1}, {0}}, {}, cap).token;
+  };
   CHECK(token(0, 1) == 0);
   CHECK(token(unit / 2 - 1, 1) == 0);
   CHECK(token(unit / 2, 1) == 1);
@@ -106,7 +109,8 @@ TEST_CASE("NUM-3 NUM-4 row.sample: forbidden ids never come, at the ends of ever
     for (const std::uint64_t u1 : {std::uint64_t{0}, std::uint64_t{1}, unit / 3, unit / 2, unit - 2, unit - 1}) {
       for (const std::uint64_t u2 : {std::uint64_t{0}, unit - 1}) {
         for (const std::uint32_t cap : {0u, 1u, 2u}) {
-          const token_id token = drawn_from(policy, logits(row), {}, from, scripted{{u1, u1, u1}, {u2, u2, u2}}, {}, cap).token;
+          const token_id token =
+              drawn_from(policy, logits(row), {}, from, scripted{{u1, u1, u1}, {u2, u2, u2}}, {}, cap).token;
           CHECK((token == 700 || token == 2090));
         }
       }
@@ -128,7 +132,8 @@ TEST_CASE("NUM-4 row.sample: the tail is hit, 20 nats below, V = 262144") {
   const std::uint32_t draws = 200000;
   std::uint32_t hits = 0, upper_half = 0;
   for (std::uint32_t i = 0; i < draws; ++i) {
-    const token_id token = drawn_from(exec::simd, logits(row), {}, from, philox{{1, 2}}, {i, 0, 0, purpose::draft_draw, 0}).token;
+    const token_id token =
+        drawn_from(exec::simd, logits(row), {}, from, philox{{1, 2}}, {i, 0, 0, purpose::draft_draw, 0}).token;
     REQUIRE(token >= 0);
     REQUIRE(static_cast<std::uint32_t>(token) < size);
     hits += token != 12345 ? 1u : 0u;
@@ -149,7 +154,8 @@ TEST_CASE("NUM-7 row.sample: odd vocabulary sizes, ids stay inside, padding is n
       const held_digest from = make_digest(policy, view, {});
       REQUIRE(from.outcome.ok());
       for (std::uint32_t i = 0; i < 50; ++i) {
-        const token_id token = drawn_from(policy, view, {}, from, philox{{3, 4}}, {i, 0, 0, purpose::bonus_draw, 0}, i % 3).token;
+        const token_id token =
+            drawn_from(policy, view, {}, from, philox{{3, 4}}, {i, 0, 0, purpose::bonus_draw, 0}, i % 3).token;
         CHECK((token >= 0 && static_cast<std::uint32_t>(token) < size));
       }
     });
@@ -171,7 +177,8 @@ TEST_CASE("T33 row.sample: frequencies at five temperatures, and both policies d
     for (std::uint32_t i = 0; i < draws; ++i) {
       const random_counter counter{i, 9, 0, purpose::draft_draw, 0};
       const sampled_token token = drawn_from(exec::simd, logits(row), transform, wide, philox{{11, 12}}, counter);
-      if (i < 2000) CHECK(token.token == drawn_from(exec::seq, logits(row), transform, plain, philox{{11, 12}}, counter).token);
+      if (i < 2000)
+        CHECK(token.token == drawn_from(exec::seq, logits(row), transform, plain, philox{{11, 12}}, counter).token);
       cells[static_cast<std::size_t>(token.token) % 17] += 1;
       trials += token.trials;
     }
@@ -194,11 +201,14 @@ TEST_CASE("row.sample: temperature zero needs no random number; errors leave the
   CHECK(token.token == 1);
   CHECK(token.trials == 0);
   sampled_token out{42, 7, true};
-  CHECK(sample(exec::seq, logits(row), greedy, row_digest{}, from.space, scripted{}, {}, {}, out).code == errc::invalid_argument);
+  CHECK(sample(exec::seq, logits(row), greedy, row_digest{}, from.space, scripted{}, {}, {}, out).code ==
+        errc::invalid_argument);
   const std::vector<float> other(4, 0.0f);
-  CHECK(sample(exec::seq, logits(other), greedy, from.value, from.space, scripted{}, {}, {}, out).code == errc::size_mismatch);
+  CHECK(sample(exec::seq, logits(other), greedy, from.value, from.space, scripted{}, {}, {}, out).code ==
+        errc::size_mismatch);
   CHECK((out.token == 42 && out.trials == 7 && out.exact));
-  static_assert(noexcept(sample(exec::seq, row_view<float>{}, greedy, from.value, from.space, philox{}, random_counter{}, sample_options{}, out)));
+  static_assert(noexcept(sample(exec::seq, row_view<float>{}, greedy, from.value, from.space, philox{},
+                                random_counter{}, sample_options{}, out)));
 }
 
 TEST_CASE("T1 row.sample: one trial over a lane of many ids emits each in proportion to e_v, to 1e-11") {
@@ -229,8 +239,10 @@ TEST_CASE("T1 row.sample: one trial over a lane of many ids emits each in propor
       const std::uint64_t start = first_at(lane * 64 + at), stop = first_at(lane * 64 + at + 1);
       REQUIRE(trial(start, 0) == id);
       const std::uint64_t cut = next_change(0, [&](std::uint64_t u2) { return trial(start, u2); });
-      const double emitted = std::ldexp(static_cast<double>(stop - start), -53) * std::ldexp(static_cast<double>(cut), -53);
-      const double share = emitted * from.value.coarse_total / std::exp(row[static_cast<std::size_t>(id)] - from.value.reference);
+      const double emitted =
+          std::ldexp(static_cast<double>(stop - start), -53) * std::ldexp(static_cast<double>(cut), -53);
+      const double share =
+          emitted * from.value.coarse_total / std::exp(row[static_cast<std::size_t>(id)] - from.value.reference);
       smallest = std::min(smallest, share);
       largest = std::max(largest, share);
     }

@@ -42,8 +42,9 @@ TEST_CASE("NUM-8 row.select_top_k: k of more survivors, against a sort; exactly 
   const auto row = row_of<float>(values);
   std::vector<token_id> order(9000);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](token_id a, token_id b) { return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](token_id a, token_id b) {
+    return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
+  });
   digest_request request;
   request.survivors = 500;
   const held_digest from = make_digest(exec::simd, logits(row), {}, request);
@@ -107,7 +108,8 @@ TEST_CASE("row.select: a digest is never asked for more than it gathered") {
   CHECK(select_top_k(exec::seq, from.value, from.space, 10, chosen).ok());
   CHECK(select_top_k(exec::seq, from.value, from.space, 11, chosen).code == errc::digest_insufficient);
   CHECK(select_top_k(exec::seq, from.value, from.space, 0, chosen).code == errc::invalid_argument);
-  CHECK(select_threshold(exec::seq, from.value, from.space, 0.5, chosen).code == errc::digest_insufficient);  // W was not asked for
+  // W was not asked for
+  CHECK(select_threshold(exec::seq, from.value, from.space, 0.5, chosen).code == errc::digest_insufficient);
   const held_digest bare = make_digest(exec::seq, logits(row), {});
   CHECK(select_top_k(exec::seq, bare.value, bare.space, 1, chosen).code == errc::digest_insufficient);
 }

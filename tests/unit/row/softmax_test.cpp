@@ -10,7 +10,9 @@ using namespace row_cases;
 TEST_CASE("row.softmax: by hand") {
   for_each_policy([&](auto policy) {
     std::vector<double> out(4, -1.0);
-    REQUIRE(softmax(policy, logits(std::vector<float>{0.0f, 0.0f, -std::numeric_limits<float>::infinity(), 0.0f}), {}, std::span<double>(out)).ok());
+    REQUIRE(softmax(policy, logits(std::vector<float>{0.0f, 0.0f, -std::numeric_limits<float>::infinity(), 0.0f}), {},
+                    std::span<double>(out))
+                .ok());
     CHECK(out[0] == doctest::Approx(1.0 / 3).epsilon(1e-15));
     CHECK(out[2] == 0.0);
     row_transform greedy;
@@ -35,7 +37,8 @@ TEST_CASE("row.softmax: the stated errors against long double, tails and both ou
         double worst_narrow = 0, worst_wide = 0;
         for (std::size_t i = 0; i < size; ++i) {
           const double nats = -static_cast<double>(std::log(law[i] / *std::max_element(law.begin(), law.end())));
-          worst_narrow = std::max(worst_narrow, static_cast<double>(std::fabs(narrow[i] / law[i] - 1)) / (1e-6 + nats * 0x1.0p-23));
+          worst_narrow = std::max(worst_narrow,
+                                  static_cast<double>(std::fabs(narrow[i] / law[i] - 1)) / (1e-6 + nats * 0x1.0p-23));
           worst_wide = std::max(worst_wide, static_cast<double>(std::fabs(wide[i] / law[i] - 1)));
         }
         CHECK(worst_narrow <= 1.0);

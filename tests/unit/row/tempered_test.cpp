@@ -17,18 +17,19 @@ double probability_at(const std::vector<double>& values, double temperature, tok
 }
 
 template <class Policy, class Scalar>
-tempered_hits draws(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from, token_id token,
-                    const std::vector<double>& temperatures, const std::vector<double>& uniforms) {
+tempered_hits draws(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
+                    token_id token, const std::vector<double>& temperatures, const std::vector<double>& uniforms) {
   tempered_hits out;
-  const status outcome = tempered_draws(policy, row, transform, from.value, from.space, token, temperatures, uniforms, out);
+  const status outcome =
+      tempered_draws(policy, row, transform, from.value, from.space, token, temperatures, uniforms, out);
   REQUIRE(outcome.ok());
   return out;
 }
 
 //! For every temperature: the draw gives the token just below its probability, and does not just above.
 template <class Scalar>
-void check_edges(const std::vector<double>& values, const row_transform& transform, std::uint32_t survivors, const std::vector<double>& temperatures,
-                 token_id token, double closeness) {
+void check_edges(const std::vector<double>& values, const row_transform& transform, std::uint32_t survivors,
+                 const std::vector<double>& temperatures, token_id token, double closeness) {
   const std::vector<Scalar> row = row_of<Scalar>(values);
   const std::vector<double> seen = transformed(row, transform);
   for_each_policy([&](auto policy) {
@@ -37,7 +38,9 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
     const held_digest from = make_digest(policy, logits(row), transform, wanted);
     REQUIRE(from.outcome.ok());
     std::vector<double> found(temperatures.size());
-    REQUIRE(tempered_probabilities(policy, logits(row), transform, from.value, from.space, token, temperatures, std::span<double>(found)).ok());
+    REQUIRE(tempered_probabilities(policy, logits(row), transform, from.value, from.space, token, temperatures,
+                                   std::span<double>(found))
+                .ok());
     for (std::size_t m = 0; m < temperatures.size(); ++m) {
       const double p = probability_at(seen, temperatures[m], token);
       CAPTURE(temperatures[m]);
@@ -46,7 +49,8 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
       for (const double distance : {closeness, 1e-6, 1e-3, 0.02, 0.05, 0.2}) {
         const double below = p * (1 - distance), above = p * (1 + distance);
         if (p > 0) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {below}).hits == 1);
-        if (above < 1 && p > 0) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {above}).hits == 0);
+        if (above < 1 && p > 0)
+          CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {above}).hits == 0);
         if (!(p > 0)) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {0.0}).hits == 0);
       }
     }
@@ -63,7 +67,9 @@ TEST_CASE("row.tempered: by hand, two logits ln 4 apart") {
     const held_digest from = make_digest(policy, logits(row), {});
     const std::vector<double> temperatures{1.0, 2.0, 0.5, 0.0};  // 1/5, 1/3, 1/17, 0
     std::vector<double> p(4);
-    REQUIRE(tempered_probabilities(policy, logits(row), {}, from.value, from.space, 0, temperatures, std::span<double>(p)).ok());
+    REQUIRE(
+        tempered_probabilities(policy, logits(row), {}, from.value, from.space, 0, temperatures, std::span<double>(p))
+            .ok());
     CHECK(p[0] == doctest::Approx(0.2).epsilon(1e-14));
     CHECK(p[1] == doctest::Approx(1.0 / 3.0).epsilon(1e-14));
     CHECK(p[2] == doctest::Approx(1.0 / 17.0).epsilon(1e-14));
@@ -73,7 +79,9 @@ TEST_CASE("row.tempered: by hand, two logits ln 4 apart") {
   });
 }
 
-TEST_CASE("row.tempered: decisions change at the probability itself, any temperature, any shape of row, with and without survivors") {
+TEST_CASE(
+    "row.tempered: decisions change at the probability itself, any temperature, any shape of row, with and without "
+    "survivors") {
   row_transform plain;
   plain.temperature = 2;
   for (const std::uint32_t survivors : {0u, 4u, 256u}) {
@@ -99,12 +107,15 @@ TEST_CASE("row.tempered: a peak over a flat floor, where the normaliser bends in
     std::vector<double> values(3000, 0.0);
     values[1234] = height;
     CAPTURE(height);
-    for (const std::uint32_t survivors : {1u, 64u}) check_edges<float>(values, plain, survivors, all_temperatures, 1234, 1e-9);
+    for (const std::uint32_t survivors : {1u, 64u})
+      check_edges<float>(values, plain, survivors, all_temperatures, 1234, 1e-9);
     check_edges<bfloat16_bits>(values, plain, 64, all_temperatures, 0, 1e-9);
   }
 }
 
-TEST_CASE("NUM-3 row.tempered: forbidden ids, biases and masks; digests of other temperatures and truncated ones say the same") {
+TEST_CASE(
+    "NUM-3 row.tempered: forbidden ids, biases and masks; digests of other temperatures and truncated ones say the "
+    "same") {
   std::vector<double> values = normal_logits(300, 5);
   for (std::size_t v = 0; v < values.size(); v += 3) values[v] = -infinity;
   const token_id ids[2] = {1, 7};
@@ -145,7 +156,8 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
     const held_digest from = make_digest(policy, logits(row), {}, wanted);
     for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.survivor_ids)[5]}) {
       std::uint32_t expected = 0;
-      for (std::size_t m = 0; m < temperatures.size(); ++m) expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
+      for (std::size_t m = 0; m < temperatures.size(); ++m)
+        expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
       const tempered_hits found = draws(policy, logits(row), {}, from, token, temperatures, uniforms);
       CHECK(found.hits == expected);
       CHECK(found.further_reads <= 12);
@@ -158,7 +170,8 @@ TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is w
   const held_digest from = make_digest(exec::seq, logits(row), {});
   const std::vector<double> one{1.0};
   tempered_hits out{77, 78};
-  const auto code = [&](row_view<float> view, const row_digest& digested, token_id token, std::vector<double> temperatures, std::vector<double> uniforms) {
+  const auto code = [&](row_view<float> view, const row_digest& digested, token_id token,
+                        std::vector<double> temperatures, std::vector<double> uniforms) {
     return tempered_draws(exec::seq, view, {}, digested, from.space, token, temperatures, uniforms, out).code;
   };
   CHECK(code(logits(row), row_digest{}, 0, one, {0.5}) == errc::invalid_argument);
@@ -170,12 +183,15 @@ TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is w
   CHECK(code(logits(row), from.value, 0, {nan_value()}, {0.5}) == errc::invalid_temperature);
   CHECK(code(logits(row), from.value, 0, {infinity}, {0.5}) == errc::invalid_temperature);
   CHECK(code(logits(row), from.value, 0, one, {0.5, 0.5}) == errc::size_mismatch);
-  for (const double uniform : {-0.1, 1.0, nan_value(), infinity}) CHECK(code(logits(row), from.value, 0, one, {uniform}) == errc::invalid_argument);
+  for (const double uniform : {-0.1, 1.0, nan_value(), infinity})
+    CHECK(code(logits(row), from.value, 0, one, {uniform}) == errc::invalid_argument);
   CHECK(out.hits == 77);
   CHECK(out.further_reads == 78);
   const std::vector<float> law{0.5f, 0.25f, 0.25f};
   const held_digest of_law = make_digest(exec::seq, probabilities(law), {});
-  CHECK(tempered_draws(exec::seq, probabilities(law), {}, of_law.value, of_law.space, 0, one, one, out).code == errc::unsupported);
+  CHECK(tempered_draws(exec::seq, probabilities(law), {}, of_law.value, of_law.space, 0, one, one, out).code ==
+        errc::unsupported);
   std::vector<double> none;
-  CHECK(tempered_probabilities(exec::seq, logits(row), {}, from.value, from.space, 0, one, std::span<double>(none)).code == errc::output_too_small);
+  CHECK(tempered_probabilities(exec::seq, logits(row), {}, from.value, from.space, 0, one, std::span<double>(none))
+            .code == errc::output_too_small);
 }

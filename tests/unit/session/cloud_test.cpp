@@ -16,7 +16,8 @@ errc refusal_of(pair& p, const bytes& message) {
   wire_context session{}, nobody{};
   session.session_id = 7;
   refuse_message refusal;
-  if (decode_refuse(session, answer, refusal).ok() || decode_refuse(nobody, answer, refusal).ok()) return refusal.reason.code;
+  if (decode_refuse(session, answer, refusal).ok() || decode_refuse(nobody, answer, refusal).ok())
+    return refusal.reason.code;
   return errc::ok;
 }
 }  // namespace
@@ -84,7 +85,8 @@ TEST_CASE("NET-5 cloud: the same question gets the same verdict bytes but for nu
   for (std::size_t i = 8; i < first.size(); ++i) CHECK(first[i] == second[i]);
 }
 
-TEST_CASE("NET-5 cloud: restored from its journal it repeats the verdict without the engine; without one it decides alike") {
+TEST_CASE(
+    "NET-5 cloud: restored from its journal it repeats the verdict without the engine; without one it decides alike") {
   pair p;
   const bytes draft = to_first_draft(p);
   const bytes first = p.answer(draft);
@@ -168,7 +170,8 @@ TEST_CASE("NUM-1 cloud: a bad row is told to the edge") {
   std::vector<float> row(pair::vocab_size, std::numeric_limits<float>::quiet_NaN());
   const std::vector<row_view<float>> rows(4, logits_row(std::span<const float>(row)));
   CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(rows, p.transforms), 1).code == errc::row_has_nan);
-  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1) == status{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)});
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1) ==
+        status{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)});
   CHECK(p.cloud->state() == cloud_state::failed);
 }
 
@@ -209,7 +212,9 @@ TEST_CASE("cloud: rows that come after the edge said stop add nothing to a strea
   p.hold_rows = true;
   CHECK(p.cloud->receive(text, 1).ok());
   std::vector<bytes> sent = p.run_cloud();
-  const auto supply = [&] { return p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1); };
+  const auto supply = [&] {
+    return p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1);
+  };
   CHECK(supply().ok());
   for (const bytes& message : p.run_cloud()) sent.push_back(message);
   bytes stop;
@@ -239,7 +244,8 @@ TEST_CASE("cloud: journals that do not fit are refused") {
   CHECK(q.cloud->length() == 3);
 }
 
-TEST_CASE("SEC-1 cloud: an edge that claims more text than there may be is refused, and nothing is written behind the text") {
+TEST_CASE(
+    "SEC-1 cloud: an edge that claims more text than there may be is refused, and nothing is written behind the text") {
   pair p;  // prompt 3, budget 20
   (void)to_first_draft(p);
   for (const std::uint32_t claimed : {24u, 101u, 5000u, 0xFFFFFFFFu}) {
@@ -264,7 +270,9 @@ TEST_CASE("SEC-1 cloud: an edge that claims more text than there may be is refus
   CHECK(refusal_of(q, message) == errc::unsupported);
 }
 
-TEST_CASE("NET-7 cloud: padding beyond its buffers is refused by the hello; a strength that the format does not bear out does not count") {
+TEST_CASE(
+    "NET-7 cloud: padding beyond its buffers is refused by the hello; a strength that the format does not bear out "
+    "does not count") {
   pair_options o;
   pair p(o);
   hello_message hello;
@@ -273,13 +281,15 @@ TEST_CASE("NET-7 cloud: padding beyond its buffers is refused by the hello; a st
   std::size_t written = 0;
   hello.format.pad_to = 4096;
   REQUIRE(encode_hello(hello, message, written).ok());
-  CHECK(refusal_of(p, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) == errc::unsupported);
+  CHECK(refusal_of(p, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) ==
+        errc::unsupported);
   o.required = guarantee::unconditional;
   pair trusting(o);
   hello.format.pad_to = 1;
   hello.strength = guarantee::unconditional;  // with laws: not so
   REQUIRE(encode_hello(hello, message, written).ok());
-  CHECK(refusal_of(trusting, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) == errc::guarantee_too_weak);
+  CHECK(refusal_of(trusting, bytes(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(written))) ==
+        errc::guarantee_too_weak);
 }
 
 TEST_CASE("NET-7 cloud: a blank cloud that heard of one session takes the hello of another") {
@@ -334,7 +344,9 @@ TEST_CASE("COR-2 cloud: a kept verdict is not given to other drafts than its own
     context.transmission = static_cast<std::uint8_t>((header.flags + 1) & 15);
     bytes other(100);
     std::size_t written = 0;
-    REQUIRE(encode_claims(context, p.format(), std::span<const claimed_draft>(claims).first(shorter ? 2 : 3), other, written).ok());
+    REQUIRE(encode_claims(context, p.format(), std::span<const claimed_draft>(claims).first(shorter ? 2 : 3), other,
+                          written)
+                .ok());
     other.resize(written);
     CHECK(refusal_of(p, other) == errc::prefix_mismatch);
   }
@@ -355,7 +367,8 @@ TEST_CASE("SEC-1 cloud: drafts beyond the budget are not fed to the engine") {
   CHECK(p.cloud->receive(message, 1).ok());
   p.hold_rows = true;
   (void)p.run_cloud();
-  CHECK(p.cloud->statistics().fed_tokens == 4);  // prompt and one draft; its row and the one before are all that two tokens need
+  // prompt and one draft; its row and the one before are all that two tokens need
+  CHECK(p.cloud->statistics().fed_tokens == 4);
   CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1).ok());
   p.hold_rows = false;
   feedback_message verdict;

@@ -11,7 +11,9 @@ using namespace specverify_test;
 namespace {
 struct link_window {
   static constexpr bool unconditional = true;
-  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept { return {seen.uplink_rate > 0 ? 1u : 3u, 40, 8}; }
+  [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
+    return {seen.uplink_rate > 0 ? 1u : 3u, 40, 8};
+  }
   [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
 }  // namespace
@@ -40,13 +42,16 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
   CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).ok());  // the plan's l and K are not used
   o.format.support_size = 8;
-  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).error() == status{errc::invalid_argument, part::policy, 2});
-  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).error() ==
+        status{errc::invalid_argument, part::policy, 2});
+  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() ==
+        status{errc::invalid_argument, part::policy, 2});
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
   CHECK(budgeted::make(o, {}, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
   CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
-  CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() == status{errc::invalid_argument, part::sparsify, 0});
+  CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() ==
+        status{errc::invalid_argument, part::sparsify, 0});
   CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).ok());
   o.format.side.max_skipped = 4;
   using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
@@ -124,7 +129,8 @@ TEST_CASE("COR-13 edge: a stop token ends the text at once, wherever it comes fr
     p.finish(p.start());
     std::size_t first = 3;
     while (text[first] != text[at]) ++first;
-    // The draft ends at a drawn stop token, so rounds may fall differently; what counts is that nothing follows the first stop token.
+    // The draft ends at a drawn stop token, so rounds may fall differently; what counts is that nothing follows the
+    // first stop token.
     const std::vector<token_id> stopped = p.text();
     CHECK((stopped.back() == text[at] || stopped.size() == 23));
     for (std::size_t i = 3; i + 1 < stopped.size(); ++i) CHECK(stopped[i] != text[at]);
@@ -201,7 +207,8 @@ TEST_CASE("NET-5 edge: restore at every point gives the same text, and refuses w
   for (std::size_t stop_after = 1; stop_after < 12; ++stop_after) {
     pair p;
     bytes question = p.start();
-    for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+    for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i)
+      question = p.exchange(question);
     p.new_edge();
     journal_reading found;
     CHECK(p.edge->restore(p.edge_journal, p.now, &found).ok());
@@ -362,9 +369,12 @@ struct alternating_window {
 };
 }  // namespace
 
-TEST_CASE("E4 edge: a window changes the resolution from round to round where each draft says it; a restart changes nothing") {
+TEST_CASE(
+    "E4 edge: a window changes the resolution from round to round where each draft says it; a restart changes "
+    "nothing") {
   using adaptive = basic_edge_session<top_k, alternating_window>;
-  for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::top_k_tail}) {
+  for (const law_format format :
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::top_k_tail}) {
     for (const bool announced : {true, false}) {
       std::vector<token_id> first_text;
       for (int restarts = 0; restarts < 2; ++restarts) {
@@ -382,7 +392,8 @@ TEST_CASE("E4 edge: a window changes the resolution from round to round where ea
           question.clear();
           for (session_output out = edge->next(); out.action != session_action::none; out = edge->next()) {
             if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
-            if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+            if (out.action == session_action::journal)
+              journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
             if (out.action == session_action::rollback) CHECK(engine.cut(out.position));
             if (out.action != session_action::evaluate) continue;
             CHECK(engine.feed(out.position, out.tokens, out.rows));

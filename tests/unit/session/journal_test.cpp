@@ -23,7 +23,8 @@ struct file {
     const std::size_t at = bytes.size();
     bytes.resize(at + journal_record_bytes<small>(ids.size()));
     std::size_t written = 0;
-    REQUIRE(write_journal_record(std::span(bytes).subspan(at), written, first, std::span<const token_id>(ids), snapshot).ok());
+    REQUIRE(write_journal_record(std::span(bytes).subspan(at), written, first, std::span<const token_id>(ids), snapshot)
+                .ok());
     REQUIRE(written == bytes.size() - at);
     ends.push_back(bytes.size());
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An edge and a cloud whose outputs are collected one by one, with engines of their own and messages handed over by the test.
+// An edge and a cloud whose outputs are collected one by one, with engines of their own and messages handed over by the
+// test.
 #ifndef SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
 #define SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
 
@@ -45,7 +46,8 @@ struct basic_pair {
   using edge_type = sv::basic_edge_session<sv::top_k, sv::draft_plan, Skip>;
   static constexpr std::uint32_t vocab_size = 30;
 
-  explicit basic_pair(const pair_options& with = {}, const Skip& gate = {}) : options(with), skip(gate), edge_engine(model(true)), cloud_engine(model(false)) {
+  explicit basic_pair(const pair_options& with = {}, const Skip& gate = {})
+      : options(with), skip(gate), edge_engine(model(true)), cloud_engine(model(false)) {
     new_edge();
     new_cloud();
   }
@@ -57,10 +59,12 @@ struct basic_pair {
     return m;
   }
   [[nodiscard]] sv::draft_format format() const {
-    const bool sparse =
-        options.format == sv::law_format::sparse_drop_zero || options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
-    return {options.format, vocab_size, sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u, sparse ? 8u : 0u, options.draft_length, 1,
-            options.side};
+    const bool sparse = options.format == sv::law_format::sparse_drop_zero ||
+                        options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
+    return {
+        options.format,   vocab_size,           sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u,
+        sparse ? 8u : 0u, options.draft_length, 1,
+        options.side};
   }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
@@ -80,7 +84,9 @@ struct basic_pair {
     return o;
   }
   void new_edge() {
-    edge.emplace(std::move(edge_type::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}}, skip)).value());
+    edge.emplace(
+        std::move(edge_type::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}}, skip))
+            .value());
     edge_engine.clear();
   }
   void new_cloud() {
@@ -101,7 +107,8 @@ struct basic_pair {
     for (sv::session_output out = edge->next(); out.action != sv::session_action::none; out = edge->next()) {
       story += std::string(story.empty() ? "" : " ") + sv::name(out.action);
       if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::journal) edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal)
+        edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(edge_engine.cut(out.position));
       if (out.action == sv::session_action::failed) edge_failure = out.reason;
       if (out.action == sv::session_action::committed) {
@@ -111,7 +118,8 @@ struct basic_pair {
       if (out.action == sv::session_action::evaluate) {
         CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
         const std::array<float, 6> hidden = hidden_of<6>(edge_engine.knows());
-        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {}, {std::span<const float>(hidden).first(options.side.hidden_size), attention}, now);
+        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {},
+                               {std::span<const float>(hidden).first(options.side.hidden_size), attention}, now);
       }
     }
     return sent;
@@ -120,7 +128,8 @@ struct basic_pair {
     std::vector<bytes> sent;
     for (sv::session_output out = cloud->next(); out.action != sv::session_action::none; out = cloud->next()) {
       if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == sv::session_action::journal) cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::journal)
+        cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
       if (out.action == sv::session_action::failed) cloud_failure = out.reason;
       if (out.action == sv::session_action::judge) {
@@ -131,7 +140,8 @@ struct basic_pair {
         std::vector<double> scores;
         for (std::uint32_t i = 0; scores.size() < out.rows; ++i) {
           if ((out.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
-          scores.push_back(score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine.knows(out.position + i - 1)));
+          scores.push_back(
+              score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine.knows(out.position + i - 1)));
         }
         (void)cloud->supply_scores(scores, now);
       }
@@ -164,7 +174,8 @@ struct basic_pair {
   }
   //! From a question to the end.
   void finish(bytes question) {
-    for (int i = 0; i < 200 && edge->state() != sv::edge_state::finished && !question.empty(); ++i) question = exchange(question);
+    for (int i = 0; i < 200 && edge->state() != sv::edge_state::finished && !question.empty(); ++i)
+      question = exchange(question);
     CHECK(edge->state() == sv::edge_state::finished);
   }
   [[nodiscard]] std::vector<token_id> text() const { return {edge->text().begin(), edge->text().end()}; }

@@ -40,7 +40,9 @@ bytes to_request(pair& p) {
 
 }  // namespace
 
-TEST_CASE("session: with the same scores, hidden states with each draft, on request and one by one give the same text, rounds and accepted lengths") {
+TEST_CASE(
+    "session: with the same scores, hidden states with each draft, on request and one by one give the same text, "
+    "rounds and accepted lengths") {
   for (const double threshold : {0.0, 0.2, 0.5, 0.9, 2.0}) {
     pair with_draft(semantic(upload::with_draft, threshold)), on_request(semantic(upload::on_request, threshold)),
         lazy(semantic(upload::one_by_one, threshold));
@@ -70,7 +72,8 @@ TEST_CASE("session: with the same scores, hidden states with each draft, on requ
   }
 }
 
-TEST_CASE("E31 session: on request every mismatch of a round is asked for at once; one by one the first that is not judged") {
+TEST_CASE(
+    "E31 session: on request every mismatch of a round is asked for at once; one by one the first that is not judged") {
   for (const upload how : {upload::on_request, upload::one_by_one}) {
     pair p(semantic(how));
     p.hold_scores = true;
@@ -79,7 +82,8 @@ TEST_CASE("E31 session: on request every mismatch of a round is asked for at onc
       REQUIRE(p.cloud->receive(question, 1).ok());
       std::vector<bytes> sent = p.run_cloud();
       while (p.cloud->state() == cloud_state::judging) {
-        // What the cloud's engine was fed says what was drafted; a draft is a mismatch where it is not the row's argmax.
+        // What the cloud's engine was fed says what was drafted; a draft is a mismatch where it is not the row's
+        // argmax.
         std::uint64_t mismatches = 0;
         const std::uint32_t base = p.cloud->draft_position();
         std::vector<float> row(pair::vocab_size);
@@ -95,8 +99,10 @@ TEST_CASE("E31 session: on request every mismatch of a round is asked for at onc
         CHECK(asked == (how == upload::on_request ? mismatches : mismatches & (~mismatches + 1)));
         asked_again += judged_before > 0 ? 1u : 0u;
         asked_behind_a_rejection += (asked & (asked - 1)) != 0 ? 1u : 0u;
-        // On request all are rejected, so that all but the first were asked for in vain; one by one every second one stands.
-        std::vector<double> scores(static_cast<std::size_t>(std::popcount(asked)), how == upload::on_request || judged_before % 2 == 1 ? 0.9 : 0.1);
+        // On request all are rejected, so that all but the first were asked for in vain; one by one every second one
+        // stands.
+        std::vector<double> scores(static_cast<std::size_t>(std::popcount(asked)),
+                                   how == upload::on_request || judged_before % 2 == 1 ? 0.9 : 0.1);
         judged_before = how == upload::one_by_one && scores[0] < 0.5 ? judged_before + 1 : 0;
         REQUIRE(p.cloud->supply_scores(scores, 1).ok());
         sent = p.run_cloud();
@@ -110,7 +116,9 @@ TEST_CASE("E31 session: on request every mismatch of a round is asked for at onc
   }
 }
 
-TEST_CASE("OBS-3 session: the cloud says of each round its drafts, its mismatches and how many were judged, which a protocol's history wants") {
+TEST_CASE(
+    "OBS-3 session: the cloud says of each round its drafts, its mismatches and how many were judged, which a "
+    "protocol's history wants") {
   for (const upload how : {upload::with_draft, upload::on_request, upload::one_by_one}) {
     pair p(semantic(how, 0.5));
     CHECK(p.cloud->last_round().round == 0);
@@ -127,7 +135,8 @@ TEST_CASE("OBS-3 session: the cloud says of each round its drafts, its mismatche
       const session_statistics& now = p.cloud->statistics();
       std::uint64_t asked = 0;
       for (const std::uint64_t positions : p.judged_positions) asked |= positions;
-      const auto named = static_cast<std::uint32_t>(std::popcount(asked));  // one by one: those that were judged; else all
+      // one by one: those that were judged; else all
+      const auto named = static_cast<std::uint32_t>(std::popcount(asked));
       CHECK(round.round == ++rounds);
       CHECK(round.drafted == p.edge->last_round().drafted);
       CHECK(round.accepted == p.edge->last_round().accepted);
@@ -137,7 +146,8 @@ TEST_CASE("OBS-3 session: the cloud says of each round its drafts, its mismatche
       CHECK(round.judged <= round.mismatches);
       behind += round.mismatches - round.judged;
       history.record(round.drafted, round.mismatches, round.judged);
-      expected.record(round.drafted, how == upload::one_by_one ? round.mismatches : named, static_cast<std::uint32_t>(now.mismatches - before.mismatches));
+      expected.record(round.drafted, how == upload::one_by_one ? round.mismatches : named,
+                      static_cast<std::uint32_t>(now.mismatches - before.mismatches));
       before = now;
     }
     CHECK(rounds == p.cloud->statistics().rounds);
@@ -194,7 +204,8 @@ TEST_CASE("T24 session: threshold 0 is the greedy session, above 1 every draft s
   CHECK(loose.text() != greedy.text());
 }
 
-TEST_CASE("session: a judge sees the vectors of the named drafts as the edge's engine gave them, and the reported channel") {
+TEST_CASE(
+    "session: a judge sees the vectors of the named drafts as the edge's engine gave them, and the reported channel") {
   pair p(semantic(upload::with_draft));
   p.edge->record_channel({1e6F, 2e6F, 0.01F, 0.0F, 0.05F}, 1);
   p.hold_scores = true;
@@ -307,7 +318,8 @@ TEST_CASE("NET-5 session: a cloud restarted between request and supply asks for 
   }
 }
 
-TEST_CASE("NET-5 session: an edge restarted between request and supply, and while the host judges, drafts the round again") {
+TEST_CASE(
+    "NET-5 session: an edge restarted between request and supply, and while the host judges, drafts the round again") {
   for (const upload how : {upload::on_request, upload::one_by_one}) {
     pair whole(semantic(how, 0.9));
     whole.finish(whole.start());
@@ -331,7 +343,8 @@ TEST_CASE("NET-5 session: an edge restarted between request and supply, and whil
         std::vector<double> scores;
         for (std::uint32_t i = 0; scores.size() < vectors.size() / 10; ++i) {
           if ((p.judged_positions.back() >> i & 1u) == 0) continue;
-          scores.push_back(score_of(std::span(vectors).subspan(10 * scores.size(), 10), p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
+          scores.push_back(score_of(std::span(vectors).subspan(10 * scores.size(), 10),
+                                    p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
         }
         CHECK(p.cloud->supply_scores(scores, 10).ok());
       }

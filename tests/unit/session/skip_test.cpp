@@ -95,7 +95,8 @@ TEST_CASE("session: the cloud has the tokens that the edge kept, once it has ans
         question = p.hear(answer);
         kept = kept || p.edge->length() > said.size();
         const std::vector<token_id> text = p.text();
-        const bool both_sides_hold_the_same_text = said.size() <= text.size() && std::equal(said.begin(), said.end(), text.begin());
+        const bool both_sides_hold_the_same_text =
+            said.size() <= text.size() && std::equal(said.begin(), said.end(), text.begin());
         CHECK(both_sides_hold_the_same_text);
         if (!both_sides_hold_the_same_text) return;
       }
@@ -133,14 +134,17 @@ TEST_CASE("session: a kept stop token ends the text") {
   CHECK(p.text() == std::vector<token_id>(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first) + 1));
 }
 
-TEST_CASE("NET-5 session: with kept tokens a restart of the edge at every point gives the same text, with a journal and without") {
+TEST_CASE(
+    "NET-5 session: with kept tokens a restart of the edge at every point gives the same text, with a journal and "
+    "without") {
   basic_pair<random_skip> whole(hybrid(4), {0.5});
   whole.finish(whole.start());
   for (const bool journal : {true, false}) {
     for (std::size_t stop_after = 2; stop_after < 14; ++stop_after) {
       basic_pair<random_skip> p(hybrid(4), {0.5});
       bytes question = p.start();
-      for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+      for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i)
+        question = p.exchange(question);
       const std::uint32_t told = p.edge->length();
       p.new_edge();
       p.now = 1000;
@@ -157,7 +161,9 @@ TEST_CASE("NET-5 session: with kept tokens a restart of the edge at every point 
   }
 }
 
-TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journal and drafts the end, is answered, and then stays at its end") {
+TEST_CASE(
+    "NET-5 session: an edge that ended the text alone, then lost its journal and drafts the end, is answered, and then "
+    "stays at its end") {
   bool keep = true;
   pair_options options = hybrid(30);
   options.budget = 10;
@@ -179,7 +185,9 @@ TEST_CASE("NET-5 session: an edge that ended the text alone, then lost its journ
   CHECK(p.cloud->state() == cloud_state::finished);
 }
 
-TEST_CASE("NET-5 session: an edge that ended the text alone and said stop is not taken back by a late copy of an old resume") {
+TEST_CASE(
+    "NET-5 session: an edge that ended the text alone and said stop is not taken back by a late copy of an old "
+    "resume") {
   bool keep = false;
   pair_options options = hybrid(30);
   options.budget = 14;
@@ -215,7 +223,8 @@ TEST_CASE("NET-5 session: a cloud that lost everything learns the text again, th
     for (std::size_t stop_after = 2; stop_after < 14; ++stop_after) {
       basic_pair<random_skip> p(hybrid(4), {0.5});
       bytes question = p.start();
-      for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+      for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i)
+        question = p.exchange(question);
       if (p.edge->state() == edge_state::finished) break;
       p.new_cloud();
       if (journal) CHECK(p.cloud->restore(p.cloud_journal).ok());
@@ -228,7 +237,9 @@ TEST_CASE("NET-5 session: a cloud that lost everything learns the text again, th
   }
 }
 
-TEST_CASE("NET-8 session: a cloud that wants more refuses tokens that nobody verifies; one without room for them says unsupported") {
+TEST_CASE(
+    "NET-8 session: a cloud that wants more refuses tokens that nobody verifies; one without room for them says "
+    "unsupported") {
   const auto refusal_of = [](basic_pair<random_skip>& p) {
     (void)p.cloud->receive(p.start(), 1);
     CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
@@ -268,7 +279,8 @@ TEST_CASE("OBS-4 session: tokens that are uncertain but unimportant are counted,
     watched_gate gate;
     gate.limit_passed = &uncertain;
     basic_pair<watched_gate> p(hybrid(100), gate);
-    p.attention = important ? std::vector<float>{0.26F, 0.25F, 0.25F, 0.24F} : std::vector<float>{0.97F, 0.01F, 0.01F, 0.01F};
+    p.attention =
+        important ? std::vector<float>{0.26F, 0.25F, 0.25F, 0.24F} : std::vector<float>{0.97F, 0.01F, 0.01F, 0.01F};
     p.finish(p.start());
     const session_statistics& s = p.edge->statistics();
     REQUIRE(uncertain > 0);

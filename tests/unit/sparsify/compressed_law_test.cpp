@@ -24,7 +24,8 @@ struct made {
 
 //! Top k of a row and its compressed law; with a token the paper's draft.
 struct compressed {
-  compressed(const hand::weights& row, std::uint32_t k, compressed_law_options options, token_id token = specverify::no_token)
+  compressed(const hand::weights& row, std::uint32_t k, compressed_law_options options,
+             token_id token = specverify::no_token)
       : of(row, row.size()), bytes(row.size() * 64 + 1024) {
     specverify::workspace space{std::span(bytes)};
     const specverify::top_k rule{k, true};
@@ -50,9 +51,12 @@ std::vector<std::uint32_t> dense(const specverify::law& law) {
   return counts;
 }
 
-double share(std::uint32_t count, std::uint32_t resolution) { return static_cast<double>(count) / static_cast<double>(resolution); }
+double share(std::uint32_t count, std::uint32_t resolution) {
+  return static_cast<double>(count) / static_cast<double>(resolution);
+}
 
-//! The lattice point by its definition over integer weights, the tail's last, in 128-bit integers; ties by (zeta, index).
+//! The lattice point by its definition over integer weights, the tail's last, in 128-bit integers; ties by (zeta,
+//! index).
 __extension__ using wide = __int128;
 std::vector<std::uint32_t> plain_lattice(const std::vector<std::uint64_t>& weights, std::uint32_t resolution) {
   wide total = 0, sum = 0;
@@ -103,8 +107,11 @@ TEST_CASE("compressed_law: any row, within V / 2^32 of the paper's") {
     for (const std::uint32_t weight : it.kept.weights) rest -= weight;
     for (std::uint32_t v = 0; v < row.size(); ++v) {
       const bool listed = std::binary_search(it.kept.ids.begin(), it.kept.ids.end(), static_cast<token_id>(v));
-      const long double paper = listed ? row[v] / total : rest / total / static_cast<long double>(row.size() - it.kept.size());
-      apart += std::fabs(paper - static_cast<long double>(it.result.law.count(static_cast<token_id>(v))) / it.result.law.resolution) / 2;
+      const long double paper =
+          listed ? row[v] / total : rest / total / static_cast<long double>(row.size() - it.kept.size());
+      apart += std::fabs(paper - static_cast<long double>(it.result.law.count(static_cast<token_id>(v))) /
+                                     it.result.law.resolution) /
+               2;
     }
     REQUIRE(apart <= static_cast<long double>(row.size()) * 0x1.0p-32L);
   }
@@ -122,9 +129,11 @@ TEST_CASE("compressed_law: a lattice over the tokens sent and the tail, as it tr
     const std::uint32_t others = static_cast<std::uint32_t>(row.size()) - it.kept.size();
     REQUIRE(it.result.law.resolution == resolution * std::max(others, 1u));
     std::vector<std::uint64_t> weights(it.kept.weights.begin(), it.kept.weights.end());
-    if (others > 0) weights.push_back(hand::total(row) - std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}));
+    if (others > 0)
+      weights.push_back(hand::total(row) - std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}));
     const std::vector<std::uint32_t> expected = plain_lattice(weights, resolution);
-    for (std::uint32_t i = 0; i < it.kept.size(); ++i) REQUIRE(it.result.law.counts[i] == expected[i] * std::max(others, 1u));
+    for (std::uint32_t i = 0; i < it.kept.size(); ++i)
+      REQUIRE(it.result.law.counts[i] == expected[i] * std::max(others, 1u));
     if (others > 0) REQUIRE(it.result.law.tail_count == expected.back());
   }
   const compressed none({100, 1, 1}, 1, {value_format::lattice, 2});
@@ -140,7 +149,9 @@ TEST_CASE("compressed_law: a tail far above 2^31 keeps the lattice exact in 64 b
   }
 }
 
-TEST_CASE("E17 compressed_draft: the paper's order: an entry of its own for a token outside the largest, tested against its own probability") {
+TEST_CASE(
+    "E17 compressed_draft: the paper's order: an entry of its own for a token outside the largest, tested against its "
+    "own probability") {
   const hand::weights row{40, 10, 25, 5, 20};
   compressed it(row, 2, {}, 3);
   REQUIRE(it.result.why.ok());
@@ -148,7 +159,8 @@ TEST_CASE("E17 compressed_draft: the paper's order: an entry of its own for a to
   CHECK(share(it.result.draft.count, it.result.draft.resolution) == doctest::Approx(0.05).epsilon(1e-8));
   CHECK(it.result.law.size == 3);
   CHECK(share(it.result.law.count(3), it.result.law.resolution) == doctest::Approx(0.05).epsilon(1e-8));
-  CHECK(share(it.result.law.count(1), it.result.law.resolution) == doctest::Approx(0.15).epsilon(1e-8));  // (r - x_d) / (V - k - 1)
+  // (r - x_d) / (V - k - 1)
+  CHECK(share(it.result.law.count(1), it.result.law.resolution) == doctest::Approx(0.15).epsilon(1e-8));
   compressed off(row, 2, {.draft_entry = false}, 3);
   CHECK(off.result.law.size == 2);
   CHECK(share(off.result.draft.count, off.result.draft.resolution) == doctest::Approx(0.05).epsilon(1e-8));
@@ -170,7 +182,8 @@ TEST_CASE("compressed_law: errors") {
   const hand::weights row{40, 10, 25, 5, 20};
   CHECK(compressed(row, 2, {value_format::lattice, 0}).result.why.code == errc::invalid_resolution);
   CHECK(compressed(row, 2, {value_format::lattice, 65537}).result.why.code == errc::invalid_resolution);
-  CHECK(compressed(hand::weights(70000, 1), 2, {value_format::lattice, 65536}).result.why.code == errc::invalid_resolution);
+  CHECK(compressed(hand::weights(70000, 1), 2, {value_format::lattice, 65536}).result.why.code ==
+        errc::invalid_resolution);
   CHECK(compressed(row, 2, {}, 5).result.why.code == errc::token_out_of_range);
   CHECK(compressed(row, 2, {}, -2).result.why.code == errc::token_out_of_range);
   const std::vector<token_id> ids{0, 2};
@@ -180,9 +193,11 @@ TEST_CASE("compressed_law: errors") {
   specverify::workspace space{std::span(bytes)};
   CHECK(specverify::compressed_law({ids, weights, 0, 5}, {}, space, out).code == errc::digest_insufficient);
   CHECK(specverify::compressed_law({ids, weights, 60, 5}, {}, space, out).code == errc::size_mismatch);
-  CHECK(specverify::compressed_law({ids, std::span(weights).first(1), 100, 5}, {}, space, out).code == errc::size_mismatch);
+  CHECK(specverify::compressed_law({ids, std::span(weights).first(1), 100, 5}, {}, space, out).code ==
+        errc::size_mismatch);
   CHECK(specverify::compressed_law({{}, {}, 100, 5}, {}, space, out).code == errc::empty_support);
-  CHECK(specverify::compressed_law({ids, std::vector<std::uint32_t>{0, 0}, 100, 5}, {}, space, out).code == errc::zero_weight);
+  CHECK(specverify::compressed_law({ids, std::vector<std::uint32_t>{0, 0}, 100, 5}, {}, space, out).code ==
+        errc::zero_weight);
   CHECK(specverify::compressed_law({ids, weights, 100, 1}, {}, space, out).code == errc::token_out_of_range);
   CHECK(space.used() == 0);
   for (const value_format format : {value_format::exact, value_format::lattice}) {

@@ -27,11 +27,13 @@ struct learning {
     return wanted;
   }
   std::size_t workspace_size(const state_type&, std::uint32_t) const noexcept { return 0; }
-  specverify::status select(const specverify::row_digest&, const specverify::workspace&, specverify::workspace&, const state_type&,
-                            specverify::support&) const noexcept {
+  specverify::status select(const specverify::row_digest&, const specverify::workspace&, specverify::workspace&,
+                            const state_type&, specverify::support&) const noexcept {
     return {};
   }
-  state_type advance(const state_type& state, const specverify::support& kept) const noexcept { return {state.level * retained_mass(kept)}; }
+  state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
+    return {state.level * retained_mass(kept)};
+  }
 };
 
 }  // namespace

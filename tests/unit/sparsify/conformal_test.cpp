@@ -35,7 +35,8 @@ step_result step(const conformal& rule, const conformal_state& state, const hand
   REQUIRE(rule.select(of.value, of.space, scratch, state, kept).ok());
   long double listed = 0;
   for (const specverify::token_id id : kept.ids) listed += row[static_cast<std::size_t>(id)];
-  return {rule.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))), kept.size()};
+  return {rule.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))),
+          kept.size()};
 }
 
 hand::weights flat(std::size_t size) { return hand::weights(size, one); }
@@ -44,7 +45,8 @@ hand::weights peaked(std::size_t size) {
   row[size / 3] = one;
   return row;
 }
-//! Equal tokens a little below beta: the largest alone stays, so nearly everything is dropped. The worst that a law can do to a threshold.
+//! Equal tokens a little below beta: the largest alone stays, so nearly everything is dropped. The worst that a law can
+//! do to a threshold.
 hand::weights just_below(double beta, std::size_t size) {
   const auto count = static_cast<std::size_t>(1.0 / beta) + 1;
   return flat(count < 2 ? 2 : (count > size ? size : count));
@@ -158,7 +160,8 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
   }
 }
 
-TEST_CASE("T21 E11 without the clamp the sum is an identity with its sign: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
+TEST_CASE(
+    "T21 E11 without the clamp the sum is an identity with its sign: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
   std::mt19937_64 random(7);
   conformal rule;
   rule.target = 0.02;
@@ -168,7 +171,8 @@ TEST_CASE("T21 E11 without the clamp the sum is an identity with its sign: sum d
   double sum = 0;
   std::uint32_t above_start = 0;  // there the identity with |beta_1 - beta_{N+1}| is off by twice the difference
   for (std::uint32_t n = 1; n <= 2000; ++n) {
-    const step_result got = step(rule, state, n <= 100 ? peaked(50) : hand::random_row(random, 50 + random() % 50, n % 4));
+    const step_result got =
+        step(rule, state, n <= 100 ? peaked(50) : hand::random_row(random, 50 + random() % 50, n % 4));
     sum += got.dropped;
     state = got.next;
     REQUIRE(state.beta < 1);
@@ -178,7 +182,9 @@ TEST_CASE("T21 E11 without the clamp the sum is an identity with its sign: sum d
   CHECK((above_start >= 100 && above_start < 1900));
 }
 
-TEST_CASE("E16 without a first threshold in the paper ours is 1e-3, and what is promised about the paper's constants begins thousands of tokens late") {
+TEST_CASE(
+    "E16 without a first threshold in the paper ours is 1e-3, and what is promised about the paper's constants begins "
+    "thousands of tokens late") {
   conformal rule;
   CHECK(rule.first_threshold == 1e-3);
   rule.target = 5e-4;  // the paper's alpha and eta
@@ -192,7 +198,8 @@ TEST_CASE("E16 without a first threshold in the paper ours is 1e-3, and what is 
     }
     return high;
   };
-  // beta_1 + eta (1 - alpha) = 0.0019995 over eta alpha = 5e-7; by the paper's (9) it would be (1 + beta_1) / 5e-7 = 2.002e6.
+  // beta_1 + eta (1 - alpha) = 0.0019995 over eta alpha = 5e-7; by the paper's (9) it would be (1 + beta_1) / 5e-7 =
+  // 2.002e6.
   CHECK(tokens_until_twice_the_target(rule) == 3999);
   CHECK(specverify::dropped_mass_bound(rule, 2, vocab_size) > 0.99);
   rule.first_threshold = 0.01;
@@ -228,7 +235,9 @@ TEST_CASE("E14 the paper's (9) fails for a large eta, the tight form does not") 
   CHECK(got.dropped <= specverify::dropped_mass_bound(rule, 1, 200));
 }
 
-TEST_CASE("T21 logarithmic update: the bound holds if V beta_min <= alpha, and is attained on flat laws within tens of tokens") {
+TEST_CASE(
+    "T21 logarithmic update: the bound holds if V beta_min <= alpha, and is attained on flat laws within tens of "
+    "tokens") {
   constexpr std::uint32_t vocab_size = 400;
   for (const double target : {0.0005, 0.05, 0.3}) {
     for (const double eta : {0.1, 2.0, 20.0}) {
@@ -248,7 +257,9 @@ TEST_CASE("T21 logarithmic update: the bound holds if V beta_min <= alpha, and i
             sum += got.dropped;
             state = got.next;
             INFO(laws.name, ", alpha ", target, ", eta ", eta, ", beta_1 ", first, ", N ", n);
-            const double promised = target + std::max(0.0, std::log(std::min(first, 1.0) * vocab_size / target) + eta * (1 - target)) / (eta * n);
+            const double promised =
+                target +
+                std::max(0.0, std::log(std::min(first, 1.0) * vocab_size / target) + eta * (1 - target)) / (eta * n);
             REQUIRE(sum / n <= promised + 1e-9);
             REQUIRE(sum / n <= specverify::dropped_mass_bound(rule, n, vocab_size) + 1e-9);
             REQUIRE(state.beta <= 1);
@@ -303,7 +314,8 @@ TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives 
     const conformal planned = specverify::horizon_schedule(0.5, 2.0, horizon);
     CHECK(planned.step == doctest::Approx(0.5 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
     CHECK(planned.target == doctest::Approx(2.0 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
-    CHECK(specverify::dropped_mass_bound(planned, horizon, 100) * std::sqrt(static_cast<double>(horizon)) < 2 + (1e-3 + 0.5) / 0.5 + 1e-9);
+    CHECK(specverify::dropped_mass_bound(planned, horizon, 100) * std::sqrt(static_cast<double>(horizon)) <
+          2 + (1e-3 + 0.5) / 0.5 + 1e-9);
   }
   CHECK(specverify::horizon_schedule(1, 1, 4, conformal{.max_support_size = 9}).max_support_size == 9);
 }
@@ -365,7 +377,8 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   CHECK(rule.request(rule.widest_state(), 100).survivors == 12);
   CHECK(specverify::widest_state(rule) == conformal_state{});
   CHECK(specverify::widest_state(specverify::threshold{}) == specverify::no_state{});
-  const double not_a_number = std::bit_cast<double>(0x7FF8000000000000u), infinite = std::bit_cast<double>(0x7FF0000000000000u);
+  const double not_a_number = std::bit_cast<double>(0x7FF8000000000000u),
+               infinite = std::bit_cast<double>(0x7FF0000000000000u);
   const auto outcome_of = [](const conformal& wrong) { return select(wrong, hand::digest({1, 2}, 2)).why.code; };
   CHECK(outcome_of({.target = not_a_number}) == errc::invalid_argument);
   CHECK(outcome_of({.target = -0.1}) == errc::invalid_argument);
@@ -386,11 +399,14 @@ TEST_CASE("NUM-1 conformal: an option outside its range is named before any row"
   CHECK(check(conformal{.first_threshold = -1}).ok());
   CHECK(check(conformal{.target = 1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(conformal{.step = -1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
-  CHECK(check(conformal{.step = 513, .update = conformal_update::logarithmic}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
+  CHECK(check(conformal{.step = 513, .update = conformal_update::logarithmic}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
   CHECK(check(conformal{.first_threshold = std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
         specverify::status{errc::invalid_argument, specverify::part::sparsify, 2});
   CHECK(check(conformal{.first_threshold = 0, .update = conformal_update::logarithmic}) ==
         specverify::status{errc::invalid_argument, specverify::part::sparsify, 2});
-  CHECK(check(conformal{.update = static_cast<conformal_update>(2)}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 3});
-  CHECK(check(conformal{.least_threshold = -1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 4});
+  CHECK(check(conformal{.update = static_cast<conformal_update>(2)}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 3});
+  CHECK(check(conformal{.least_threshold = -1}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 4});
 }

@@ -22,8 +22,9 @@ inline ids ranked(const weights& row) {
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i] > 0) order.push_back(static_cast<specverify::token_id>(i));
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](specverify::token_id a, specverify::token_id b) { return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](specverify::token_id a, specverify::token_id b) {
+    return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
+  });
   return order;
 }
 
@@ -38,7 +39,8 @@ inline std::uint64_t total(const weights& row) { return std::accumulate(row.begi
 
 // What a digest of this row looks like that gathered the `survivors` largest entries.
 struct digest {
-  digest(const weights& row, std::size_t survivors, bool with_total = true) : bytes(row.size() * 8 + 256), space(std::span(bytes)) {
+  digest(const weights& row, std::size_t survivors, bool with_total = true)
+      : bytes(row.size() * 8 + 256), space(std::span(bytes)) {
     const ids kept = largest(row, survivors);
     specverify::workspace_slice id_slice, weight_slice;
     (void)space.take<specverify::token_id>(kept.size(), id_slice);
@@ -68,7 +70,8 @@ struct outcome {
 
 template <class Rule>
 outcome select(const Rule& rule, const digest& of) {
-  std::vector<std::byte> bytes(rule.workspace_size(rule.initial_state(), of.value.valid_size) + of.value.survivor_ids.count * 12 + 256);
+  std::vector<std::byte> bytes(rule.workspace_size(rule.initial_state(), of.value.valid_size) +
+                               of.value.survivor_ids.count * 12 + 256);
   specverify::workspace scratch{std::span(bytes)};
   specverify::support kept;
   outcome out;

@@ -28,7 +28,8 @@ TEST_CASE("min_p agrees with the definition or says that the digest is too small
     const double largest = static_cast<double>(*std::max_element(row.begin(), row.end()));
     hand::ids expected;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (row[i] > 0 && static_cast<double>(row[i]) >= ratio * largest) expected.push_back(static_cast<specverify::token_id>(i));
+      if (row[i] > 0 && static_cast<double>(row[i]) >= ratio * largest)
+        expected.push_back(static_cast<specverify::token_id>(i));
     }
     const hand::outcome whole = select(min_p{ratio}, hand::digest(row, row.size(), false));
     REQUIRE(whole.why.ok());
@@ -55,7 +56,8 @@ TEST_CASE("min_p: what it asks for and how it fails") {
 TEST_CASE("NUM-1 min_p: an option outside its range is named before any row") {
   CHECK(check(min_p{}).ok());
   CHECK(check(min_p{1}).ok());
-  CHECK(check(min_p{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(min_p{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(min_p{-0.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(min_p{1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Laws of integer weights, what an even tail makes of them and how far laws stand apart, by their definitions in long double.
+//! Laws of integer weights, what an even tail makes of them and how far laws stand apart, by their definitions in long
+//! double.
 #ifndef SPECVERIFY_UNIT_SPARSIFY_TAIL_BY_HAND_HPP
 #define SPECVERIFY_UNIT_SPARSIFY_TAIL_BY_HAND_HPP
 
@@ -20,7 +21,8 @@ namespace hand {
 using numbers = std::vector<long double>;
 
 struct profiled {
-  explicit profiled(const weights& row) : of(row, row.size()), bytes(specverify::tail_profile_workspace_size(static_cast<std::uint32_t>(row.size()))) {
+  explicit profiled(const weights& row)
+      : of(row, row.size()), bytes(specverify::tail_profile_workspace_size(static_cast<std::uint32_t>(row.size()))) {
     specverify::workspace scratch{std::span(bytes)};
     REQUIRE(specverify::make_tail_profile(of.value, of.space, scratch, profile).ok());
   }
@@ -64,7 +66,9 @@ inline numbers residual(const numbers& y, const numbers& x) {
 
 inline weights random_law(std::mt19937_64& random, std::size_t size, double sharpness) {
   weights row(size);
-  for (std::uint32_t& weight : row) weight = static_cast<std::uint32_t>(0x1.0p31 * std::exp(-sharpness * static_cast<double>(random() >> 11) * 0x1.0p-53));
+  for (std::uint32_t& weight : row)
+    weight =
+        static_cast<std::uint32_t>(0x1.0p31 * std::exp(-sharpness * static_cast<double>(random() >> 11) * 0x1.0p-53));
   row[random() % size] = 1u << 31;
   return row;
 }

@@ -20,8 +20,10 @@ TEST_CASE("threshold keeps q >= beta") {
 
 TEST_CASE("threshold: above the largest probability the largest token stays, at or below 0 all stay") {
   const hand::weights row{40, 10, 40, 0, 10};
-  for (const double beta : {0.41, 1.0, 1.5, 2.0, 1e300}) CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0});
-  for (const double beta : {0.0, -1.0, -1e300, 1e-300}) CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
+  for (const double beta : {0.41, 1.0, 1.5, 2.0, 1e300})
+    CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0});
+  for (const double beta : {0.0, -1.0, -1e300, 1e-300})
+    CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
 }
 
 TEST_CASE("threshold: the cap keeps the largest") {
@@ -49,7 +51,8 @@ TEST_CASE("threshold agrees with the definition or says that the digest is too s
     const double beta = static_cast<double>(random() % 1000 + 1) / (1000.0 * static_cast<double>(1 + random() % 50));
     hand::ids expected;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (static_cast<double>(row[i]) >= beta * static_cast<double>(total)) expected.push_back(static_cast<specverify::token_id>(i));
+      if (static_cast<double>(row[i]) >= beta * static_cast<double>(total))
+        expected.push_back(static_cast<specverify::token_id>(i));
     }
     const hand::ids above = expected;
     if (expected.empty()) expected = hand::largest(row, 1);
@@ -78,12 +81,14 @@ TEST_CASE("threshold: what it asks for and how it fails") {
   CHECK(threshold{-1.0}.request({}, 100).minimum_probability == 0);
   CHECK(threshold{0.25, 7}.request({}, 100).survivors == 7);
   CHECK(threshold{0.25, 700}.request({}, 100).survivors == 100);
-  CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest({1, 2}, 2)).why.code == errc::invalid_argument);
+  CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest({1, 2}, 2)).why.code ==
+        errc::invalid_argument);
   CHECK(select(threshold{0.25}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W
   CHECK(select(threshold{0.25}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
 }
 
-TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, specverify::exec::seq_policy, specverify::exec::simd_policy) {
+TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, specverify::exec::seq_policy,
+                   specverify::exec::simd_policy) {
   std::mt19937_64 random(36);
   const std::uint32_t vocab_size = 3000;
   std::vector<double> law(vocab_size);
@@ -93,11 +98,13 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
   for (const double beta : {1e-4, 1e-3, 0.01, 0.5, 1.0}) {
     const threshold rule{beta};
     const auto wanted = rule.request({}, vocab_size);
-    std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)), more(rule.workspace_size({}, vocab_size));
+    std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
+        more(rule.workspace_size({}, vocab_size));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
     specverify::row_digest digested;
     specverify::support kept;
-    REQUIRE(digest(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
+    REQUIRE(
+        digest(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
     REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
     CHECK(check(kept).ok());
     std::size_t clear = 0;  // integer weights have 31 bits: ids this close to beta may fall to either side
@@ -111,14 +118,15 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
   }
 }
 
-TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps the first token", Policy, specverify::exec::seq_policy,
-                   specverify::exec::simd_policy) {
+TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps the first token", Policy,
+                   specverify::exec::seq_policy, specverify::exec::simd_policy) {
   // W = 2^44 here: beta W has more than 32 bits.
   const std::vector<float> logits(8192, 1.0f);
   for (const double beta : {2.0, 0.5, 0.01}) {
     const threshold rule{beta};
     const auto wanted = rule.request({}, 8192);
-    std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)), more(rule.workspace_size({}, 8192));
+    std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)),
+        more(rule.workspace_size({}, 8192));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
     specverify::row_digest digested;
     specverify::support kept;

@@ -87,26 +87,32 @@ TEST_CASE("top_k: what it asks for and how it fails") {
   CHECK(check(out).ok());
 }
 
-TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specverify::exec::seq_policy, specverify::exec::simd_policy) {
+TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specverify::exec::seq_policy,
+                   specverify::exec::simd_policy) {
   std::mt19937_64 random(35);
   for (const std::size_t vocab_size : {1u, 15u, 16u, 1000u, 1025u, 5000u}) {
     std::vector<float> logits(vocab_size);
     for (float& logit : logits) logit = static_cast<float>(random() % 64) / 16.0f;  // few values: many ties
     hand::ids order(vocab_size);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+      return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+    });
     for (const std::uint32_t support_size : {1u, 16u, 100u}) {
       const top_k rule{support_size};
       const auto wanted = rule.request({}, static_cast<std::uint32_t>(vocab_size));
-      std::vector<std::byte> bytes(specverify::digest_workspace_size(static_cast<std::uint32_t>(vocab_size), {}, wanted));
+      std::vector<std::byte> bytes(
+          specverify::digest_workspace_size(static_cast<std::uint32_t>(vocab_size), {}, wanted));
       std::vector<std::byte> more(rule.workspace_size({}, static_cast<std::uint32_t>(vocab_size)));
       specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
       specverify::row_digest digested;
       specverify::support kept;
-      REQUIRE(digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
+      REQUIRE(
+          digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
       REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
       CHECK(check(kept).ok());
-      hand::ids expected(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(support_size, vocab_size)));
+      hand::ids expected(order.begin(),
+                         order.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(support_size, vocab_size)));
       std::sort(expected.begin(), expected.end());
       CHECK(hand::ids(kept.ids.begin(), kept.ids.end()) == expected);
     }

@@ -24,7 +24,8 @@ struct outcome {
 };
 
 template <class Policy, class Scalar>
-outcome run(Policy policy, const top_n_sigma& rule, const std::vector<Scalar>& logits, const sv::row_transform& transform = {}) {
+outcome run(Policy policy, const top_n_sigma& rule, const std::vector<Scalar>& logits,
+            const sv::row_transform& transform = {}) {
   const auto size = static_cast<std::uint32_t>(logits.size());
   const auto wanted = rule.request({}, size);
   std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, wanted)), more(rule.workspace_size({}, size));
@@ -45,7 +46,8 @@ template <class Scalar>
 long double plain_spread(const std::vector<Scalar>& values) {
   long double mean = 0, variance = 0;
   for (const Scalar value : values) mean += static_cast<long double>(value) / static_cast<long double>(values.size());
-  for (const Scalar value : values) variance += (static_cast<long double>(value) - mean) * (static_cast<long double>(value) - mean);
+  for (const Scalar value : values)
+    variance += (static_cast<long double>(value) - mean) * (static_cast<long double>(value) - mean);
   return std::sqrt(variance / static_cast<long double>(values.size()));
 }
 
@@ -67,7 +69,8 @@ TEST_CASE("top_n_sigma by hand") {
   CHECK(dropped == doctest::Approx((std::exp(-4.0) + std::exp(-6.0) + std::exp(-8.0)) / total).epsilon(1e-7));
 }
 
-TEST_CASE_TEMPLATE("top_n_sigma keeps the same tokens at every temperature, and those of the definition", Policy, sv::exec::seq_policy, sv::exec::simd_policy) {
+TEST_CASE_TEMPLATE("top_n_sigma keeps the same tokens at every temperature, and those of the definition", Policy,
+                   sv::exec::seq_policy, sv::exec::simd_policy) {
   std::mt19937_64 random(2411);
   std::normal_distribution<double> normal(-3, 2);
   for (const std::uint32_t size : {1u, 2u, 17u, 1023u, 1025u, 5000u}) {
@@ -79,7 +82,8 @@ TEST_CASE_TEMPLATE("top_n_sigma keeps the same tokens at every temperature, and 
     for (const double n : {0.5, 1.0, 2.0}) {
       std::vector<sv::token_id> expected;
       for (std::uint32_t v = 0; v < size; ++v) {
-        if (static_cast<long double>(logits[v]) >= static_cast<long double>(largest) - static_cast<long double>(n) * sigma) {
+        if (static_cast<long double>(logits[v]) >=
+            static_cast<long double>(largest) - static_cast<long double>(n) * sigma) {
           expected.push_back(static_cast<sv::token_id>(v));
         }
       }
@@ -95,7 +99,9 @@ TEST_CASE_TEMPLATE("top_n_sigma keeps the same tokens at every temperature, and 
   }
 }
 
-TEST_CASE("top_n_sigma: masked and forbidden tokens are no part of sigma, biased ones are as they stand; temperature 0 keeps the argmax") {
+TEST_CASE(
+    "top_n_sigma: masked and forbidden tokens are no part of sigma, biased ones are as they stand; temperature 0 keeps "
+    "the argmax") {
   const float forbidden = -std::numeric_limits<float>::infinity();
   const std::vector<float> logits{1, forbidden, 3, 100, 5};
   const std::vector<std::uint64_t> mask{0b10111};
@@ -119,7 +125,8 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   CHECK_FALSE(top_n_sigma{}.request({}, 50).integer_total);
   const std::vector<float> logits{1, 2, 3};
   CHECK(run(sv::exec::seq, top_n_sigma{-1}, logits).why.code == errc::invalid_argument);
-  CHECK(run(sv::exec::seq, top_n_sigma{std::bit_cast<double>(0x7FF8000000000000u)}, logits).why.code == errc::invalid_argument);
+  CHECK(run(sv::exec::seq, top_n_sigma{std::bit_cast<double>(0x7FF8000000000000u)}, logits).why.code ==
+        errc::invalid_argument);
   std::vector<std::byte> bytes(4096);
   sv::workspace space{std::span(bytes)};
   sv::row_digest digested;
@@ -127,10 +134,13 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   const std::vector<double> law{0.5, 0.5};
   sv::digest_request wanted;
   wanted.survivors = 2;
-  REQUIRE(sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
+  REQUIRE(
+      sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
   CHECK(top_n_sigma{}.select(digested, space, space, {}, kept).code == errc::unsupported);
   wanted.spread = true;
-  CHECK(sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).code == errc::unsupported);
+  CHECK(
+      sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).code ==
+      errc::unsupported);
   wanted.survivors = 1;
   REQUIRE(sv::digest(sv::exec::seq, sv::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
   CHECK(top_n_sigma{3}.select(digested, space, space, {}, kept).code == errc::digest_insufficient);

@@ -67,7 +67,8 @@ TEST_CASE("top_p: what it asks for and how it fails") {
 TEST_CASE("NUM-1 top_p: an option outside its range is named before any row") {
   CHECK(check(top_p{}).ok());
   CHECK(check(top_p{1}).ok());
-  CHECK(check(top_p{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+  CHECK(check(top_p{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+        specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(top_p{0}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(top_p{1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
 }

@@ -11,12 +11,14 @@ using specverify::errc;
 using specverify::tail_profile;
 using specverify::vocabulary_budget;
 
-using hand::distance, hand::law_of, hand::numbers, hand::profiled, hand::random_law, hand::reconstruction, hand::residual;
+using hand::distance, hand::law_of, hand::numbers, hand::profiled, hand::random_law, hand::reconstruction,
+    hand::residual;
 
 TEST_CASE("vocabulary_budget: the profile by hand") {
   const profiled made({40, 10, 25, 5, 20});
   CHECK(made.profile.size() == 5);
-  CHECK(made.profile.distortion(0) == doctest::Approx(0.5).epsilon(1e-15));   // mean .2: .4 and .25 stand above it by .25
+  // mean .2: .4 and .25 stand above it by .25
+  CHECK(made.profile.distortion(0) == doctest::Approx(0.5).epsilon(1e-15));
   CHECK(made.profile.distortion(1) == doctest::Approx(0.30).epsilon(1e-15));  // mean .15: .25 and .20
   CHECK(made.profile.distortion(2) == doctest::Approx(1.0 / 6).epsilon(1e-14));
   CHECK(made.profile.distortion(3) == doctest::Approx(0.05).epsilon(1e-15));
@@ -79,11 +81,13 @@ TEST_CASE("T20 a budget on N(k) bounds the committed law, with the drafted token
         const long double beta = std::max(0.0L, 1 - y[d] / x[d]);
         out[d] += x[d] * (1 - beta);
         numbers reconstructed = reconstruction(x, kept.kept.size());
-        if (entry && !std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(d)) && kept.kept.size() + 1 < size) {
-          const long double each =
-              (reconstructed[d] * static_cast<long double>(size - kept.kept.size()) - x[d]) / static_cast<long double>(size - kept.kept.size() - 1);
+        if (entry && !std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(d)) &&
+            kept.kept.size() + 1 < size) {
+          const long double each = (reconstructed[d] * static_cast<long double>(size - kept.kept.size()) - x[d]) /
+                                   static_cast<long double>(size - kept.kept.size() - 1);
           for (std::size_t v = 0; v < size; ++v) {
-            if (!std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(v))) reconstructed[v] = each;
+            if (!std::binary_search(kept.kept.begin(), kept.kept.end(), static_cast<specverify::token_id>(v)))
+              reconstructed[v] = each;
           }
           reconstructed[d] = x[d];
         }
@@ -107,7 +111,8 @@ TEST_CASE("vocabulary_budget: the offline size is the least with a mean of N(k) 
     variations.push_back(round % 8 == 0 ? 1e-7 * (round % 2) : 0.05 + static_cast<double>(random() % 100) / 200.0);
     specverify::record(statistics, profiled(rows.back()).profile, variations.back());
   }
-  specverify::record(statistics, profiled(rows.back()).profile, std::bit_cast<double>(0x7FF8000000000000u));  // NaN: no report
+  // NaN: no report
+  specverify::record(statistics, profiled(rows.back()).profile, std::bit_cast<double>(0x7FF8000000000000u));
   CHECK(statistics.rounds == 35);
   for (const double theta : {0.5, 0.1, 0.02, 1e-3}) {
     std::uint32_t expected = 0;
@@ -115,7 +120,8 @@ TEST_CASE("vocabulary_budget: the offline size is the least with a mean of N(k) 
       long double mean = 0;
       for (std::size_t t = 0; t < rows.size(); ++t) {
         const numbers x = law_of(rows[t]);
-        if (variations[t] > 1e-6) mean += 2 * distance(x, reconstruction(x, k)) / static_cast<long double>(variations[t]) / 35;
+        if (variations[t] > 1e-6)
+          mean += 2 * distance(x, reconstruction(x, k)) / static_cast<long double>(variations[t]) / 35;
       }
       if (mean <= static_cast<long double>(theta)) expected = k;
     }
@@ -136,7 +142,8 @@ TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
   CHECK(select(vocabulary_budget{0.1}, hand::digest(row, 3)).why.code == errc::digest_insufficient);
   CHECK(select(vocabulary_budget{-0.1}, hand::digest(row, 5)).why.code == errc::invalid_argument);
   CHECK(select(vocabulary_budget{2.1}, hand::digest(row, 5)).why.code == errc::invalid_argument);
-  CHECK(select(vocabulary_budget{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest(row, 5)).why.code == errc::invalid_argument);
+  CHECK(select(vocabulary_budget{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest(row, 5)).why.code ==
+        errc::invalid_argument);
   const vocabulary_budget rule;
   CHECK(rule.request({}, 77).survivors == 77);
   const hand::digest whole(row, 5);
@@ -153,14 +160,16 @@ TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
   }
 }
 
-TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exec::seq_policy, specverify::exec::simd_policy) {
+TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exec::seq_policy,
+                   specverify::exec::simd_policy) {
   std::mt19937_64 random(5);
   const std::uint32_t vocab_size = 5000;
   std::vector<float> logits(vocab_size);
   for (float& z : logits) z = static_cast<float>(-static_cast<double>(random() % 1000) / 80.0);
   const vocabulary_budget rule{0.05};
   const auto wanted = rule.request({}, vocab_size);
-  std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)), more(rule.workspace_size({}, vocab_size));
+  std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
+      more(rule.workspace_size({}, vocab_size));
   specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
   specverify::row_digest digested;
   specverify::support kept;

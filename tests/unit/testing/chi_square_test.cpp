@@ -24,7 +24,8 @@ tally sample(const std::vector<double>& law, std::uint64_t draws, std::uint32_t 
   const specverify::philox source{{{seed, 99}}};
   tally seen(law.size(), 0);
   for (std::uint64_t i = 0; i < draws; ++i) {
-    double u = specverify::decision_uniform(source({static_cast<std::uint32_t>(i), 0, 0, specverify::purpose::training, 0}));
+    double u =
+        specverify::decision_uniform(source({static_cast<std::uint32_t>(i), 0, 0, specverify::purpose::training, 0}));
     std::size_t at = 0;
     while (at + 1 < law.size() && u >= law[at]) u -= law[at++];
     ++seen[at];
@@ -117,7 +118,8 @@ TEST_CASE("chi_square has the power that its formula says") {
   CHECK(power > 0.2);
   CHECK(power < 0.99);
   int detected = 0;
-  for (std::uint32_t seed = 0; seed < 400; ++seed) detected += p_value(sample(biased, 2000, 1000 + seed), law) < 0.01 ? 1 : 0;
+  for (std::uint32_t seed = 0; seed < 400; ++seed)
+    detected += p_value(sample(biased, 2000, 1000 + seed), law) < 0.01 ? 1 : 0;
   CHECK(detected / 400.0 == doctest::Approx(power).epsilon(0.06));
 }
 
@@ -145,7 +147,9 @@ TEST_CASE("chi_square refuses bad input and leaves the result alone") {
   CHECK(chi_square(tally{9, 9}, std::vector<double>{0.5, 0.5}, result, {0}).code == errc::invalid_argument);
   CHECK(result.cells == 42);
   double power = 42;
-  CHECK(chi_square_power(std::vector<double>{1.0}, std::vector<double>{1.0}, 10, 0.0, power).code == errc::invalid_argument);
-  CHECK(chi_square_power(std::vector<double>{1.0}, std::vector<double>{0.5}, 10, 0.1, power).code == errc::row_not_normalised);
+  CHECK(chi_square_power(std::vector<double>{1.0}, std::vector<double>{1.0}, 10, 0.0, power).code ==
+        errc::invalid_argument);
+  CHECK(chi_square_power(std::vector<double>{1.0}, std::vector<double>{0.5}, 10, 0.1, power).code ==
+        errc::row_not_normalised);
   CHECK(power == 42);
 }

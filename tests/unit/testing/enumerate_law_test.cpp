@@ -13,9 +13,15 @@ namespace sv = specverify;
 
 namespace {
 
-sv::random_counter at(std::uint32_t position, sv::purpose use, std::uint32_t lane = 0) { return {position, 0, lane, use, 0}; }
-double first(const sv::scripted_source& source, sv::random_counter counter) { return sv::decision_uniform(source(counter), 0); }
-double second(const sv::scripted_source& source, sv::random_counter counter) { return sv::decision_uniform(source(counter), 1); }
+sv::random_counter at(std::uint32_t position, sv::purpose use, std::uint32_t lane = 0) {
+  return {position, 0, lane, use, 0};
+}
+double first(const sv::scripted_source& source, sv::random_counter counter) {
+  return sv::decision_uniform(source(counter), 0);
+}
+double second(const sv::scripted_source& source, sv::random_counter counter) {
+  return sv::decision_uniform(source(counter), 1);
+}
 
 }  // namespace
 
@@ -48,7 +54,8 @@ TEST_CASE("enumerate_law: a script answers what was written, remembers what was 
 
 TEST_CASE("enumerate_law: a coin, to the last bit") {
   for (const double p : {0.5, 0.1, 1.0 / 3.0, 0x1.0p-53, 1.0 - 0x1.0p-53, 0x1.8p-40}) {
-    const auto law = sv::enumerate_law([p](const auto& source) { return first(source, at(0, sv::purpose::acceptance)) < p ? 1 : 0; });
+    const auto law = sv::enumerate_law(
+        [p](const auto& source) { return first(source, at(0, sv::purpose::acceptance)) < p ? 1 : 0; });
     CHECK(law.complete);
     CHECK(law.total == sv::exact_mass::one());
     CHECK(law.probability(1) == std::ceil(p * 0x1.0p53) * 0x1.0p-53);
@@ -61,23 +68,27 @@ TEST_CASE("enumerate_law: a coin, to the last bit") {
 
 TEST_CASE("enumerate_law: integer draws over small bounds are uniform") {
   for (const std::uint64_t bound : {1u, 2u, 3u, 5u, 7u, 100u, 240u}) {
-    const auto law =
-        sv::enumerate_law([bound](const auto& source) { return static_cast<int>(sv::uniform_integer(source, at(1, sv::purpose::draft_draw), bound)); });
+    const auto law = sv::enumerate_law([bound](const auto& source) {
+      return static_cast<int>(sv::uniform_integer(source, at(1, sv::purpose::draft_draw), bound));
+    });
     CHECK(law.complete);
     REQUIRE(law.outcomes.size() == bound);
-    for (const auto& entry : law.outcomes) CHECK(std::fabs(entry.probability - 1.0 / static_cast<double>(bound)) < 0x1.0p-52);
+    for (const auto& entry : law.outcomes)
+      CHECK(std::fabs(entry.probability - 1.0 / static_cast<double>(bound)) < 0x1.0p-52);
   }
 }
 
 TEST_CASE("enumerate_law: a breakpoint that shows only when the second number is small is found") {
-  // Proposal u1 -> token, accepted with a probability that depends on the token; rejected proposals go on to the next lane.
+  // Proposal u1 -> token, accepted with a probability that depends on the token; rejected proposals go on to the next
+  // lane.
   const std::array<double, 4> proposal{0.1, 0.2, 0.3, 0.4}, acceptance{0.5, 0x1.0p-30, 0.0, 0.25};
   const auto run = [&](const sv::scripted_source& source) {
     for (std::uint32_t trial = 0; trial < 2; ++trial) {
       const sv::random_counter counter = at(0, sv::purpose::residual_draw, trial);
       double u = first(source, counter);
       int token = 0;
-      while (token < 3 && u >= proposal[static_cast<std::size_t>(token)]) u -= proposal[static_cast<std::size_t>(token++)];
+      while (token < 3 && u >= proposal[static_cast<std::size_t>(token)])
+        u -= proposal[static_cast<std::size_t>(token++)];
       if (second(source, counter) < acceptance[static_cast<std::size_t>(token)]) return token;
     }
     return -1;
@@ -165,7 +176,8 @@ TEST_CASE("enumerate_law: dependent numbers, marginals and expectations") {
   CHECK(law.probability({0, 1}) == 0.75 * 0.125);
   const auto last = law.marginal([](const std::vector<int>& outcome) { return outcome[1]; });
   CHECK(last.probability(1) == 0.125 + 0.75 * 0.125);
-  CHECK(law.expectation([](const std::vector<int>& outcome) { return outcome[0] + outcome[1]; }) == 0.25 + 0.125 + 0.75 * 0.125);
+  CHECK(law.expectation([](const std::vector<int>& outcome) { return outcome[0] + outcome[1]; }) ==
+        0.25 + 0.125 + 0.75 * 0.125);
   const std::array<double, 2> expected{1 - 0.21875, 0.21875};
   CHECK(sv::total_variation(last, expected) == 0.0);
   const std::array<double, 1> short_one{1.0};

@@ -16,7 +16,8 @@ TEST_CASE("T13 calibration: the paper's thresholds and the ratio of risk to its 
   REQUIRE(found.ok());
   CHECK(found.value().risk_prone == doctest::Approx(0.8117791).epsilon(1e-7));
   CHECK(found.value().risk_averse == doctest::Approx(0.0809816).epsilon(1e-6));
-  // constant density: the integral of (a u + b) over the band is Delta^2 / (2 a); f = 1, the integral of f^2 is the band Delta / a
+  // constant density: the integral of (a u + b) over the band is Delta^2 / (2 a); f = 1, the integral of f^2 is the
+  // band Delta / a
   const double integral = rejectable * rejectable / (2 * fit.slope);
   const double bound = risk_bound_of_density(fit, rejectable, rejectable / fit.slope);
   CHECK(integral / bound == doctest::Approx(std::sqrt(3.0) / 2).epsilon(1e-12));
@@ -25,7 +26,8 @@ TEST_CASE("T13 calibration: the paper's thresholds and the ratio of risk to its 
   // the discrete risk of a constant law tends to the same integral
   const std::vector<double> mass(20001, 1.0 / 20000);
   CHECK(risk(fit, found.value().risk_prone, mass) == doctest::Approx(integral).epsilon(1e-3));
-  CHECK(risk(fit, found.value().risk_prone, mass) / risk_bound(fit, found.value().risk_prone, mass) == doctest::Approx(std::sqrt(3.0) / 2).epsilon(1e-3));
+  CHECK(risk(fit, found.value().risk_prone, mass) / risk_bound(fit, found.value().risk_prone, mass) ==
+        doctest::Approx(std::sqrt(3.0) / 2).epsilon(1e-3));
 }
 
 TEST_CASE("calibration: a fit recovers a line, and its errors on a scatter are those of the definition") {
@@ -38,7 +40,8 @@ TEST_CASE("calibration: a fit recovers a line, and its errors on a scatter are t
   CHECK(line.value().intercept == doctest::Approx(-0.066).epsilon(1e-12));
   CHECK(line.value().mean_squared_error < 1e-28);
   CHECK(line.value().r_squared == doctest::Approx(1.0));
-  const std::vector<double> x{0, 1, 2, 3}, y{1, 0, 3, 2};  // by hand: slope 0.6, intercept 0.6; residuals .4, -1.2, 1.2, -.4
+  // by hand: slope 0.6, intercept 0.6; residuals .4, -1.2, 1.2, -.4
+  const std::vector<double> x{0, 1, 2, 3}, y{1, 0, 3, 2};
   const result<linear_fit> scatter = fit_linear(x, y);
   REQUIRE(scatter.ok());
   CHECK(scatter.value().slope == doctest::Approx(0.6));
@@ -51,7 +54,8 @@ TEST_CASE("calibration: a fit recovers a line, and its errors on a scatter are t
   CHECK(fit_linear(std::vector<double>{1}, std::vector<double>{1}).error().code == errc::invalid_argument);
   CHECK(fit_linear(x, u).ok());
   CHECK(fit_linear(x, std::vector<double>{1, 2}).error().code == errc::size_mismatch);
-  CHECK(fit_linear(x, std::vector<double>{1, 2, std::numeric_limits<double>::quiet_NaN(), 3}).error() == status{errc::invalid_argument, part::uncertainty, 2});
+  CHECK(fit_linear(x, std::vector<double>{1, 2, std::numeric_limits<double>::quiet_NaN(), 3}).error() ==
+        status{errc::invalid_argument, part::uncertainty, 2});
 }
 
 TEST_CASE("calibration: the fitted rejection is clipped, a slope that is not positive has no threshold") {
@@ -60,7 +64,8 @@ TEST_CASE("calibration: the fitted rejection is clipped, a slope that is not pos
   CHECK(expected_rejection(fit, 0.5) == doctest::Approx(0.3415));
   CHECK(expected_rejection({2, 0, 0, 0}, 0.9) >= 1.0);
   CHECK(threshold_for(fit, 0.5956).value() == doctest::Approx(0.8117791));
-  for (const double slope : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double slope :
+       {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     CHECK(threshold_for({slope, 0, 0, 0}, 0.5).error().code == errc::invalid_argument);
     CHECK(thresholds({slope, 0, 0, 0}, 0.5).error().code == errc::invalid_argument);
   }

@@ -22,7 +22,9 @@ bool passes(std::vector<float> weights, std::uint32_t k, double gamma, bool mean
   for (const float w : weights) squares += (static_cast<long double>(w) - mean) * (static_cast<long double>(w) - mean);
   std::sort(weights.rbegin(), weights.rend());
   const auto largest = static_cast<long double>(weights[0]);
-  const long double bar = largest - static_cast<long double>(gamma) * std::sqrt(squares / static_cast<long double>(weights.size())) + 1e-12L * largest;
+  const long double bar =
+      largest - static_cast<long double>(gamma) * std::sqrt(squares / static_cast<long double>(weights.size())) +
+      1e-12L * largest;
   long double top = 0;
   for (std::uint32_t i = 0; i < k; ++i) top += static_cast<long double>(weights[i]);
   return (mean_of_top ? top / k : static_cast<long double>(weights[k - 1])) > bar;
@@ -55,7 +57,8 @@ TEST_CASE("importance: one weight of 0.9 fails for k >= 2, a nearly uniform row 
   CHECK(eligible({1, 1.5}, sharp));
   for (std::uint32_t k = 2; k <= 11; ++k) CHECK_FALSE(eligible({k, 1.5}, sharp));
   std::vector<float> noisy(100);
-  for (std::size_t i = 0; i < 100; ++i) noisy[i] = 0.01f * (1.0f + 0.1f * static_cast<float>(std::sin(static_cast<double>(i) * 1.7)));
+  for (std::size_t i = 0; i < 100; ++i)
+    noisy[i] = 0.01f * (1.0f + 0.1f * static_cast<float>(std::sin(static_cast<double>(i) * 1.7)));
   CHECK(eligible({3, 1.5}, noisy));
   CHECK(eligible({11, 1.5}, noisy));
   CHECK(eligible({3, 1.5, true}, sharp));
@@ -117,7 +120,9 @@ TEST_CASE("T23 importance: larger k is stricter, larger gamma is looser") {
 
 TEST_CASE("importance: what cannot be used has a named error, and where it stands") {
   const std::vector<float> good{0.5f, 0.25f, 0.25f};
-  const auto code = [](const importance_rule& rule, const std::vector<float>& row) { return rule.eligible(row).error().code; };
+  const auto code = [](const importance_rule& rule, const std::vector<float>& row) {
+    return rule.eligible(row).error().code;
+  };
   CHECK(code({0, 1.5}, good) == errc::invalid_argument);
   CHECK(code({3, std::numeric_limits<double>::quiet_NaN()}, good) == errc::invalid_argument);
   CHECK(code({3, std::numeric_limits<double>::infinity()}, good) == errc::invalid_argument);
@@ -131,7 +136,8 @@ TEST_CASE("importance: what cannot be used has a named error, and where it stand
 
 TEST_CASE("NUM-1 importance: an option outside its range is named before any row") {
   CHECK(check(specverify::importance_rule{}).ok());
-  CHECK(check(specverify::importance_rule{.k = 0}) == specverify::status{errc::invalid_argument, specverify::part::uncertainty, 0});
+  CHECK(check(specverify::importance_rule{.k = 0}) ==
+        specverify::status{errc::invalid_argument, specverify::part::uncertainty, 0});
   CHECK(check(specverify::importance_rule{.gamma = std::numeric_limits<double>::infinity()}) ==
         specverify::status{errc::invalid_argument, specverify::part::uncertainty, 1});
   CHECK(check(specverify::importance_rule{.statistic = static_cast<specverify::importance_statistic>(2)}) ==

@@ -22,18 +22,21 @@ struct measured {
 };
 
 template <class Policy, class Scalar, class Source>
-measured perturb(Policy policy, const std::vector<Scalar>& row, token_id token, const perturbation_options& options, const Source& source,
-                 std::uint32_t position = 0, std::uint32_t round = 0, const row_transform& transform = {}) {
+measured perturb(Policy policy, const std::vector<Scalar>& row, token_id token, const perturbation_options& options,
+                 const Source& source, std::uint32_t position = 0, std::uint32_t round = 0,
+                 const row_transform& transform = {}) {
   std::vector<std::byte> memory(perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
   measured out;
-  out.outcome = temperature_perturbation(policy, logits(row), transform, token, options, source, position, round, scratch, out.found);
+  out.outcome = temperature_perturbation(policy, logits(row), transform, token, options, source, position, round,
+                                         scratch, out.found);
   CHECK(scratch.used() == 0);
   return out;
 }
 
 template <class Scalar>
-double mean_disagreement(const std::vector<Scalar>& row, token_id token, const perturbation_options& options, const row_transform& transform = {}) {
+double mean_disagreement(const std::vector<Scalar>& row, token_id token, const perturbation_options& options,
+                         const row_transform& transform = {}) {
   std::vector<std::byte> memory(perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
   double out = -1;
@@ -99,18 +102,22 @@ TEST_CASE("T31 temperature_perturbation: every sample reads its own lane of purp
   }
 }
 
-TEST_CASE("temperature_perturbation: equals its definition draw by draw, any row, any number of samples, from a row or from a digest") {
+TEST_CASE(
+    "temperature_perturbation: equals its definition draw by draw, any row, any number of samples, from a row or from "
+    "a digest") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const double spread = seed % 3 == 0 ? 0.4 : (seed % 3 == 1 ? 2.0 : 6.0);
     const std::vector<double> values = normal_logits(700, seed, spread);
     const auto row = row_of<float>(values);
     const auto best = static_cast<token_id>(std::max_element(values.begin(), values.end()) - values.begin());
     const philox source{{static_cast<std::uint32_t>(seed), 3}};
-    for (const perturbation_options options : {perturbation_options{20, 2.0}, {1, 2.0}, {67, 0.5}, {20, 6.0}, {20, 2e-6}}) {
+    for (const perturbation_options options :
+         {perturbation_options{20, 2.0}, {1, 2.0}, {67, 0.5}, {20, 6.0}, {20, 2e-6}}) {
       for (const token_id token : {best, token_id{11}}) {
         std::uint32_t expected = 0;
         for (std::uint32_t m = 0; m < options.samples; ++m) {
-          const double theta = options.maximum_temperature * decision_uniform(source({9, 2, m, purpose::perturbation_temperature, 0}));
+          const double theta =
+              options.maximum_temperature * decision_uniform(source({9, 2, m, purpose::perturbation_temperature, 0}));
           const double uniform = decision_uniform(source({9, 2, m, purpose::perturbed_draw, 0}));
           expected += uniform < 1.0 - disagreement_at(values, theta, token) ? 0u : 1u;
         }
@@ -123,7 +130,9 @@ TEST_CASE("temperature_perturbation: equals its definition draw by draw, any row
           wanted.survivors = perturbation_survivors;
           const held_digest from = make_digest(policy, logits(row), {}, wanted);
           disagreement again;
-          REQUIRE(temperature_perturbation(policy, logits(row), {}, from.value, from.space, token, options, source, 9, 2, again).ok());
+          REQUIRE(temperature_perturbation(policy, logits(row), {}, from.value, from.space, token, options, source, 9,
+                                           2, again)
+                      .ok());
           CHECK(again.disagreements == expected);
         });
       }
@@ -142,8 +151,8 @@ TEST_CASE("temperature_perturbation: given the token, the count is binomial with
     for (int i = 0; i < points; ++i) e += disagreement_at(values, 2.0 * (i + 0.5) / points, token) / points;
     std::vector<double> binomial(samples + 1);
     for (std::uint32_t j = 0; j <= samples; ++j) {
-      binomial[j] =
-          std::exp(std::lgamma(samples + 1.0) - std::lgamma(j + 1.0) - std::lgamma(samples - j + 1.0)) * std::pow(e, j) * std::pow(1 - e, samples - j);
+      binomial[j] = std::exp(std::lgamma(samples + 1.0) - std::lgamma(j + 1.0) - std::lgamma(samples - j + 1.0)) *
+                    std::pow(e, j) * std::pow(1 - e, samples - j);
     }
     std::vector<std::uint64_t> seen(samples + 1, 0);
     const philox source{{77, 78}};
@@ -163,7 +172,8 @@ TEST_CASE("temperature_perturbation: the deterministic mean is the midpoint rule
     const auto best = static_cast<token_id>(std::max_element(values.begin(), values.end()) - values.begin());
     for (const std::uint32_t samples : {1u, 20u, 45u}) {
       double expected = 0;
-      for (std::uint32_t m = 0; m < samples; ++m) expected += disagreement_at(values, 2.0 * (m + 0.5) / samples, best) / samples;
+      for (std::uint32_t m = 0; m < samples; ++m)
+        expected += disagreement_at(values, 2.0 * (m + 0.5) / samples, best) / samples;
       CHECK(mean_disagreement(row, best, {samples, 2.0}) == doctest::Approx(expected).epsilon(1e-12));
     }
     double integral = 0;
@@ -193,7 +203,8 @@ TEST_CASE("temperature_perturbation: temperature and truncation of the transform
   transform.mask_words = mask;
   CHECK(perturb(exec::simd, row, 8, {200, 2.0}, source, 0, 0, transform).found.disagreements == 200);
   CHECK(mean_disagreement(row, 8, {20, 2.0}, transform) == doctest::Approx(1.0));
-  const std::vector<float> alone{-std::numeric_limits<float>::infinity(), 3.0f, -std::numeric_limits<float>::infinity()};
+  const std::vector<float> alone{-std::numeric_limits<float>::infinity(), 3.0f,
+                                 -std::numeric_limits<float>::infinity()};
   CHECK(perturb(exec::simd, alone, 1, {20, 2.0}, source).found.disagreements == 0);
   CHECK(perturb(exec::simd, alone, 0, {20, 2.0}, source).found.disagreements == 20);
 }
@@ -208,7 +219,8 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   };
   CHECK(code(row, 0, {0, 2.0}) == errc::invalid_argument);
   CHECK(code(row, 0, {65537, 2.0}) == errc::invalid_argument);
-  for (const double heat : {0.0, 1e-6, -1.0, nan_value(), infinity}) CHECK(code(row, 0, {20, heat}) == errc::invalid_argument);
+  for (const double heat : {0.0, 1e-6, -1.0, nan_value(), infinity})
+    CHECK(code(row, 0, {20, heat}) == errc::invalid_argument);
   CHECK(code(row, -1, {20, 2.0}) == errc::token_out_of_range);
   CHECK(code(row, 3, {20, 2.0}) == errc::token_out_of_range);
   row[1] = static_cast<float>(nan_value());
@@ -218,7 +230,8 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   workspace nothing;
   disagreement out{5, 6, 7};
   row[1] = 0.0f;
-  CHECK(temperature_perturbation(exec::simd, logits(row), {}, 0, {}, source, 0, 0, nothing, out).code == errc::workspace_too_small);
+  CHECK(temperature_perturbation(exec::simd, logits(row), {}, 0, {}, source, 0, 0, nothing, out).code ==
+        errc::workspace_too_small);
   double mean = 0.5;
   CHECK(expected_disagreement(exec::simd, logits(row), {}, 0, {}, nothing, mean).code == errc::workspace_too_small);
   CHECK(expected_disagreement(exec::simd, logits(row), {}, 0, {0, 2.0}, nothing, mean).code == errc::invalid_argument);
@@ -228,7 +241,8 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
 
 TEST_CASE("NUM-1 temperature_perturbation: an option outside its range is named before any row") {
   CHECK(check(perturbation_options{}).ok());
-  for (const std::uint32_t samples : {0u, 65537u}) CHECK(check(perturbation_options{samples, 2.0}) == status{errc::invalid_argument, part::uncertainty, 0});
+  for (const std::uint32_t samples : {0u, 65537u})
+    CHECK(check(perturbation_options{samples, 2.0}) == status{errc::invalid_argument, part::uncertainty, 0});
   for (const double heat : {0.0, 1e-6, -1.0, nan_value(), infinity})
     CHECK(check(perturbation_options{20, heat}) == status{errc::invalid_argument, part::uncertainty, 1});
 }

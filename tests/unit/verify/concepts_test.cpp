@@ -53,7 +53,8 @@ TEST_CASE("concepts: row providers over spans share one transform or bring one e
   std::array<sv::row_transform, 2> transforms{};
   transforms[1].temperature = 0.5;
   const sv::row_span_provider<float> each(views, transforms), shared(views, std::span(transforms).first(1));
-  static_assert(sv::sized_row_provider<sv::row_span_provider<float>> && sv::row_provider<lazy_rows> && !sv::sized_row_provider<lazy_rows>);
+  static_assert(sv::sized_row_provider<sv::row_span_provider<float>> && sv::row_provider<lazy_rows> &&
+                !sv::sized_row_provider<lazy_rows>);
   CHECK(each.size() == 2);
   CHECK(shared.size() == 2);
   CHECK(each.transform(1).temperature == 0.5);

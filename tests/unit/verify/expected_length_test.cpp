@@ -59,12 +59,18 @@ TEST_CASE("COR-10 expected acceptance of a law = sum of min(p, q)") {
   double acceptance = 0;
   const std::array<sv::token_id, 2> ids{1, 3};
   const std::array<std::uint32_t, 2> counts{2, 2};
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch, sv::law{ids.data(), counts.data(), 2, 0, 4, 4}, acceptance).ok());
+  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
+                                  sv::law{ids.data(), counts.data(), 2, 0, 4, 4}, acceptance)
+              .ok());
   CHECK(std::fabs(acceptance - 0.25) <= 1e-12);
   const std::array<std::uint32_t, 2> fewer{1, 1};  // q = (1/4, 1/4, 1/4, 1/4) with a tail count
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch, sv::law{ids.data(), fewer.data(), 2, 1, 4, 4}, acceptance).ok());
+  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
+                                  sv::law{ids.data(), fewer.data(), 2, 1, 4, 4}, acceptance)
+              .ok());
   CHECK(std::fabs(acceptance - 0.75) <= 1e-12);
   const std::array<sv::token_id, 1> foreign{9};  // an id that the target does not have
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch, sv::law{foreign.data(), fewer.data(), 1, 0, 1, 10}, acceptance).ok());
+  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
+                                  sv::law{foreign.data(), fewer.data(), 1, 0, 1, 10}, acceptance)
+              .ok());
   CHECK(acceptance == 0.0);
 }

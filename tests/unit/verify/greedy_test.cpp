@@ -15,16 +15,17 @@ namespace sv = specverify;
 namespace {
 
 template <class Policy = sv::exec::simd_policy>
-sv::verdict run(std::vector<sv::token_id> tokens, const std::vector<std::vector<float>>& values, sv::verify_request request = {},
-                const std::vector<sv::row_transform>& transforms = {{}}, std::size_t scratch_bytes = 0) {
+sv::verdict run(std::vector<sv::token_id> tokens, const std::vector<std::vector<float>>& values,
+                sv::verify_request request = {}, const std::vector<sv::row_transform>& transforms = {{}},
+                std::size_t scratch_bytes = 0) {
   std::vector<sv::claimed_draft> drafts;
   for (const sv::token_id token : tokens) drafts.push_back({token, 0, 0});
   std::vector<sv::row_view<float>> rows;
   for (const auto& row : values) rows.push_back(sv::logits_row<float>(row));
   std::vector<std::byte> bytes(scratch_bytes);
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  return sv::greedy_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), sv::row_span_provider<float>(rows, transforms), sv::philox{}, request,
-                                  scratch);
+  return sv::greedy_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts),
+                                  sv::row_span_provider<float>(rows, transforms), sv::philox{}, request, scratch);
 }
 
 const std::vector<std::vector<float>> path{{0, 3, 1}, {5, 1, 2}, {0, 1, 2}};  // argmax 1, 0, 2

@@ -30,8 +30,8 @@ sv::verdict run(const sv::mismatched_draft& drafted, const std::vector<double>& 
   sv::workspace scratch{std::span<std::byte>(bytes)};
   const std::array<sv::mismatched_draft, 1> drafts{drafted};
   const sv::row_span_provider<double> provider(rows, as_they_are);
-  const sv::verdict said =
-      sv::lossy_token_rule{1}.verify(sv::exec::seq, std::span<const sv::mismatched_draft>(drafts), provider, sv::scripted_source(script), {}, scratch);
+  const sv::verdict said = sv::lossy_token_rule{1}.verify(sv::exec::seq, std::span<const sv::mismatched_draft>(drafts),
+                                                          provider, sv::scripted_source(script), {}, scratch);
   CHECK(scratch.used() == 0);
   return said;
 }
@@ -41,7 +41,8 @@ sv::verdict run(const sv::mismatched_draft& drafted, const std::vector<double>& 
 TEST_CASE("mismatched: lossy by type") {
   static_assert(sv::lossy_token_rule::strength == sv::guarantee::lossy);
   using rows = sv::row_span_provider<float>;
-  static_assert(sv::acceptance_rule<sv::lossy_token_rule, sv::exec::simd_policy, sv::mismatched_draft, rows, sv::philox>);
+  static_assert(
+      sv::acceptance_rule<sv::lossy_token_rule, sv::exec::simd_policy, sv::mismatched_draft, rows, sv::philox>);
   static_assert(sv::acceptance_rule<sv::lossy_token_rule, sv::exec::seq_policy, sv::received_draft, rows, sv::philox>);
   static_assert(!sv::acceptance_rule<sv::token_rule, sv::exec::seq_policy, sv::mismatched_draft, rows, sv::philox>);
   static_assert(sv::combined_guarantee<sv::lossy_token_rule, sv::draft> == sv::guarantee::lossy);
@@ -54,7 +55,8 @@ TEST_CASE("mismatched: by default a token is tested against the law it claims") 
   CHECK(run({0, claimed}, p, 0.41).accepted == 0);
   CHECK(run({2, claimed}, p, 0.79).accepted == 1);  // 0.8
   CHECK(run({2, claimed}, p, 0.81).accepted == 0);
-  CHECK(run({1, claimed}, p, 0.999).accepted == 1);  // the claimed law has nothing there: accepted wherever the target has it
+  // the claimed law has nothing there: accepted wherever the target has it
+  CHECK(run({1, claimed}, p, 0.999).accepted == 1);
   CHECK(run({1, claimed}, {0.5, 0.0, 0.5}, 0.0).accepted == 0);
 }
 

@@ -31,7 +31,8 @@ struct table_judge {
   }
 };
 static_assert(sv::mismatch_judge<table_judge>);
-static_assert(sv::acceptance_rule<sv::semantic_rule<table_judge>, sv::exec::seq_policy, sv::claimed_draft, sv::row_span_provider<float>, sv::philox>);
+static_assert(sv::acceptance_rule<sv::semantic_rule<table_judge>, sv::exec::seq_policy, sv::claimed_draft,
+                                  sv::row_span_provider<float>, sv::philox>);
 static_assert(sv::semantic_rule<table_judge>::strength == sv::guarantee::lossy);
 static_assert(sv::combined_guarantee<sv::semantic_rule<table_judge>, sv::claimed_draft> == sv::guarantee::lossy);
 
@@ -115,7 +116,8 @@ sv::verdict two_steps(const scene& in, double threshold, std::vector<double>* gi
   ids best(length + 1);
   std::vector<std::uint64_t> marks(sv::position_words(length)), ties(sv::position_words(length));
   sv::workspace none;
-  const sv::status compared = sv::compare_greedily(sv::exec::seq, in.tokens(), in.rows(), in.request, none, best, marks, ties);
+  const sv::status compared =
+      sv::compare_greedily(sv::exec::seq, in.tokens(), in.rows(), in.request, none, best, marks, ties);
   if (!compared.ok()) {
     sv::verdict failed;
     failed.state = compared;
@@ -123,8 +125,8 @@ sv::verdict two_steps(const scene& in, double threshold, std::vector<double>* gi
   }
   std::vector<double> scores;
   for (;;) {
-    const sv::verdict said =
-        sv::decide_semantically(in.tokens(), best, marks, scores, threshold, in.request, ties, static_cast<std::uint32_t>(in.values[0].size()));
+    const sv::verdict said = sv::decide_semantically(in.tokens(), best, marks, scores, threshold, in.request, ties,
+                                                     static_cast<std::uint32_t>(in.values[0].size()));
     if (said.outcome != sv::verdict_outcome::needs) {
       if (given != nullptr) *given = scores;
       return said;
@@ -140,7 +142,8 @@ sv::verdict joined(const scene& in, double threshold, ids* asked = nullptr, std:
   sv::verify_request request = in.request;
   request.row_states = states;
   sv::workspace none;
-  return sv::semantic_rule<table_judge>{{in.scores, asked}, threshold}.verify(sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, request, none);
+  return sv::semantic_rule<table_judge>{{in.scores, asked}, threshold}.verify(sv::exec::simd, in.tokens(), in.rows(),
+                                                                              sv::philox{}, request, none);
 }
 
 sv::verdict greedy(const scene& in, std::span<sv::status> states = {}) {
@@ -152,11 +155,14 @@ sv::verdict greedy(const scene& in, std::span<sv::status> states = {}) {
 
 //! Every field but the two counters that only the semantic rule has.
 bool same(const sv::verdict& a, const sv::verdict& b, bool near_ties = true) {
-  return a.state == b.state && a.outcome == b.outcome && a.source == b.source && a.stop == b.stop && a.accepted == b.accepted && a.next_token == b.next_token &&
-         a.commit_length == b.commit_length && a.counters.drafted == b.counters.drafted && a.counters.evaluated == b.counters.evaluated &&
+  return a.state == b.state && a.outcome == b.outcome && a.source == b.source && a.stop == b.stop &&
+         a.accepted == b.accepted && a.next_token == b.next_token && a.commit_length == b.commit_length &&
+         a.counters.drafted == b.counters.drafted && a.counters.evaluated == b.counters.evaluated &&
          a.counters.accepted == b.counters.accepted && (!near_ties || a.counters.near_ties == b.counters.near_ties) &&
-         a.counters.forced_rejects == b.counters.forced_rejects && a.counters.invalid_tokens == b.counters.invalid_tokens &&
-         a.counters.residual_fallbacks == b.counters.residual_fallbacks && a.counters.residual_trials == b.counters.residual_trials &&
+         a.counters.forced_rejects == b.counters.forced_rejects &&
+         a.counters.invalid_tokens == b.counters.invalid_tokens &&
+         a.counters.residual_fallbacks == b.counters.residual_fallbacks &&
+         a.counters.residual_trials == b.counters.residual_trials &&
          a.counters.exact_normalisers == b.counters.exact_normalisers;
 }
 
@@ -172,7 +178,8 @@ ids committed_by_definition(const scene& in, double threshold) {
     const sv::token_id token = past ? top : in.drafts[i].token;
     const bool known = token >= 0 && token < static_cast<sv::token_id>(in.values[i].size());
     const bool possible = known && (in.mask.empty() || (in.mask[0] >> token & 1) != 0);
-    const bool stands = !past && (in.forced.empty() || in.forced[i] == 0) && (token == top || (possible && in.scores[i] < threshold));
+    const bool stands =
+        !past && (in.forced.empty() || in.forced[i] == 0) && (token == top || (possible && in.scores[i] < threshold));
     text.push_back(stands ? token : top);
     if (!stands || stop(token)) break;
   }
@@ -258,7 +265,9 @@ TEST_CASE("semantic: T24 tau > 1 accepts every draft that the target could emit"
     std::uint32_t length = 0;
     while (length < in.drafts.size()) {
       const sv::token_id token = in.drafts[length].token;
-      if (token < 0 || token >= static_cast<sv::token_id>(in.values[0].size()) || (!in.mask.empty() && (in.mask[0] >> token & 1) == 0)) break;
+      if (token < 0 || token >= static_cast<sv::token_id>(in.values[0].size()) ||
+          (!in.mask.empty() && (in.mask[0] >> token & 1) == 0))
+        break;
       ++length;
     }
     const sv::verdict said = joined(in, 1.0 + 1e-9);
@@ -287,7 +296,9 @@ TEST_CASE("semantic: the two steps and the rule agree with the definition at eve
   }
 }
 
-TEST_CASE("COR-11 semantic: a verdict says what it spent, the sum and the largest of the accepted scores, and none reaches the threshold") {
+TEST_CASE(
+    "COR-11 semantic: a verdict says what it spent, the sum and the largest of the accepted scores, and none reaches "
+    "the threshold") {
   std::uint32_t spending = 0;
   for (std::uint32_t seed = 0; seed < worlds; ++seed) {
     scene in;
@@ -406,17 +417,25 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
   sv::workspace none;
   std::array<double, 2> scores{0.1, 1.5};
   REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok());
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state == sv::status{sv::errc::invalid_argument, sv::part::verify, 1});
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, nan, in.request).state.code == sv::errc::invalid_argument);
-  CHECK(sv::decide_semantically(in.tokens(), std::span(best).first(3), marks, scores, 0.5, in.request).state.code == sv::errc::output_too_small);
-  CHECK(sv::decide_semantically(in.tokens(), best, {}, scores, 0.5, in.request).state.code == sv::errc::output_too_small);
+  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state ==
+        sv::status{sv::errc::invalid_argument, sv::part::verify, 1});
+  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, nan, in.request).state.code ==
+        sv::errc::invalid_argument);
+  CHECK(sv::decide_semantically(in.tokens(), std::span(best).first(3), marks, scores, 0.5, in.request).state.code ==
+        sv::errc::output_too_small);
+  CHECK(sv::decide_semantically(in.tokens(), best, {}, scores, 0.5, in.request).state.code ==
+        sv::errc::output_too_small);
   best[1] = sv::no_token;
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state == sv::status{sv::errc::not_read, sv::part::verify, 1});
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, std::span(best).first(3), marks).code == sv::errc::output_too_small);
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, {}).code == sv::errc::output_too_small);
+  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state ==
+        sv::status{sv::errc::not_read, sv::part::verify, 1});
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, std::span(best).first(3), marks)
+            .code == sv::errc::output_too_small);
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, {}).code ==
+        sv::errc::output_too_small);
   std::array<double, 4> log_probabilities{};
   in.request.log_probabilities = log_probabilities;
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).code == sv::errc::unsupported);
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).code ==
+        sv::errc::unsupported);
   in.request = {};
   in.values[2][1] = std::bit_cast<float>(0x7FC00000u);
   in.scores = {0, 0.1, 0.1};
@@ -427,12 +446,15 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
 
 TEST_CASE("semantic: a judge's own error ends the round with its code") {
   struct failing {
-    [[nodiscard]] sv::status score(std::uint32_t, double&) const noexcept { return {sv::errc::busy, sv::part::host, 9}; }
+    [[nodiscard]] sv::status score(std::uint32_t, double&) const noexcept {
+      return {sv::errc::busy, sv::part::host, 9};
+    }
   };
   scene in = by_hand();
   link(in);
   sv::workspace none;
-  const sv::verdict said = sv::semantic_rule<failing>{{}, 0.5}.verify(sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, in.request, none);
+  const sv::verdict said = sv::semantic_rule<failing>{{}, 0.5}.verify(sv::exec::simd, in.tokens(), in.rows(),
+                                                                      sv::philox{}, in.request, none);
   CHECK(said.state == sv::status{sv::errc::busy, sv::part::verify, 1});
   CHECK(said.commit_length == 0);
 }
@@ -444,8 +466,8 @@ TEST_CASE("semantic: log-probabilities are those of the committed tokens, accept
   in.request.log_probabilities = log_probabilities;
   std::vector<std::byte> bytes(1 << 14);
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  const sv::verdict said =
-      sv::semantic_rule<table_judge>{{in.scores, nullptr}, 0.5}.verify(sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, in.request, scratch);
+  const sv::verdict said = sv::semantic_rule<table_judge>{{in.scores, nullptr}, 0.5}.verify(
+      sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, in.request, scratch);
   REQUIRE(said.commit_length == 3);
   CHECK(said.counters.exact_normalisers == 3);
   const auto expected = [&](std::size_t row, std::size_t v) {
@@ -466,7 +488,8 @@ TEST_CASE("semantic: nothing is allocated") {
   sv::workspace none;
   const std::array<double, 2> scores{0.1, 0.2};
   const specverify_test::alloc_guard guard;
-  const bool compared = sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok();
+  const bool compared =
+      sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok();
   const std::uint32_t accepted = sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).accepted;
   const std::uint32_t directly = joined(in, 0.5).accepted;
   CHECK(guard.count() == 0);

@@ -42,12 +42,14 @@ struct fixture {
   sv::verify_request request{};
   std::uint32_t trial_cap = 32;
 
-  void accept_uniform(std::uint32_t position, double u) { script.set_uniform({position, request.round, 0, sv::purpose::acceptance, 0}, 0, u); }
+  void accept_uniform(std::uint32_t position, double u) {
+    script.set_uniform({position, request.round, 0, sv::purpose::acceptance, 0}, 0, u);
+  }
   template <class Draft, class Rows>
   sv::verdict run(const std::vector<Draft>& drafts, const Rows& rows) {
     sv::workspace scratch{std::span<std::byte>(bytes)};
-    const sv::verdict result =
-        sv::token_rule{trial_cap}.verify(sv::exec::simd, std::span<const Draft>(drafts), rows, sv::scripted_source(script), request, scratch);
+    const sv::verdict result = sv::token_rule{trial_cap}.verify(sv::exec::simd, std::span<const Draft>(drafts), rows,
+                                                                sv::scripted_source(script), request, scratch);
     CHECK(scratch.used() == 0);
     return result;
   }
@@ -100,7 +102,8 @@ TEST_CASE("token: by hand: a drawn token is accepted iff U count < resolution p"
     CHECK(with.run(std::vector<sv::draft>{drawn}, rows).accepted == (u < 0.4 ? 1u : 0u));
   }
   with.accept_uniform(0, largest);
-  CHECK(with.run(std::vector<sv::draft>{drawn}, rows).next_token != 1);  // the residual has nothing at the rejected token
+  // the residual has nothing at the rejected token
+  CHECK(with.run(std::vector<sv::draft>{drawn}, rows).next_token != 1);
 }
 
 TEST_CASE("COR-6 E32 p = 0 is never accepted, p >= q always: u in {0, smallest, 1 - ulp, largest}") {
@@ -179,7 +182,8 @@ TEST_CASE("COR-13 E4 stop tokens and budget: stop beats the length cap, no bonus
 
 TEST_CASE("VOC-6 VOC-1 ids outside the target's vocabulary are rejected and counted; -1 ends the drafts") {
   fixture with;
-  for (const sv::token_id foreign : {3, 4, 1000000, std::numeric_limits<sv::token_id>::max(), -2, std::numeric_limits<sv::token_id>::min()}) {
+  for (const sv::token_id foreign :
+       {3, 4, 1000000, std::numeric_limits<sv::token_id>::max(), -2, std::numeric_limits<sv::token_id>::min()}) {
     const counting_rows rows{{half_row, half_row}};
     const sv::verdict v = with.run(claims({foreign}), rows);
     CHECK(v.state.ok());
@@ -233,7 +237,8 @@ TEST_CASE("T27 zero residual, one-hot against one-hot, p equal to q bit for bit,
 }
 
 TEST_CASE("NUM-6 a residual with no usable mass falls back to p, says so, and never gives an impossible id") {
-  // p and q differ by less than rounding; a rejection can only come from a forced test, so the fallback is provoked with U near 1.
+  // p and q differ by less than rounding; a rejection can only come from a forced test, so the fallback is provoked
+  // with U near 1.
   const std::array<sv::token_id, 3> ids{0, 1, 2};
   const std::array<std::uint32_t, 3> counts{1, 1, 1};
   const sv::law third{ids.data(), counts.data(), 3, 0, 3, 4};
@@ -257,8 +262,9 @@ TEST_CASE("T28 NUM-1 a bad row gives a status that names it and leaves everythin
     std::vector<double> row;
     sv::errc code;
   };
-  for (const bad& b : {bad{{0.0, nan, 0.0}, sv::errc::row_has_nan}, bad{{0.0, infinity, 0.0}, sv::errc::row_has_positive_infinity},
-                       bad{{-infinity, -infinity, -infinity}, sv::errc::row_is_empty}}) {
+  for (const bad& b :
+       {bad{{0.0, nan, 0.0}, sv::errc::row_has_nan}, bad{{0.0, infinity, 0.0}, sv::errc::row_has_positive_infinity},
+        bad{{-infinity, -infinity, -infinity}, sv::errc::row_is_empty}}) {
     const counting_rows rows{{{0, 0, 0}, b.row, {0, 0, 0}}, sv::row_kind::logits};
     fixture with;
     std::array<double, 3> log_probabilities{7, 7, 7};
@@ -305,7 +311,8 @@ TEST_CASE("token: requests that do not fit are refused before a row is read") {
   with.request.forced_rejects = forced;
   CHECK(with.run(claims({0, 1}), rows).state.code == sv::errc::size_mismatch);
   with.request.forced_rejects = {};
-  CHECK(with.run(std::vector<sv::claimed_draft>{{0, 5, 4}}, rows).state == sv::status{sv::errc::invalid_resolution, sv::part::verify, 0});
+  CHECK(with.run(std::vector<sv::claimed_draft>{{0, 5, 4}}, rows).state ==
+        sv::status{sv::errc::invalid_resolution, sv::part::verify, 0});
   CHECK(rows.asked[1] == 0);
   with.bytes.resize(70);
   CHECK(with.run(claims({0}), rows).state.code == sv::errc::workspace_too_small);
@@ -357,8 +364,10 @@ TEST_CASE("COR-5 DET-1 inputs stay as they are, and a second call gives the same
   for (std::uint32_t position = 0; position < 50; ++position) {
     sv::verify_request request;
     request.base_position = position;
-    const auto once = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
-    const auto twice = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
+    const auto once = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source,
+                                              request, scratch);
+    const auto twice = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source,
+                                               request, scratch);
     CHECK(once.next_token == twice.next_token);
     CHECK(once.accepted == twice.accepted);
   }
@@ -374,12 +383,15 @@ TEST_CASE("PKG-2 a verdict allocates nothing and throws nothing, whatever it dec
   std::array<double, 3> log_probabilities{};
   sv::verify_request request;
   request.log_probabilities = log_probabilities;
-  static_assert(noexcept(sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch)));
+  static_assert(noexcept(sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows,
+                                                 source, request, scratch)));
   const specverify_test::alloc_guard guard;
   std::uint32_t committed = 0;
   for (std::uint32_t round = 0; round < 200; ++round) {
     request.round = round;
-    committed += sv::token_rule{1 + round % 3}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch).commit_length;
+    committed += sv::token_rule{1 + round % 3}
+                     .verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch)
+                     .commit_length;
   }
   CHECK(guard.count() == 0);
   CHECK(committed > 200);

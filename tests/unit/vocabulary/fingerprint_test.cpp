@@ -22,10 +22,12 @@ constexpr vocabulary_fingerprint of(const std::array<entry, N>& entries) {
 }
 }  // namespace
 
-// Values from a Python transcription of FNV-1a with 128-bit integers; its hash of "a" is the published d228cb69 6f1a8caf 78912b70 4e4a8964.
+// Values from a Python transcription of FNV-1a with 128-bit integers; its hash of "a" is the published d228cb69
+// 6f1a8caf 78912b70 4e4a8964.
 TEST_CASE("VOC-2 fingerprint: golden values") {
   CHECK(fingerprint_builder{}.finish() == vocabulary_fingerprint{0x66ad387c16757277u, 0xb806e89d2e80f03du});
-  constexpr std::array<entry, 3> words{{{0, token_class::special, "<s>"}, {1, token_class::text, " the"}, {2, token_class::text, " cat"}}};
+  constexpr std::array<entry, 3> words{
+      {{0, token_class::special, "<s>"}, {1, token_class::text, " the"}, {2, token_class::text, " cat"}}};
   constexpr vocabulary_fingerprint at_compile_time = of(words);
   CHECK(at_compile_time == vocabulary_fingerprint{0x0d6cba9353ce4ca9u, 0x30ec23a9214046b5u});
   fingerprint_builder bytes;
@@ -37,10 +39,15 @@ TEST_CASE("VOC-2 fingerprint: golden values") {
 
 TEST_CASE("VOC-2 fingerprint: every part counts") {
   const std::array<entry, 2> base{{{0, token_class::text, "ab"}, {1, token_class::text, "c"}}};
-  for (const std::array<entry, 2>& other : {std::array<entry, 2>{{{0, token_class::text, "a"}, {1, token_class::text, "bc"}}},     // boundaries
-                                            std::array<entry, 2>{{{0, token_class::text, "ab"}, {2, token_class::text, "c"}}},     // ids
-                                            std::array<entry, 2>{{{0, token_class::special, "ab"}, {1, token_class::text, "c"}}},  // classes
-                                            std::array<entry, 2>{{{0, token_class::text, "c"}, {1, token_class::text, "ab"}}}}) {  // order
+  // boundaries
+  for (const std::array<entry, 2>& other :
+       {std::array<entry, 2>{{{0, token_class::text, "a"}, {1, token_class::text, "bc"}}},
+        // ids
+        std::array<entry, 2>{{{0, token_class::text, "ab"}, {2, token_class::text, "c"}}},
+        // classes
+        std::array<entry, 2>{{{0, token_class::special, "ab"}, {1, token_class::text, "c"}}},
+        // order
+        std::array<entry, 2>{{{0, token_class::text, "c"}, {1, token_class::text, "ab"}}}}) {
     CHECK_FALSE(of(base) == of(other));
   }
   fingerprint_builder shorter;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Little-endian numbers in bytes, and the codec's status. Used by codec/message.hpp, codec/hidden_code.hpp and codec/draft_side.hpp.
+//! Little-endian numbers in bytes, and the codec's status. Used by codec/message.hpp, codec/hidden_code.hpp and
+//! codec/draft_side.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 #define SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 

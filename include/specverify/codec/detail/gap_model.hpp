@@ -13,7 +13,9 @@ inline constexpr std::uint64_t certain = std::uint64_t{1} << 40;          // S(0
 inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-8
 
 //! Whether the gap is coded by its survival function: two members or more, and sparse.
-[[nodiscard]] constexpr bool gap_regime(std::uint32_t slots, std::uint32_t members) noexcept { return members >= 2 && slots >> 3 >= members; }
+[[nodiscard]] constexpr bool gap_regime(std::uint32_t slots, std::uint32_t members) noexcept {
+  return members >= 2 && slots >> 3 >= members;
+}
 
 //! S(g) = ((N - g) / N)^k with 2N = 2n - k + 1, strictly decreasing while it is above 2^-8 / 2.
 class gap_model {
@@ -38,7 +40,8 @@ class gap_model {
   //! The gap g with S(g + 1) < level <= S(g); level in [1, 2^40].
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
     // A guess that is rarely off; the survival function itself decides.
-    const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), ~std::uint64_t{0} / members_));
+    const std::uint64_t lost =
+        exp2_loss_guess(multiply_high(level_exponent_guess(level), ~std::uint64_t{0} / members_));
     std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
     while (found.here < level) {

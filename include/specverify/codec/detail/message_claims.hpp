@@ -19,44 +19,56 @@ namespace detail {
     return log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + std::log2(size);
   if (format.format == law_format::sparse_paper) {
     if (format.support_size != 0)
-      return top_k_law_bits(format.vocab_size, format.support_size, format.resolution) + std::log2(static_cast<double>(format.support_size));
+      return top_k_law_bits(format.vocab_size, format.support_size, format.resolution) +
+             std::log2(static_cast<double>(format.support_size));
     // Any K: 2^V subsets at most, and the counts cost most at K = V.
-    return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + 2 * std::log2(size);
+    return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) +
+           2 * std::log2(size);
   }
   if (format.format == law_format::top_k_tail) {
-    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, that is up to about the larger root of 2 k^2 + k (l+3-V) = V l + V - 1.
+    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, that is up to about the larger root of 2 k^2 + k (l+3-V) = V
+    // l + V - 1.
     const double from = size - format.resolution - 3.0;
-    const auto peak = static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
+    const auto peak =
+        static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
     const std::uint32_t limit = law_entries(format);
     double most = 0;
     for (std::uint32_t i = 0; i < 3; ++i) {
       const std::uint32_t kept = peak + i > limit ? limit : peak + i == 0 ? 1 : peak + i;
-      const double bits = log2_binomial(format.vocab_size, kept) + log2_binomial(std::uint64_t{format.resolution} + kept, kept);
+      const double bits =
+          log2_binomial(format.vocab_size, kept) + log2_binomial(std::uint64_t{format.resolution} + kept, kept);
       if (bits > most) most = bits;
     }
     return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
   }
   // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), that is up to about l V / (l + V + 1).
   const std::uint32_t limit = positive_limit(format);
-  const auto peak =
-      static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size / (std::uint64_t{format.resolution} + format.vocab_size + 1));
+  const auto peak = static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size /
+                                               (std::uint64_t{format.resolution} + format.vocab_size + 1));
   double most = 0;
   for (std::uint32_t i = 0; i < 3; ++i) {
     std::uint32_t positive = peak + i > limit ? limit : peak + i;
     if (positive == 0) positive = 1;
-    const double bits = log2_binomial(format.vocab_size, positive) + log2_binomial(std::uint64_t{format.resolution} - 1, positive - 1);
+    const double bits =
+        log2_binomial(format.vocab_size, positive) + log2_binomial(std::uint64_t{format.resolution} - 1, positive - 1);
     if (bits > most) most = bits;
   }
   return most + 2 * std::log2(static_cast<double>(limit));
 }
 
-//! The most that one law and its token take: a subset and a composition, each within 0.2 bits + 0.02 % of its ideal (codec/support_code.hpp).
-[[nodiscard]] inline double max_law_bits(const draft_format& format) noexcept { return dearest_law_bits(format) * 1.0002 + 2; }
+//! The most that one law and its token take: a subset and a composition, each within 0.2 bits + 0.02 % of its ideal
+//! (codec/support_code.hpp).
+[[nodiscard]] inline double max_law_bits(const draft_format& format) noexcept {
+  return dearest_law_bits(format) * 1.0002 + 2;
+}
 
-[[nodiscard]] inline status check_claim(const draft_format& format, const claimed_draft& claim, std::uint64_t index) noexcept {
-  if (claim.token < 0 || static_cast<std::uint32_t>(claim.token) >= format.vocab_size) return codec_error(errc::token_out_of_range, index);
+[[nodiscard]] inline status check_claim(const draft_format& format, const claimed_draft& claim,
+                                        std::uint64_t index) noexcept {
+  if (claim.token < 0 || static_cast<std::uint32_t>(claim.token) >= format.vocab_size)
+    return codec_error(errc::token_out_of_range, index);
   if (claim.resolution != format.resolution) return codec_error(errc::invalid_resolution, index);
-  if (format.format == law_format::token_only) return claim.count == 0 ? status{} : codec_error(errc::law_kind_mismatch, index);
+  if (format.format == law_format::token_only)
+    return claim.count == 0 ? status{} : codec_error(errc::law_kind_mismatch, index);
   if (claim.count == 0 || claim.count > format.resolution) return codec_error(errc::field_out_of_range, index);
   return {};
 }
@@ -71,7 +83,9 @@ inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t dra
   } else if (!carries_laws(format.format)) {
     bytes += detail::claims_body_bytes(format, draft_length);
   } else {
-    bytes += static_cast<std::uint64_t>((std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) + 2;
+    bytes += static_cast<std::uint64_t>(
+                 (std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) +
+             2;
   }
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
@@ -86,13 +100,17 @@ inline std::size_t decode_draft_workspace_size(const draft_format& format) noexc
 }
 
 inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped) noexcept {
-  if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length || skipped > format.side.max_skipped) return 0;
-  const std::uint64_t bytes = message_header_bytes + detail::side_bytes(format, skipped, claims) + detail::claims_body_bytes(format, claims);
+  if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length ||
+      skipped > format.side.max_skipped)
+    return 0;
+  const std::uint64_t bytes =
+      message_header_bytes + detail::side_bytes(format, skipped, claims) + detail::claims_body_bytes(format, claims);
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
-inline status encode_claims(const wire_context& context, const draft_format& format, std::span<const claimed_draft> claims, std::span<std::byte> out,
-                            std::size_t& written, const draft_side& side) noexcept {
+inline status encode_claims(const wire_context& context, const draft_format& format,
+                            std::span<const claimed_draft> claims, std::span<std::byte> out, std::size_t& written,
+                            const draft_side& side) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (claims.size() > format.max_draft_length) return detail::codec_error(errc::draft_too_long, claims.size());
@@ -115,14 +133,16 @@ inline status encode_claims(const wire_context& context, const draft_format& for
   return {};
 }
 
-inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<claimed_draft> claims,
-                            std::uint32_t& count, std::span<token_id> skipped, draft_side& side) noexcept {
+inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                            std::span<claimed_draft> claims, std::uint32_t& count, std::span<token_id> skipped,
+                            draft_side& side) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
   detail::side_reader beside(format, message);
   if (const status bad = beside.read(skipped.size()); !bad.ok()) return bad;
-  if (message.size() < beside.end() + detail::claims_body_bytes(format, 0)) return detail::codec_error(errc::truncated, message.size());
+  if (message.size() < beside.end() + detail::claims_body_bytes(format, 0))
+    return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
   // Twice: nothing is written before every claim is known to be good.
   for (const bool write : {false, true}) {
@@ -146,8 +166,8 @@ inline status decode_claims(const wire_context& context, const draft_format& for
   return {};
 }
 
-inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<claimed_draft> claims,
-                            std::uint32_t& count) noexcept {
+inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                            std::span<claimed_draft> claims, std::uint32_t& count) noexcept {
   draft_side side;
   return decode_claims(context, format, message, claims, count, {}, side);
 }

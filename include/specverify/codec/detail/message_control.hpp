@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format agreed on, hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are documented.
+//! The format agreed on, hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are
+//! documented.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
@@ -38,26 +39,33 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
   if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
   if (const status bad = specverify::check(value.format); !bad.ok()) return bad;
-  if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity) return codec_error(errc::invalid_temperature, 86);
+  if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity)
+    return codec_error(errc::invalid_temperature, 86);
   const std::uint64_t top_p = std::bit_cast<std::uint64_t>(value.truncation.top_p);
   if (top_p == 0 || top_p > bits_of_one) return codec_error(errc::invalid_truncation, 98);
-  if (std::bit_cast<std::uint64_t>(value.truncation.min_p) > bits_of_one) return codec_error(errc::invalid_truncation, 106);
+  if (std::bit_cast<std::uint64_t>(value.truncation.min_p) > bits_of_one)
+    return codec_error(errc::invalid_truncation, 106);
   if (value.truncation.order > truncation_order::top_p_then_top_k) return codec_error(errc::invalid_truncation, 114);
   const std::uint64_t threshold = std::bit_cast<std::uint64_t>(value.threshold);
-  if (threshold >= bits_of_infinity || (threshold != 0 && value.rule != wire_rule::semantic)) return codec_error(errc::field_out_of_range, 116);
+  if (threshold >= bits_of_infinity || (threshold != 0 && value.rule != wire_rule::semantic))
+    return codec_error(errc::field_out_of_range, 116);
   return {};
 }
 
-[[nodiscard]] inline status check(const feedback_message& value, const draft_format& format, std::uint32_t draft_length) noexcept {
+[[nodiscard]] inline status check(const feedback_message& value, const draft_format& format,
+                                  std::uint32_t draft_length) noexcept {
   if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, 0);
   if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, 1);
   if (value.stop >= feedback_stop_count) return codec_error(errc::field_out_of_range, 2);
   if (value.source == 0) return value.next_token == no_token ? status{} : codec_error(errc::field_out_of_range, 3);
-  if (value.next_token < 0 || static_cast<std::uint32_t>(value.next_token) >= format.vocab_size) return codec_error(errc::token_out_of_range, 3);
+  if (value.next_token < 0 || static_cast<std::uint32_t>(value.next_token) >= format.vocab_size)
+    return codec_error(errc::token_out_of_range, 3);
   return {};
 }
-[[nodiscard]] inline std::uint64_t feedback_bytes(const draft_format& format, std::uint32_t draft_length, bool token) noexcept {
-  return message_header_bytes + bits_to_bytes(ceil_log2(std::uint64_t{draft_length} + 1) + 5 + (token ? token_bits(format.vocab_size) : 0));
+[[nodiscard]] inline std::uint64_t feedback_bytes(const draft_format& format, std::uint32_t draft_length,
+                                                  bool token) noexcept {
+  return message_header_bytes +
+         bits_to_bytes(ceil_log2(std::uint64_t{draft_length} + 1) + 5 + (token ? token_bits(format.vocab_size) : 0));
 }
 
 }  // namespace detail
@@ -67,26 +75,34 @@ constexpr status check(const draft_format& format) noexcept {
   if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, 0);
   if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, 1);
   if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, 1);
-  const std::uint32_t largest = lattice ? max_lattice_resolution : format.format == law_format::token_and_count ? std::uint32_t{1} << 31 : 0;
-  if (format.resolution > largest || (largest > 0 && format.resolution == 0)) return detail::codec_error(errc::invalid_resolution, 2);
+  const std::uint32_t largest = lattice                                        ? max_lattice_resolution
+                                : format.format == law_format::token_and_count ? std::uint32_t{1} << 31
+                                                                               : 0;
+  if (format.resolution > largest || (largest > 0 && format.resolution == 0))
+    return detail::codec_error(errc::invalid_resolution, 2);
   // The law that a top_k_tail message decodes to has the resolution l (V - K), K >= 1.
-  if (format.format == law_format::top_k_tail && std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
+  if (format.format == law_format::top_k_tail &&
+      std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
     return detail::codec_error(errc::invalid_resolution, 2);
   const bool sparse = format.format <= law_format::sparse_paper || format.format == law_format::top_k_tail;
   if (format.support_size > (sparse ? format.vocab_size : 0)) return detail::codec_error(errc::invalid_argument, 3);
-  if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length) return detail::codec_error(errc::invalid_argument, 4);
+  if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length)
+    return detail::codec_error(errc::invalid_argument, 4);
   if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
-  if (const status bad = check(format.side); !bad.ok()) return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
+  if (const status bad = check(format.side); !bad.ok())
+    return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
   if (format.side.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
   return {};
 }
 
 inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept {
-  return static_cast<std::size_t>(
-      detail::padded(detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * token_bits(format.vocab_size)), format.pad_to));
+  return static_cast<std::size_t>(detail::padded(
+      detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * token_bits(format.vocab_size)),
+      format.pad_to));
 }
 inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
-  return static_cast<std::size_t>(detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
+  return static_cast<std::size_t>(
+      detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
 }
 inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
   return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.side));
@@ -192,8 +208,8 @@ inline status decode_resume(std::span<const std::byte> message, resume_message& 
   return {};
 }
 
-inline status encode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length, const feedback_message& value,
-                              std::span<std::byte> out, std::size_t& written) noexcept {
+inline status encode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                              const feedback_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::check(value, format, draft_length); !bad.ok()) return bad;
@@ -208,12 +224,13 @@ inline status encode_feedback(const wire_context& context, const draft_format& f
   detail::end_message(message_kind::feedback, context, bytes, format.pad_to, out, written);
   return {};
 }
-inline status decode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length, std::span<const std::byte> message,
-                              feedback_message& value) noexcept {
+inline status decode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                              std::span<const std::byte> message, feedback_message& value) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::open_message(message_kind::feedback, context, message); !bad.ok()) return bad;
-  if (message.size() < detail::feedback_bytes(format, draft_length, false)) return detail::codec_error(errc::truncated, message.size());
+  if (message.size() < detail::feedback_bytes(format, draft_length, false))
+    return detail::codec_error(errc::truncated, message.size());
   detail::bit_reader bits(message.data() + message_header_bytes);
   feedback_message read;
   read.accepted = bits.take(ceil_log2(std::uint64_t{draft_length} + 1));
@@ -228,8 +245,10 @@ inline status decode_feedback(const wire_context& context, const draft_format& f
   return {};
 }
 
-inline status encode_refuse(const wire_context& context, const refuse_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (value.reason.ok() || !detail::is_known(value.reason.code)) return detail::codec_error(errc::field_out_of_range, 8);
+inline status encode_refuse(const wire_context& context, const refuse_message& value, std::span<std::byte> out,
+                            std::size_t& written) noexcept {
+  if (value.reason.ok() || !detail::is_known(value.reason.code))
+    return detail::codec_error(errc::field_out_of_range, 8);
   if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
   if (const status bad = detail::begin_message(context, detail::refuse_bytes, 1, out); !bad.ok()) return bad;
   detail::store(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
@@ -238,7 +257,8 @@ inline status encode_refuse(const wire_context& context, const refuse_message& v
   detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out, written);
   return {};
 }
-inline status decode_refuse(const wire_context& context, std::span<const std::byte> message, refuse_message& value) noexcept {
+inline status decode_refuse(const wire_context& context, std::span<const std::byte> message,
+                            refuse_message& value) noexcept {
   if (const status bad = detail::open_message(message_kind::refuse, context, message); !bad.ok()) return bad;
   if (const status bad = detail::close_message(detail::refuse_bytes, 1, message); !bad.ok()) return bad;
   const auto code = static_cast<errc>(detail::load(message.data() + 8, 2));
@@ -249,14 +269,16 @@ inline status decode_refuse(const wire_context& context, std::span<const std::by
   return {};
 }
 
-inline status encode_stop(const wire_context& context, const stop_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
+inline status encode_stop(const wire_context& context, const stop_message& value, std::span<std::byte> out,
+                          std::size_t& written) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
   if (const status bad = detail::begin_message(context, detail::stop_bytes, 1, out); !bad.ok()) return bad;
   detail::store(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
   detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out, written);
   return {};
 }
-inline status decode_stop(const wire_context& context, std::span<const std::byte> message, stop_message& value) noexcept {
+inline status decode_stop(const wire_context& context, std::span<const std::byte> message,
+                          stop_message& value) noexcept {
   if (const status bad = detail::open_message(message_kind::stop, context, message); !bad.ok()) return bad;
   if (const status bad = detail::close_message(detail::stop_bytes, 1, message); !bad.ok()) return bad;
   const unsigned cause = std::to_integer<unsigned>(message[8]);

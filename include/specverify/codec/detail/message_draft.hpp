@@ -14,7 +14,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 template <class Draft>
-[[nodiscard]] std::size_t encode_lattices(const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> body) noexcept {
+[[nodiscard]] std::size_t encode_lattices(const draft_format& format, std::span<const Draft> drafts,
+                                          std::span<std::byte> body) noexcept {
   range_encoder coder(body);
   coder.uniform(drafts.size(), std::uint64_t{format.max_draft_length} + 1);
   for (const Draft& drafted : drafts) encode_law(coder, format, drafted.source_law(), drafted.token());
@@ -30,17 +31,20 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
     std::uint32_t entry = 0;
     for (std::uint32_t id = 0; id < format.vocab_size; ++id, at += 2) {
       std::uint32_t half = 0;
-      if (entry < from.size && static_cast<std::uint32_t>(from.ids[entry]) == id) (void)count_to_half(from.counts[entry++], half);
+      if (entry < from.size && static_cast<std::uint32_t>(from.ids[entry]) == id)
+        (void)count_to_half(from.counts[entry++], half);
       store(at, half, 2);
     }
   }
   bit_writer tokens(at);
-  for (const Draft& drafted : drafts) tokens.put(static_cast<std::uint32_t>(drafted.token()), token_bits(format.vocab_size));
+  for (const Draft& drafted : drafts)
+    tokens.put(static_cast<std::uint32_t>(drafted.token()), token_bits(format.vocab_size));
   tokens.finish();
 }
 
 //! `begin`: the byte behind the side.
-[[nodiscard]] inline status decode_half_rows(const draft_format& format, std::span<const std::byte> message, std::size_t begin, std::span<token_id> ids,
+[[nodiscard]] inline status decode_half_rows(const draft_format& format, std::span<const std::byte> message,
+                                             std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
   if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
   const auto length = static_cast<std::uint32_t>(load(message.data() + begin, 2));
@@ -72,8 +76,9 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
   return {};
 }
 
-[[nodiscard]] inline status decode_lattices(const draft_format& format, std::span<const std::byte> message, std::size_t begin, std::span<token_id> ids,
-                                            std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
+[[nodiscard]] inline status decode_lattices(const draft_format& format, std::span<const std::byte> message,
+                                            std::size_t begin, std::span<token_id> ids, std::span<std::uint32_t> counts,
+                                            received_draft_block& block) noexcept {
   range_decoder coder(message.subspan(begin));
   const auto length = static_cast<std::uint32_t>(coder.uniform(std::uint64_t{format.max_draft_length} + 1));
   for (std::uint32_t i = 0; i < length; ++i) {
@@ -101,8 +106,8 @@ template <class Draft>
 }  // namespace detail
 
 template <lawful_draft Draft>
-status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts, std::span<std::byte> out, std::size_t& written,
-                    const draft_side& side) noexcept {
+status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts,
+                    std::span<std::byte> out, std::size_t& written, const draft_side& side) noexcept {
   const draft_format laws = detail::law_format_of(format, side.resolution);
   if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
   if (const status bad = detail::check_side(format, side, drafts.size()); !bad.ok()) return bad;
@@ -113,8 +118,10 @@ status encode_draft(const wire_context& context, const draft_format& format, std
     if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
     detail::encode_half_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
   } else {
-    if (const status bad = detail::begin_message(context, 0, 1, out); !bad.ok()) return bad;  // before anything is written
-    bytes += detail::encode_lattices(laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
+    // before anything is written
+    if (const status bad = detail::begin_message(context, 0, 1, out); !bad.ok()) return bad;
+    bytes += detail::encode_lattices(
+        laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
     if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
   }
   detail::store_side(format, side, drafts.size(), out);
@@ -123,18 +130,22 @@ status encode_draft(const wire_context& context, const draft_format& format, std
 }
 
 template <lawful_draft Draft>
-status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped, std::uint32_t resolution) noexcept {
+status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped,
+                   std::uint32_t resolution) noexcept {
   const draft_format laws = detail::law_format_of(format, resolution);
   if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
   if (skipped > format.side.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
-  const std::uint64_t body =
-      format.format == law_format::half_row ? detail::half_row_bytes(format, drafts.size()) : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
-  bytes = static_cast<std::size_t>(detail::padded(message_header_bytes + detail::side_bytes(format, skipped, drafts.size()) + body, format.pad_to));
+  const std::uint64_t body = format.format == law_format::half_row
+                                 ? detail::half_row_bytes(format, drafts.size())
+                                 : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
+  bytes = static_cast<std::size_t>(
+      detail::padded(message_header_bytes + detail::side_bytes(format, skipped, drafts.size()) + body, format.pad_to));
   return {};
 }
 
-inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message, workspace& scratch,
-                           received_draft_block& block, std::span<token_id> skipped, draft_side& side) noexcept {
+inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                           workspace& scratch, received_draft_block& block, std::span<token_id> skipped,
+                           draft_side& side) noexcept {
   block.clear();
   if (const status bad = check(format); !bad.ok()) return bad;
   if (!carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
@@ -147,7 +158,8 @@ inline status decode_draft(const wire_context& context, const draft_format& form
   status outcome = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
   if (scratch.take<token_id>(entries, ids) && scratch.take<std::uint32_t>(entries, counts)) {
     const auto read = format.format == law_format::half_row ? detail::decode_half_rows : detail::decode_lattices;
-    outcome = read(beside.laws(), message, beside.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), block);
+    outcome =
+        read(beside.laws(), message, beside.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), block);
     if (outcome.ok()) outcome = beside.fits(block.size());
   }
   scratch.rewind(mark);
@@ -159,8 +171,8 @@ inline status decode_draft(const wire_context& context, const draft_format& form
   return outcome;
 }
 
-inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message, workspace& scratch,
-                           received_draft_block& block) noexcept {
+inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                           workspace& scratch, received_draft_block& block) noexcept {
   draft_side side;
   return decode_draft(context, format, message, scratch, block, {}, side);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every message is made of: little-endian fields, packed bits, the CRC-32C and the header. Used by codec/message.hpp.
+//! What every message is made of: little-endian fields, packed bits, the CRC-32C and the header. Used by
+//! codec/message.hpp.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
@@ -100,14 +101,17 @@ inline constexpr crc_tables crc{};
   std::size_t left = bytes.size();
   for (; left >= 8; left -= 8, at += 8) {
     const std::uint64_t word = load(at, 8) ^ state;
-    state = crc.of[7][word & 255u] ^ crc.of[6][(word >> 8) & 255u] ^ crc.of[5][(word >> 16) & 255u] ^ crc.of[4][(word >> 24) & 255u] ^
-            crc.of[3][(word >> 32) & 255u] ^ crc.of[2][(word >> 40) & 255u] ^ crc.of[1][(word >> 48) & 255u] ^ crc.of[0][word >> 56];
+    state = crc.of[7][word & 255u] ^ crc.of[6][(word >> 8) & 255u] ^ crc.of[5][(word >> 16) & 255u] ^
+            crc.of[4][(word >> 24) & 255u] ^ crc.of[3][(word >> 32) & 255u] ^ crc.of[2][(word >> 40) & 255u] ^
+            crc.of[1][(word >> 48) & 255u] ^ crc.of[0][word >> 56];
   }
   for (; left > 0; --left, ++at) state = (state >> 8) ^ crc.of[0][(state ^ std::to_integer<std::uint32_t>(*at)) & 255u];
   return state;
 }
 
-[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes, std::uint32_t pad_to) noexcept { return (bytes + pad_to - 1) / pad_to * pad_to; }
+[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes, std::uint32_t pad_to) noexcept {
+  return (bytes + pad_to - 1) / pad_to * pad_to;
+}
 
 inline constexpr std::size_t context_bytes = 28;
 inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire_context& context) noexcept {
@@ -130,7 +134,8 @@ inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire
 }
 
 //! Where an encoder starts: the length is known, the bytes after it are padding.
-[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to, std::span<std::byte> out) noexcept {
+[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
+                                          std::span<std::byte> out) noexcept {
   if (context.transmission > 15) return codec_error(errc::field_out_of_range, 0);
   const std::uint64_t total = padded(bytes, pad_to);
   if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
@@ -138,8 +143,8 @@ inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire
   return {};
 }
 //! Where it ends: padding, header, checksum.
-inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to, std::span<std::byte> out,
-                        std::size_t& written) noexcept {
+inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
+                        std::span<std::byte> out, std::size_t& written) noexcept {
   const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
   for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
   store(out.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
@@ -150,14 +155,16 @@ inline void end_message(message_kind kind, const wire_context& context, std::uin
 }
 
 //! check_message, and the kind that was expected.
-[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context, std::span<const std::byte> message) noexcept {
+[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context,
+                                         std::span<const std::byte> message) noexcept {
   message_header header;
   if (const status bad = peek_header(message, header); !bad.ok()) return bad;
   if (header.kind != kind) return codec_error(errc::unexpected_message, 0);
   return check_message(context, message);
 }
 //! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.
-[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to, std::span<const std::byte> message) noexcept {
+[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to,
+                                          std::span<const std::byte> message) noexcept {
   const std::uint64_t total = padded(bytes, pad_to);
   if (message.size() < total) return codec_error(errc::truncated, message.size());
   if (message.size() > total) return codec_error(errc::trailing_bytes, total);
@@ -204,8 +211,10 @@ inline status check_message(const wire_context& context, std::span<const std::by
   }
   if (message_checksum(agreed, message) != header.checksum) return detail::codec_error(errc::checksum_mismatch, 4);
   // The short copies of round and length are the context's; only a forger writes others under a good checksum.
-  if (header.round_low != static_cast<std::uint8_t>(agreed.round & 255u)) return detail::codec_error(errc::not_canonical, 1);
-  if (header.base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu)) return detail::codec_error(errc::not_canonical, 2);
+  if (header.round_low != static_cast<std::uint8_t>(agreed.round & 255u))
+    return detail::codec_error(errc::not_canonical, 1);
+  if (header.base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu))
+    return detail::codec_error(errc::not_canonical, 2);
   return {};
 }
 

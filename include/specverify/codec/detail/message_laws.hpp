@@ -13,7 +13,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr bool is_lattice(const draft_format& format) noexcept { return format.format <= law_format::dense_lattice; }
+[[nodiscard]] constexpr bool is_lattice(const draft_format& format) noexcept {
+  return format.format <= law_format::dense_lattice;
+}
 
 //! The largest K+ of sparse_drop_zero.
 [[nodiscard]] constexpr std::uint32_t positive_limit(const draft_format& format) noexcept {
@@ -43,14 +45,19 @@ namespace detail {
 [[nodiscard]] constexpr std::uint64_t half_row_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
-[[nodiscard]] constexpr std::uint64_t claims_body_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
+[[nodiscard]] constexpr std::uint64_t claims_body_bytes(const draft_format& format,
+                                                        std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
-  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count));
+  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) +
+                       draft_length * (token_bits(format.vocab_size) + count));
 }
 
 //! top_k_tail: how much one unit of the lattice is as a count, so that V - K ids can share one.
-[[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept { return vocab_size > size ? vocab_size - size : 1; }
-[[nodiscard]] inline status check_top_k_tail(const draft_format& format, const law& from, std::uint64_t index) noexcept {
+[[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept {
+  return vocab_size > size ? vocab_size - size : 1;
+}
+[[nodiscard]] inline status check_top_k_tail(const draft_format& format, const law& from,
+                                             std::uint64_t index) noexcept {
   if (from.size == 0) return codec_error(errc::empty_support, index);
   if (from.size > law_entries(format)) return codec_error(errc::support_too_large, index);
   const std::uint32_t unit = tail_ids(from.vocab_size, from.size);
@@ -62,7 +69,8 @@ namespace detail {
 }
 
 //! The law of one draft must be what the format can carry.
-[[nodiscard]] inline status check_law(const draft_format& format, const law& from, token_id token, std::uint64_t index) noexcept {
+[[nodiscard]] inline status check_law(const draft_format& format, const law& from, token_id token,
+                                      std::uint64_t index) noexcept {
   if (from.vocab_size != format.vocab_size) return codec_error(errc::vocabulary_mismatch, index);
   if (const status bad = specverify::check(from); !bad.ok()) return codec_error(bad.code, index);
   if (format.format == law_format::top_k_tail) {
@@ -75,17 +83,21 @@ namespace detail {
   std::uint32_t positive = 0;
   for (std::uint32_t i = 0; i < from.size; ++i) {
     std::uint32_t half = 0;
-    if (format.format == law_format::half_row && !count_to_half(from.counts[i], half)) return codec_error(errc::law_kind_mismatch, index);
+    if (format.format == law_format::half_row && !count_to_half(from.counts[i], half))
+      return codec_error(errc::law_kind_mismatch, index);
     positive += from.counts[i] != 0 ? 1 : 0;
   }
-  if (format.format == law_format::sparse_drop_zero && positive > positive_limit(format)) return codec_error(errc::support_too_large, index);
+  if (format.format == law_format::sparse_drop_zero && positive > positive_limit(format))
+    return codec_error(errc::support_too_large, index);
   if (format.format == law_format::sparse_paper && format.support_size != 0 && from.size != format.support_size)
     return codec_error(errc::support_too_large, index);
   return {};
 }
 
-//! K, the ids, K counts and the tail's (which follows from them), the token's place: K says that it is one of the others.
-inline void encode_top_k_tail(range_encoder& coder, const draft_format& format, const law& from, token_id token) noexcept {
+//! K, the ids, K counts and the tail's (which follows from them), the token's place: K says that it is one of the
+//! others.
+inline void encode_top_k_tail(range_encoder& coder, const draft_format& format, const law& from,
+                              token_id token) noexcept {
   const std::uint32_t size = from.size, unit = tail_ids(from.vocab_size, size), tail = from.vocab_size > size ? 1 : 0;
   coder.uniform(size - 1, law_entries(format));
   subset_encoder ids(coder, from.vocab_size, size);
@@ -130,8 +142,8 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
   coder.uniform(place, size);
 }
 
-inline void decode_top_k_tail(range_decoder& coder, const draft_format& format, std::span<token_id> ids, std::span<std::uint32_t> counts, law& from,
-                              token_id& token) noexcept {
+inline void decode_top_k_tail(range_decoder& coder, const draft_format& format, std::span<token_id> ids,
+                              std::span<std::uint32_t> counts, law& from, token_id& token) noexcept {
   const auto size = static_cast<std::uint32_t>(coder.uniform(law_entries(format))) + 1;
   const std::uint32_t unit = tail_ids(format.vocab_size, size), tail = format.vocab_size > size ? 1 : 0;
   subset_decoder members(coder, format.vocab_size, size);
@@ -152,8 +164,8 @@ inline void decode_top_k_tail(range_decoder& coder, const draft_format& format, 
 }
 
 //! Reads one law into the front of `ids` and `counts`. The values stay inside their ranges whatever the bytes.
-inline status decode_law(range_decoder& coder, const draft_format& format, std::span<token_id> ids, std::span<std::uint32_t> counts, std::uint32_t index,
-                         law& from, token_id& token) noexcept {
+inline status decode_law(range_decoder& coder, const draft_format& format, std::span<token_id> ids,
+                         std::span<std::uint32_t> counts, std::uint32_t index, law& from, token_id& token) noexcept {
   from = {ids.data(), counts.data(), 0, 0, format.resolution, format.vocab_size};
   if (format.format == law_format::dense_lattice) {
     from.size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! text, request and supply: ids, positions, and what was asked of them. Used by codec/message.hpp, where they are documented.
+//! text, request and supply: ids, positions, and what was asked of them. Used by codec/message.hpp, where they are
+//! documented.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
@@ -15,28 +16,34 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept { return (std::size_t{draft_length} + 63) / 64; }
+[[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept {
+  return (std::size_t{draft_length} + 63) / 64;
+}
 //! Laws, and hidden states where they were agreed on.
 [[nodiscard]] constexpr bool may_ask(const draft_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.side.hidden != hidden_format::none);
 }
 //! At least one of the positions, none beyond the draft.
-[[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what, std::span<const std::uint64_t> words,
-                                            std::uint32_t draft_length) noexcept {
+[[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what,
+                                            std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
   if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, 0);
   if (words.size() != bitmap_words(draft_length)) return codec_error(errc::size_mismatch, words.size());
   std::uint64_t any = 0;
   for (const std::uint64_t word : words) any |= word;
   if (any == 0) return codec_error(errc::field_out_of_range, 1);
-  if (draft_length % 64 != 0 && words.back() >> (draft_length % 64) != 0) return codec_error(errc::field_out_of_range, draft_length);
+  if (draft_length % 64 != 0 && words.back() >> (draft_length % 64) != 0)
+    return codec_error(errc::field_out_of_range, draft_length);
   return {};
 }
 inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
-  for (std::uint64_t i = 0; i < bits_to_bytes(draft_length); ++i) at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
+  for (std::uint64_t i = 0; i < bits_to_bytes(draft_length); ++i)
+    at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
 }
-//! Reads `what` and the bitmap at byte 8; `at` is the byte behind them. Nothing is written before everything was checked.
-[[nodiscard]] inline status load_positions(const draft_format& format, std::span<const std::byte> message, std::uint32_t draft_length,
-                                           std::span<std::uint64_t> words, std::size_t& at) noexcept {
+//! Reads `what` and the bitmap at byte 8; `at` is the byte behind them. Nothing is written before everything was
+//! checked.
+[[nodiscard]] inline status load_positions(const draft_format& format, std::span<const std::byte> message,
+                                           std::uint32_t draft_length, std::span<std::uint64_t> words,
+                                           std::size_t& at) noexcept {
   at = message_header_bytes + 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
   if (message.size() < at) return codec_error(errc::truncated, message.size());
   if (words.size() < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
@@ -58,7 +65,8 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   for (const std::byte byte : bitmap) asked += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
   return check_vectors(format.side, asked, payload);
 }
-inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_length, std::span<std::uint64_t> words) noexcept {
+inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_length,
+                        std::span<std::uint64_t> words) noexcept {
   for (std::size_t word = 0; word < bitmap_words(draft_length); ++word) words[word] = 0;
   for (std::size_t i = 0; i < bits_to_bytes(draft_length); ++i)
     words[i / 8] |= std::to_integer<std::uint64_t>(message[message_header_bytes + 1 + i]) << (8 * (i % 8));
@@ -66,13 +74,14 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
 
 }  // namespace detail
 
-inline status encode_text(const wire_context& context, const draft_format& format, const text_message& value, std::span<std::byte> out,
-                          std::size_t& written) noexcept {
+inline status encode_text(const wire_context& context, const draft_format& format, const text_message& value,
+                          std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   const std::size_t count = value.tokens.size();
   if (count > detail::max_message_bytes) return detail::codec_error(errc::message_too_large, count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (value.tokens[i] < 0 || static_cast<std::uint32_t>(value.tokens[i]) >= format.vocab_size) return detail::codec_error(errc::token_out_of_range, i);
+    if (value.tokens[i] < 0 || static_cast<std::uint32_t>(value.tokens[i]) >= format.vocab_size)
+      return detail::codec_error(errc::token_out_of_range, i);
   }
   const unsigned width = token_bits(format.vocab_size);
   const std::uint64_t bytes = detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * width);
@@ -85,8 +94,8 @@ inline status encode_text(const wire_context& context, const draft_format& forma
   detail::end_message(message_kind::text, context, bytes, format.pad_to, out, written);
   return {};
 }
-inline status decode_text(const wire_context& context, const draft_format& format, std::span<const std::byte> message, std::span<token_id> storage,
-                          text_message& value) noexcept {
+inline status decode_text(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                          std::span<token_id> storage, text_message& value) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (const status bad = detail::open_message(message_kind::text, context, message); !bad.ok()) return bad;
   if (message.size() < detail::text_prefix_bytes) return detail::codec_error(errc::truncated, message.size());
@@ -110,11 +119,12 @@ inline status decode_text(const wire_context& context, const draft_format& forma
   return {};
 }
 
-inline status encode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length, const request_message& value,
-                             std::span<std::byte> out, std::size_t& written) noexcept {
+inline status encode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                             const request_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok()) return bad;
+  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok())
+    return bad;
   const std::uint64_t bytes = message_header_bytes + 1 + detail::bits_to_bytes(draft_length);
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
   detail::store(out.data() + 8, value.what, 1);
@@ -122,8 +132,9 @@ inline status encode_request(const wire_context& context, const draft_format& fo
   detail::end_message(message_kind::request, context, bytes, format.pad_to, out, written);
   return {};
 }
-inline status decode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length, std::span<const std::byte> message,
-                             std::span<std::uint64_t> words, request_message& value) noexcept {
+inline status decode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                             std::span<const std::byte> message, std::span<std::uint64_t> words,
+                             request_message& value) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::open_message(message_kind::request, context, message); !bad.ok()) return bad;
@@ -135,28 +146,34 @@ inline status decode_request(const wire_context& context, const draft_format& fo
   return {};
 }
 
-inline status encode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length, const supply_message& value,
-                            std::span<std::byte> out, std::size_t& written) noexcept {
+inline status encode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                            const supply_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok()) return bad;
-  if (value.payload.size() > detail::max_message_bytes) return detail::codec_error(errc::message_too_large, value.payload.size());
+  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok())
+    return bad;
+  if (value.payload.size() > detail::max_message_bytes)
+    return detail::codec_error(errc::message_too_large, value.payload.size());
   if (value.what == 1) {
     std::uint64_t asked = 0;
     for (const std::uint64_t word : value.positions) asked += static_cast<unsigned>(std::popcount(word));
     if (const status bad = detail::check_vectors(format.side, asked, value.payload); !bad.ok()) return bad;
   }
   const std::size_t head = message_header_bytes + 5 + static_cast<std::size_t>(detail::bits_to_bytes(draft_length));
-  if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out); !bad.ok()) return bad;
+  if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out);
+      !bad.ok())
+    return bad;
   detail::store(out.data() + 8, value.what, 1);
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
   detail::store(out.data() + head - 4, value.payload.size(), 4);
   for (std::size_t i = 0; i < value.payload.size(); ++i) out[head + i] = value.payload[i];
-  detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to, out, written);
+  detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to, out,
+                      written);
   return {};
 }
-inline status decode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length, std::span<const std::byte> message,
-                            std::span<std::uint64_t> words, supply_message& value) noexcept {
+inline status decode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
+                            std::span<const std::byte> message, std::span<std::uint64_t> words,
+                            supply_message& value) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status bad = detail::open_message(message_kind::supply, context, message); !bad.ok()) return bad;
@@ -166,7 +183,8 @@ inline status decode_supply(const wire_context& context, const draft_format& for
   const std::uint64_t length = detail::load(message.data() + at, 4);
   if (const status bad = detail::close_message(at + 4 + length, format.pad_to, message); !bad.ok()) return bad;
   const auto payload = message.subspan(at + 4, static_cast<std::size_t>(length));
-  const auto bitmap = message.subspan(message_header_bytes + 1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
+  const auto bitmap =
+      message.subspan(message_header_bytes + 1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
   const auto what = std::to_integer<std::uint8_t>(message[8]);
   if (const status bad = detail::check_payload(format, what, bitmap, payload); !bad.ok()) return bad;
   detail::copy_bitmap(message, draft_length, words);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What stands in a draft message in front of the drafts: skipped ids, the channel report, hidden states. Used by codec/message.hpp.
+//! What stands in a draft message in front of the drafts: skipped ids, the channel report, hidden states. Used by
+//! codec/message.hpp.
 
 // Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
 #include <specverify/codec/message.hpp>
@@ -12,8 +13,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Widths of the two counts: skipped ids, and vectors (which repeat the number of drafts, since a range code says only at its end how many it holds).
-[[nodiscard]] constexpr unsigned skipped_width(const draft_format& format) noexcept { return ceil_log2(std::uint64_t{format.side.max_skipped} + 1); }
+//! Widths of the two counts: skipped ids, and vectors (which repeat the number of drafts, since a range code says only
+//! at its end how many it holds).
+[[nodiscard]] constexpr unsigned skipped_width(const draft_format& format) noexcept {
+  return ceil_log2(std::uint64_t{format.side.max_skipped} + 1);
+}
 [[nodiscard]] constexpr unsigned vectors_width(const draft_format& format) noexcept {
   return format.side.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
 }
@@ -28,29 +32,36 @@ namespace detail {
 }
 //! Bytes of the counts and the ids.
 [[nodiscard]] constexpr std::uint64_t skipped_bytes(const draft_format& format, std::uint64_t skipped) noexcept {
-  return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) + skipped * token_bits(format.vocab_size));
+  return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) +
+                       skipped * token_bits(format.vocab_size));
 }
-[[nodiscard]] constexpr std::uint64_t side_bytes(const draft_format& format, std::uint64_t skipped, std::uint64_t drafts) noexcept {
+[[nodiscard]] constexpr std::uint64_t side_bytes(const draft_format& format, std::uint64_t skipped,
+                                                 std::uint64_t drafts) noexcept {
   return skipped_bytes(format, skipped) + (format.side.channel_report ? channel_report_bytes : 0) +
          (format.side.hidden_with_draft ? drafts * hidden_bytes(format.side) : 0);
 }
 
 //! Vectors side by side, each one checked; `where` = which.
-[[nodiscard]] inline status check_vectors(const side_format& format, std::uint64_t count, std::span<const std::byte> bytes) noexcept {
+[[nodiscard]] inline status check_vectors(const side_format& format, std::uint64_t count,
+                                          std::span<const std::byte> bytes) noexcept {
   const std::size_t each = hidden_bytes(format);
   if (bytes.size() != count * each) return codec_error(errc::size_mismatch, bytes.size());
   for (std::size_t i = 0; i < count; ++i) {
-    if (const status bad = check_hidden(bytes.subspan(i * each, each), format.hidden, format.hidden_size); !bad.ok()) return codec_error(bad.code, i);
+    if (const status bad = check_hidden(bytes.subspan(i * each, each), format.hidden, format.hidden_size); !bad.ok())
+      return codec_error(bad.code, i);
   }
   return {};
 }
 
-[[nodiscard]] inline status check_side(const draft_format& format, const draft_side& side, std::uint64_t drafts) noexcept {
+[[nodiscard]] inline status check_side(const draft_format& format, const draft_side& side,
+                                       std::uint64_t drafts) noexcept {
   if (side.skipped.size() > format.side.max_skipped) return codec_error(errc::message_too_large, side.skipped.size());
   for (std::size_t i = 0; i < side.skipped.size(); ++i) {
-    if (side.skipped[i] < 0 || static_cast<std::uint32_t>(side.skipped[i]) >= format.vocab_size) return codec_error(errc::token_out_of_range, i);
+    if (side.skipped[i] < 0 || static_cast<std::uint32_t>(side.skipped[i]) >= format.vocab_size)
+      return codec_error(errc::token_out_of_range, i);
   }
-  if (format.side.resolution_with_draft && side.resolution > format.resolution) return codec_error(errc::invalid_resolution, side.resolution);
+  if (format.side.resolution_with_draft && side.resolution > format.resolution)
+    return codec_error(errc::invalid_resolution, side.resolution);
   std::byte report[channel_report_bytes];
   if (format.side.channel_report) {
     if (const status bad = encode_channel_report(side.channel, report); !bad.ok()) return bad;
@@ -59,11 +70,13 @@ namespace detail {
 }
 
 //! Writes what check_side has seen to byte 8 and on.
-inline void store_side(const draft_format& format, const draft_side& side, std::uint64_t drafts, std::span<std::byte> out) noexcept {
+inline void store_side(const draft_format& format, const draft_side& side, std::uint64_t drafts,
+                       std::span<std::byte> out) noexcept {
   bit_writer bits(out.data() + message_header_bytes);
   bits.put(side.skipped.size(), skipped_width(format));
   if (format.side.hidden_with_draft) bits.put(drafts, vectors_width(format));
-  if (format.side.resolution_with_draft) bits.put(law_format_of(format, side.resolution).resolution - 1, resolution_width(format));
+  if (format.side.resolution_with_draft)
+    bits.put(law_format_of(format, side.resolution).resolution - 1, resolution_width(format));
   for (const token_id token : side.skipped) bits.put(static_cast<std::uint32_t>(token), token_bits(format.vocab_size));
   bits.finish();
   std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format, side.skipped.size()));
@@ -74,10 +87,12 @@ inline void store_side(const draft_format& format, const draft_side& side, std::
   for (std::size_t i = 0; i < side.hidden.size(); ++i) out[at + i] = side.hidden[i];
 }
 
-//! Reads and checks the side of a message; `end` is the byte behind it. Nothing outside this object is written before `deliver`.
+//! Reads and checks the side of a message; `end` is the byte behind it. Nothing outside this object is written before
+//! `deliver`.
 class side_reader {
  public:
-  side_reader(const draft_format& format, std::span<const std::byte> message) noexcept : format_(format), message_(message) {}
+  side_reader(const draft_format& format, std::span<const std::byte> message) noexcept
+      : format_(format), message_(message) {}
 
   [[nodiscard]] status read(std::size_t room) noexcept {
     const std::uint64_t counts = message_header_bytes + skipped_bytes(format_, 0);
@@ -93,13 +108,16 @@ class side_reader {
     if (message_.size() < end) return codec_error(errc::truncated, message_.size());
     if (room < skipped_) return codec_error(errc::output_too_small, skipped_);
     for (std::uint32_t i = 0; i < skipped_; ++i) {
-      if (bits.take(token_bits(format_.vocab_size)) >= format_.vocab_size) return codec_error(errc::token_out_of_range, i);
+      if (bits.take(token_bits(format_.vocab_size)) >= format_.vocab_size)
+        return codec_error(errc::token_out_of_range, i);
     }
-    if (!bits.rest_is_zero()) return codec_error(errc::padding_not_zero, message_header_bytes + skipped_bytes(format_, skipped_) - 1);
+    if (!bits.rest_is_zero())
+      return codec_error(errc::padding_not_zero, message_header_bytes + skipped_bytes(format_, skipped_) - 1);
     end_ = static_cast<std::size_t>(end);
     std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format_, skipped_));
     if (format_.side.channel_report) {
-      if (const status bad = decode_channel_report(message_.subspan(at, channel_report_bytes), channel_); !bad.ok()) return bad;
+      if (const status bad = decode_channel_report(message_.subspan(at, channel_report_bytes), channel_); !bad.ok())
+        return bad;
       at += channel_report_bytes;
     }
     hidden_ = message_.subspan(at, end_ - at);
@@ -117,7 +135,8 @@ class side_reader {
     (void)bits.take(skipped_width(format_));
     (void)bits.take(vectors_width(format_));
     (void)bits.take(resolution_width(format_));
-    for (std::uint32_t i = 0; i < skipped_; ++i) skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
+    for (std::uint32_t i = 0; i < skipped_; ++i)
+      skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
     side = {skipped.first(skipped_), channel_, hidden_, resolution_};
   }
 

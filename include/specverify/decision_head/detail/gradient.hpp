@@ -46,11 +46,13 @@ struct mlp_buffers {
   column<Scalar> slope{};
 };
 
-//! Mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i), weight_i = positive_weight where t_i = 1, else 1. `inputs` has a sample a column;
-//! `mask` (w x batch, or empty) multiplies the hidden layer. Without `gradient` the loss alone; logits stay in the buffers.
+//! Mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i), weight_i = positive_weight where t_i = 1, else 1.
+//! `inputs` has a sample a column; `mask` (w x batch, or empty) multiplies the hidden layer. Without `gradient` the
+//! loss alone; logits stay in the buffers.
 template <class Scalar>
-[[nodiscard]] Scalar mlp_loss(const mlp_parameters<Scalar>& at, const matrix<Scalar>& inputs, const column<Scalar>& labels, Scalar positive_weight,
-                              const matrix<Scalar>& mask, mlp_parameters<Scalar>* gradient, mlp_buffers<Scalar>& use) {
+[[nodiscard]] Scalar mlp_loss(const mlp_parameters<Scalar>& at, const matrix<Scalar>& inputs,
+                              const column<Scalar>& labels, Scalar positive_weight, const matrix<Scalar>& mask,
+                              mlp_parameters<Scalar>* gradient, mlp_buffers<Scalar>& use) {
   const Eigen::Index batch = inputs.cols();
   use.hidden.noalias() = at.first * inputs;
   use.hidden.colwise() += at.first_bias;
@@ -61,7 +63,8 @@ template <class Scalar>
   use.slope.resize(batch);
   Scalar loss = 0;
   for (Eigen::Index i = 0; i < batch; ++i) {
-    const Scalar g = use.logits(i), tail = std::exp(g < 0 ? g : -g), weight = labels(i) > Scalar{0.5} ? positive_weight : Scalar{1};
+    const Scalar g = use.logits(i), tail = std::exp(g < 0 ? g : -g),
+                 weight = labels(i) > Scalar{0.5} ? positive_weight : Scalar{1};
     loss += weight * ((g > 0 ? g : Scalar{0}) + std::log1p(tail) - labels(i) * g);
     use.slope(i) = weight * ((g < 0 ? tail : Scalar{1}) / (Scalar{1} + tail) - labels(i)) / static_cast<Scalar>(batch);
   }
@@ -77,7 +80,8 @@ template <class Scalar>
   return loss / static_cast<Scalar>(batch);
 }
 
-//! A mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Eight 16-bit uniforms a block of `draw(sample, unit / 8)`.
+//! A mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Eight 16-bit uniforms a block of `draw(sample,
+//! unit / 8)`.
 template <class Draw>
 void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, double dropout, Draw draw) {
   const auto limit = static_cast<std::uint32_t>(dropout * 65536);
@@ -88,7 +92,8 @@ void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, do
     float* to = mask.data() + s * width;
     for (std::uint32_t k = 0; k < width; k += 8) {
       const random_block block = draw(static_cast<std::uint32_t>(s), k / 8);
-      for (std::uint32_t j = 0; j < 8 && k + j < width; ++j) to[k + j] = (block.word[j / 2] >> (16 * (j % 2)) & 0xFFFFu) < limit ? 0.0f : kept;
+      for (std::uint32_t j = 0; j < 8 && k + j < width; ++j)
+        to[k + j] = (block.word[j / 2] >> (16 * (j % 2)) & 0xFFFFu) < limit ? 0.0f : kept;
     }
   }
 }
@@ -100,7 +105,8 @@ void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, do
   for (std::size_t first = 0; first < scored.size();) {
     std::size_t last = first;
     double here_ones = 0, here_zeros = 0;
-    for (; last < scored.size() && !(scored[first].first < scored[last].first); ++last) (scored[last].second != 0 ? here_ones : here_zeros) += 1;
+    for (; last < scored.size() && !(scored[first].first < scored[last].first); ++last)
+      (scored[last].second != 0 ? here_ones : here_zeros) += 1;
     pairs += here_ones * (below + here_zeros / 2);
     below += here_zeros;
     ones += here_ones;
@@ -119,7 +125,8 @@ struct adam_rates {
 
 //! One AdamW step for one array; `step` counts from 1. Decay is decoupled: it does not pass through the moments.
 template <class Values>
-void adam_step(Values& at, const Values& gradient, Values& mean, Values& square, const adam_rates& rates, double decay, std::uint64_t step) {
+void adam_step(Values& at, const Values& gradient, Values& mean, Values& square, const adam_rates& rates, double decay,
+               std::uint64_t step) {
   using scalar = typename Values::Scalar;
   const auto b1 = static_cast<scalar>(rates.first_moment), b2 = static_cast<scalar>(rates.second_moment);
   const auto c1 = static_cast<scalar>(1 - std::pow(rates.first_moment, static_cast<double>(step)));
@@ -127,12 +134,13 @@ void adam_step(Values& at, const Values& gradient, Values& mean, Values& square,
   mean = b1 * mean + (scalar{1} - b1) * gradient;
   square.array() = b2 * square.array() + (scalar{1} - b2) * gradient.array().square();
   at.array() -= static_cast<scalar>(rates.rate) *
-                ((mean.array() / c1) / ((square.array() / c2).sqrt() + static_cast<scalar>(rates.epsilon)) + static_cast<scalar>(decay) * at.array());
+                ((mean.array() / c1) / ((square.array() / c2).sqrt() + static_cast<scalar>(rates.epsilon)) +
+                 static_cast<scalar>(decay) * at.array());
 }
 
 template <class Scalar>
-void adam_step(mlp_parameters<Scalar>& at, const mlp_parameters<Scalar>& gradient, mlp_parameters<Scalar>& mean, mlp_parameters<Scalar>& square,
-               const adam_rates& rates, std::uint64_t step) {
+void adam_step(mlp_parameters<Scalar>& at, const mlp_parameters<Scalar>& gradient, mlp_parameters<Scalar>& mean,
+               mlp_parameters<Scalar>& square, const adam_rates& rates, std::uint64_t step) {
   adam_step(at.first, gradient.first, mean.first, square.first, rates, rates.decay, step);
   adam_step(at.first_bias, gradient.first_bias, mean.first_bias, square.first_bias, rates, 0, step);
   adam_step(at.second, gradient.second, mean.second, square.second, rates, rates.decay, step);

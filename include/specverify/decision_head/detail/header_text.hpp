@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The JSON of a safetensors header, read and written: objects, strings without escapes, arrays of whole numbers. Nothing else is in one.
+//! The JSON of a safetensors header, read and written: objects, strings without escapes, arrays of whole numbers.
+//! Nothing else is in one.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 
@@ -15,14 +16,16 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A cursor over header text. Every step says whether the text was as it must be; after a false one `at()` is where it was not.
+//! A cursor over header text. Every step says whether the text was as it must be; after a false one `at()` is where it
+//! was not.
 class header_reader {
  public:
   explicit constexpr header_reader(std::string_view text) noexcept : text_(text) {}
 
   [[nodiscard]] constexpr std::size_t at() const noexcept { return at_; }
   constexpr void skip_space() noexcept {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
   }
   [[nodiscard]] constexpr bool ended() noexcept {
     skip_space();
@@ -52,7 +55,9 @@ class header_reader {
     std::uint64_t value = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - first < 18)
       value = value * 10 + static_cast<std::uint64_t>(text_[at_++] - '0');
-    if (at_ == first || (at_ - first > 1 && text_[first] == '0') || (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')) return false;
+    if (at_ == first || (at_ - first > 1 && text_[first] == '0') ||
+        (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'))
+      return false;
     out = value;
     return true;
   }

@@ -20,7 +20,8 @@ struct row_extremes {
 };
 
 template <class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::seq_policy, const row_source<Scalar>& source) noexcept {
+[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::seq_policy,
+                                                                const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
   row_extremes<work> found;
   found.maximum = found.second = source.forbidden();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
 //!
-//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of its lanes in
-//! double (kernel::lane_tree). Same bits on every backend, unless -ffast-math reorders sums.
+//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of its
+//! lanes in double (kernel::lane_tree). Same bits on every backend, unless -ffast-math reorders sums.
 #ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 
@@ -11,7 +11,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! The exponent reference of the coarse pass: the largest value among the first 16 ids of every block, forbidden() if none is finite.
+//! The exponent reference of the coarse pass: the largest value among the first 16 ids of every block, forbidden() if
+//! none is finite.
 template <class Scalar>
 [[nodiscard]] inline working<Scalar> sampled_reference(exec::seq_policy, const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
@@ -39,7 +40,8 @@ struct envelope {
 
 //! Writes 16 lane sums and one block sum per block.
 template <class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::seq_policy, const row_source<Scalar>& source, const envelope<working<Scalar>>& weight,
+[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::seq_policy, const row_source<Scalar>& source,
+                                                               const envelope<working<Scalar>>& weight,
                                                                float* lane_sums, double* block_sums) noexcept {
   using work = working<Scalar>;
   row_extremes<work> found;

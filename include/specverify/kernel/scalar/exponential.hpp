@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The three exponentials of the library, one number at a time: a certified coarse one, an integer one, an exact one.
 //!
-//! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 + 2^-16)
-//!          for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or reorder, so the same
+//! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 +
+//! 2^-16)
+//!          for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or reorder, so
+//!          the same
 //!          bits on every backend (class a).
-//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (class a). At most
+//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (class a). At
+//! most
 //!          1/2 + 2^-26 w from the real value, 2^31 exactly at 0, never increasing in the exponent.
 //! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (class c).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
@@ -29,16 +32,36 @@ template <class To, class From>
 }
 
 //! Bit patterns, so that -ffast-math cannot assume them away.
-[[nodiscard]] SPECVERIFY_INLINE bool is_nan(float value) noexcept { return (bits_as<std::uint32_t>(value) << 1) > 0xFF000000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_nan(double value) noexcept { return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_finite(float value) noexcept { return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_finite(double value) noexcept { return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative(float value) noexcept { return (bits_as<std::uint32_t>(value) >> 31) != 0; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative(double value) noexcept { return (bits_as<std::uint64_t>(value) >> 63) != 0; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(float value) noexcept { return bits_as<std::uint32_t>(value) == 0x7F800000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(double value) noexcept { return bits_as<std::uint64_t>(value) == 0x7FF0000000000000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(float value) noexcept { return bits_as<std::uint32_t>(value) == 0xFF800000u; }
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(double value) noexcept { return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u; }
+[[nodiscard]] SPECVERIFY_INLINE bool is_nan(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) << 1) > 0xFF000000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_nan(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_finite(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_finite(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) >> 31) != 0;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) >> 63) != 0;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(float value) noexcept {
+  return bits_as<std::uint32_t>(value) == 0x7F800000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(double value) noexcept {
+  return bits_as<std::uint64_t>(value) == 0x7FF0000000000000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(float value) noexcept {
+  return bits_as<std::uint32_t>(value) == 0xFF800000u;
+}
+[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(double value) noexcept {
+  return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u;
+}
 
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE Work negative_infinity() noexcept {
@@ -68,19 +91,24 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
 [[nodiscard]] SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
   const float scaled = difference * scale;
   std::int32_t octaves = coarse_minimum;
-  if (scaled > static_cast<float>(coarse_minimum)) octaves = scaled < 1.0e9f ? static_cast<std::int32_t>(scaled) : 1000000000;
+  if (scaled > static_cast<float>(coarse_minimum))
+    octaves = scaled < 1.0e9f ? static_cast<std::int32_t>(scaled) : 1000000000;
   return bits_as<float>(octaves + coarse_bias);
 }
 
 //! z - reference as a float. Double rows subtract in double and round once.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept { return value - reference; }
+[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept {
+  return value - reference;
+}
 [[nodiscard]] SPECVERIFY_INLINE float coarse_difference(double value, double reference) noexcept {
   const double difference = value - reference;
   return difference > -1.0e38 ? (difference < 1.0e38 ? static_cast<float>(difference) : 1.0e38f) : -1.0e38f;
 }
 
 //! The envelope of a probability: p itself, lifted to the smallest normal float.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(float value) noexcept { return value > 0.0f ? (value > 0x1.0p-126f ? value : 0x1.0p-126f) : 0.0f; }
+[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(float value) noexcept {
+  return value > 0.0f ? (value > 0x1.0p-126f ? value : 0x1.0p-126f) : 0.0f;
+}
 [[nodiscard]] SPECVERIFY_INLINE float coarse_probability(double value) noexcept {
   return value > 0.0 ? (value > 0x1.0p-126 ? static_cast<float>(value) : 0x1.0p-126f) : 0.0f;
 }
@@ -107,10 +135,13 @@ inline constexpr int weight_fraction_bits = 26;
 }
 
 //! Octaves in units of 2^-26 per logit.
-[[nodiscard]] SPECVERIFY_INLINE double weight_scale(double temperature) noexcept { return 67108864.0 * log2_e / temperature; }
+[[nodiscard]] SPECVERIFY_INLINE double weight_scale(double temperature) noexcept {
+  return 67108864.0 * log2_e / temperature;
+}
 
 inline constexpr double weight_floor = -33.0 * 67108864.0;
-inline constexpr double round_to_integer = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
+// 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
+inline constexpr double round_to_integer = 6755399441055744.0;
 
 //! The exponent of (z - maximum) * scale: one subtraction, one product, one rounding to an integer.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t weight_exponent(double difference, double scale) noexcept {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nearest lattice point of a weight vector in integers: the scalar reference behind quantize/lattice.hpp and quantize/sparse_lattice.hpp.
+//! Nearest lattice point of a weight vector in integers: the scalar reference behind quantize/lattice.hpp and
+//! quantize/sparse_lattice.hpp.
 //!
 //! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (Reznik type quantizer).
-//! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W = b'_i W - l w_i.
-//! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <= 2^24:
-//!             2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Class (a).
+//! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W =
+//!             b'_i W - l w_i.
+//! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
+//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Class (a).
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
@@ -23,8 +25,10 @@ struct lattice_rounding {
 };
 
 //! counts = b', remainders = zeta W. `resolution` >= 1, `normaliser` >= 1.
-[[nodiscard]] SPECVERIFY_HD constexpr lattice_rounding round_to_lattice(const std::uint32_t* weights, std::uint32_t size, std::uint64_t normaliser,
-                                                                        std::uint32_t resolution, std::uint32_t* counts, std::int64_t* remainders) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr lattice_rounding round_to_lattice(const std::uint32_t* weights,
+                                                                        std::uint32_t size, std::uint64_t normaliser,
+                                                                        std::uint32_t resolution, std::uint32_t* counts,
+                                                                        std::int64_t* remainders) noexcept {
   lattice_rounding found;
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -40,12 +44,14 @@ struct lattice_rounding {
 }
 
 //! Ascending order of (zeta, index).
-[[nodiscard]] SPECVERIFY_HD constexpr bool lattice_before(const std::int64_t* remainders, std::uint32_t a, std::uint32_t b) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr bool lattice_before(const std::int64_t* remainders, std::uint32_t a,
+                                                          std::uint32_t b) noexcept {
   return remainders[a] != remainders[b] ? remainders[a] < remainders[b] : a < b;
 }
 
 //! Restores the heap below `root`: the first (or, with `largest`, the last) entry of the order on top.
-SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root, std::uint32_t size, bool largest) noexcept {
+SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root,
+                                       std::uint32_t size, bool largest) noexcept {
   const std::uint32_t moved = heap[root];
   for (std::uint32_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
     if (child + 1 < size && lattice_before(remainders, heap[child], heap[child + 1]) == largest) ++child;
@@ -56,10 +62,11 @@ SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint
   heap[root] = moved;
 }
 
-//! Brings the sum of the counts to the resolution: the `excess` last entries of the order lose one, or the `-excess` first ones gain
-//! one. Needs |excess| <= size. The mean of |excess| grows like the root of the size, so a heap beats a sort and a selection.
-SPECVERIFY_HD constexpr void repair_lattice(const std::int64_t* remainders, std::uint32_t size, std::int64_t excess, std::uint32_t* counts,
-                                            std::uint32_t* heap) noexcept {
+//! Brings the sum of the counts to the resolution: the `excess` last entries of the order lose one, or the `-excess`
+//! first ones gain one. Needs |excess| <= size. The mean of |excess| grows like the root of the size, so a heap beats a
+//! sort and a selection.
+SPECVERIFY_HD constexpr void repair_lattice(const std::int64_t* remainders, std::uint32_t size, std::int64_t excess,
+                                            std::uint32_t* counts, std::uint32_t* heap) noexcept {
   if (excess == 0) return;
   const bool largest = excess > 0;
   for (std::uint32_t i = 0; i < size; ++i) heap[i] = i;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exact normaliser in double, scalar reference. Shape: blocks of 256 ids, 16 lanes ascending inside, the lane tree, blocks serially.
+//! The exact normaliser in double, scalar reference. Shape: blocks of 256 ids, 16 lanes ascending inside, the lane
+//! tree, blocks serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 
@@ -29,16 +30,19 @@ template <class Work>
 }
 
 template <class Policy, class Scalar>
-[[nodiscard]] inline double exact_sum(Policy policy, const row_source<Scalar>& source, const exact_weight& weight) noexcept {
+[[nodiscard]] inline double exact_sum(Policy policy, const row_source<Scalar>& source,
+                                      const exact_weight& weight) noexcept {
   working<Scalar> buffer[exact_size];
   double sum = 0;
-  for (std::uint32_t first = 0; first < source.size; first += exact_size) sum += exact_block(policy, load(source, first, exact_size, buffer), weight);
+  for (std::uint32_t first = 0; first < source.size; first += exact_size)
+    sum += exact_block(policy, load(source, first, exact_size, buffer), weight);
   return sum;
 }
 
 //! The same sum where 2e-6 of relative error will do; exact here.
 template <class Scalar>
-[[nodiscard]] inline double quick_sum(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight) noexcept {
+[[nodiscard]] inline double quick_sum(exec::seq_policy policy, const row_source<Scalar>& source,
+                                      const exact_weight& weight) noexcept {
   return exact_sum(policy, source, weight);
 }
 

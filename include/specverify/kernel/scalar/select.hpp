@@ -25,8 +25,10 @@ struct candidate_list {
   bool dropped = false;  //!< an id of positive weight was left out
 };
 
-//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it. Three radix steps, O(size).
-[[nodiscard]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target, bool by_mass) noexcept {
+//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it.
+//! Three radix steps, O(size).
+[[nodiscard]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target,
+                                         bool by_mass) noexcept {
   constexpr int shifts[3] = {21, 10, 0};
   constexpr std::uint32_t widths[3] = {11, 11, 10};
   std::uint64_t bins[2048];
@@ -51,7 +53,8 @@ struct candidate_list {
 }
 
 //! Keeps what the cut keeps, in place or into other arrays; returns how many.
-[[nodiscard]] inline std::uint32_t apply_cut(order_cut cut, const token_id* ids, const std::uint32_t* weights, std::uint32_t size, token_id* kept_ids,
+[[nodiscard]] inline std::uint32_t apply_cut(order_cut cut, const token_id* ids, const std::uint32_t* weights,
+                                             std::uint32_t size, token_id* kept_ids,
                                              std::uint32_t* kept_weights) noexcept {
   std::uint32_t kept = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -65,7 +68,8 @@ struct candidate_list {
   return kept;
 }
 
-//! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the weight that later ids must exceed.
+//! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the
+//! weight that later ids must exceed.
 [[nodiscard]] inline std::uint32_t shrink(candidate_list& list) noexcept {
   std::uint32_t kept_always = 0;
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
@@ -77,8 +81,10 @@ struct candidate_list {
   return cut.weight < list.always ? cut.weight : list.always - 1;
 }
 
-//! Appends one id; ids arrive in ascending order. `floor` is the weight that later ids must exceed, raised when the list was full.
-SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::uint32_t weight, std::uint32_t& floor) noexcept {
+//! Appends one id; ids arrive in ascending order. `floor` is the weight that later ids must exceed, raised when the
+//! list was full.
+SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::uint32_t weight,
+                                      std::uint32_t& floor) noexcept {
   if (weight <= floor) {
     list.dropped = list.dropped || weight > 0;
     return;
@@ -92,10 +98,12 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   ++list.size;
 }
 
-//! A weight that probably leaves a little more than `wanted` entries above it, from a sample of the row; exactly `always` - 1 where only that
-//! matters; 0 for rows that fit into the list. With a positive one the list counts as having dropped something.
+//! A weight that probably leaves a little more than `wanted` entries above it, from a sample of the row; exactly
+//! `always` - 1 where only that matters; 0 for rows that fit into the list. With a positive one the list counts as
+//! having dropped something.
 template <class Scalar>
-[[nodiscard]] inline std::uint32_t first_floor(const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
+[[nodiscard]] inline std::uint32_t first_floor(const row_source<Scalar>& source, const integer_weight& weight,
+                                               candidate_list& list) noexcept {
   if (list.capacity >= source.size) return 0;
   std::uint32_t floor = list.always - 1;
   if (list.wanted > 0) {
@@ -135,7 +143,8 @@ template <class Scalar>
 
 //! Gathers the largest entries of a row. Ids of weight 0 are never gathered.
 template <class Scalar>
-inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
+inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight,
+                   candidate_list& list) noexcept {
   using work = working<Scalar>;
   work buffer[block_size];
   std::uint32_t start = first_floor(source, weight, list);
@@ -144,7 +153,8 @@ inline void gather(exec::seq_policy, const row_source<Scalar>& source, const int
     for (std::uint32_t first = 0; first < source.size; first += block_size) {
       const work* values = load(source, first, block_size, buffer);
       const std::uint32_t filled = source.size - first < block_size ? source.size - first : block_size;
-      for (std::uint32_t i = 0; i < filled; ++i) push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
+      for (std::uint32_t i = 0; i < filled; ++i)
+        push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
     }
     if (!must_repeat(list, start)) break;
     start = 0;

@@ -10,13 +10,15 @@ namespace kernel {
 
 //! Writes source.size probabilities.
 template <class Scalar, class Out>
-inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight, Out* out) noexcept {
+inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight,
+                          Out* out) noexcept {
   const double inverse = 1.0 / exact_sum(policy, source, weight);
   working<Scalar> buffer[exact_size];
   for (std::uint32_t first = 0; first < source.size; first += exact_size) {
     const working<Scalar>* values = load(source, first, exact_size, buffer);
     const std::uint32_t filled = source.size - first < exact_size ? source.size - first : exact_size;
-    for (std::uint32_t i = 0; i < filled; ++i) out[first + i] = static_cast<Out>(weight(static_cast<double>(values[i])) * inverse);
+    for (std::uint32_t i = 0; i < filled; ++i)
+      out[first + i] = static_cast<Out>(weight(static_cast<double>(values[i])) * inverse);
   }
 }
 

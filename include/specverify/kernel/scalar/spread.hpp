@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree, blocks serially, in double.
+//! The standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree,
+//! blocks serially, in double.
 #ifndef SPECVERIFY_KERNEL_SCALAR_SPREAD_HPP
 #define SPECVERIFY_KERNEL_SCALAR_SPREAD_HPP
 
@@ -10,7 +11,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it only centres the sums).
+//! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
+//! only centres the sums).
 template <class Policy, class Scalar>
 [[nodiscard]] inline double logit_spread(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   working<Scalar> buffer[block_size];

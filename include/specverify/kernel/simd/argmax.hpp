@@ -14,7 +14,8 @@ namespace kernel {
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Work>> magnitude_bits(const pack<Work>& value) noexcept {
   using integer = signed_of<Work>;
-  constexpr integer all = sizeof(Work) == 4 ? static_cast<integer>(0x7FFFFFFF) : static_cast<integer>(0x7FFFFFFFFFFFFFFFLL);
+  constexpr integer all =
+      sizeof(Work) == 4 ? static_cast<integer>(0x7FFFFFFF) : static_cast<integer>(0x7FFFFFFFFFFFFFFFLL);
   return integer_bits(value) & pack<integer>(all);
 }
 template <class Work>
@@ -23,7 +24,8 @@ inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast
 
 //! Smallest id of a block whose value equals `value`.
 template <class Scalar>
-[[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first, working<Scalar> value) noexcept {
+[[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first,
+                                                working<Scalar> value) noexcept {
   working<Scalar> buffer[block_size];
   const working<Scalar>* values = load(source, first, block_size, buffer);
   for (std::uint32_t i = 0; i < block_size; ++i) {
@@ -33,7 +35,8 @@ template <class Scalar>
 }
 
 template <class Level, class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::simd_on<Level>, const row_source<Scalar>& source) noexcept {
+[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::simd_on<Level>,
+                                                                const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
   using integer = signed_of<work>;
   constexpr std::uint32_t width = pack_size<work>;

@@ -16,7 +16,8 @@ struct coarse_state {
   pack<float> smallest = pack<float>(0.0f);
 };
 
-[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_exponentials(const pack<float>& values, const pack<float>& reference, const pack<float>& scale) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_exponentials(const pack<float>& values, const pack<float>& reference,
+                                                                const pack<float>& scale) noexcept {
   const pack<float> scaled = (values - reference) * scale;
   const pack<float> floor(static_cast<float>(coarse_minimum));
   return float_bits(truncated(larger(scaled, floor)) + pack<std::int32_t>(coarse_bias));
@@ -27,11 +28,12 @@ struct coarse_state {
   return xsimd::select(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
-//! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent chains of additions.
-//! Returns the largest value.
+//! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent
+//! chains of additions. Returns the largest value.
 template <std::uint32_t Blocks, bool Probabilities>
-[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size, const envelope<float>& weight, float forbidden,
-                                                   coarse_state& state, float* lane_sums, double* block_sums) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size,
+                                                   const envelope<float>& weight, float forbidden, coarse_state& state,
+                                                   float* lane_sums, double* block_sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>;
   constexpr std::uint32_t rows = lane_count / width;
   const pack<float> reference(weight.reference), scale(weight.scale);
@@ -63,8 +65,8 @@ template <std::uint32_t Blocks, bool Probabilities>
 }
 
 template <bool Probabilities, class Scalar>
-[[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight, float* lane_sums,
-                                                     double* block_sums) noexcept {
+[[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
+                                                     float* lane_sums, double* block_sums) noexcept {
   constexpr std::uint32_t group = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
   row_extremes<float> found;
   found.maximum = found.second = source.forbidden();
@@ -77,10 +79,13 @@ template <bool Probabilities, class Scalar>
     const std::uint32_t first = block * block_size;
     const std::uint32_t count = source.size - first >= group * block_size ? group : 1;
     const std::uint32_t size = block_width(source.size - first);
-    for (std::uint32_t b = 0; b < count; ++b) values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
+    for (std::uint32_t b = 0; b < count; ++b)
+      values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
     float* lanes = lane_sums + static_cast<std::size_t>(block) * lane_count;
-    const float top = count == group ? coarse_group<group, Probabilities>(values, size, weight, source.forbidden(), state, lanes, block_sums + block)
-                                     : coarse_group<1, Probabilities>(values, size, weight, source.forbidden(), state, lanes, block_sums + block);
+    const float top = count == group ? coarse_group<group, Probabilities>(values, size, weight, source.forbidden(),
+                                                                          state, lanes, block_sums + block)
+                                     : coarse_group<1, Probabilities>(values, size, weight, source.forbidden(), state,
+                                                                      lanes, block_sums + block);
     if (top > found.maximum) {
       found.maximum = top;
       best_first = block * block_size;
@@ -99,10 +104,12 @@ template <bool Probabilities, class Scalar>
 }
 
 template <class Level, class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::simd_on<Level>, const row_source<Scalar>& source, const envelope<working<Scalar>>& weight,
+[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::simd_on<Level>, const row_source<Scalar>& source,
+                                                               const envelope<working<Scalar>>& weight,
                                                                float* lane_sums, double* block_sums) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    return source.probabilities ? coarse_rows<true>(source, weight, lane_sums, block_sums) : coarse_rows<false>(source, weight, lane_sums, block_sums);
+    return source.probabilities ? coarse_rows<true>(source, weight, lane_sums, block_sums)
+                                : coarse_rows<false>(source, weight, lane_sums, block_sums);
   } else {
     return coarse_pass(exec::seq, source, weight, lane_sums, block_sums);  // double rows are for tests and references
   }

@@ -13,7 +13,8 @@ namespace kernel {
 #if SPECVERIFY_WIDE_PRODUCTS
 
 [[nodiscard]] SPECVERIFY_INLINE wide_register integer_exponentials(wide_register exponent) noexcept {
-  const wide_register g = wide_left<32 - weight_fraction_bits>(wide_and(exponent, wide_set((std::uint64_t{1} << weight_fraction_bits) - 1)));
+  const wide_register g = wide_left<32 - weight_fraction_bits>(
+      wide_and(exponent, wide_set((std::uint64_t{1} << weight_fraction_bits) - 1)));
   const wide_register shift = wide_right<weight_fraction_bits>(exponent);
   wide_register sum = wide_subtract(wide_set(5486705u), wide_product_high(wide_set(472172u), g));
   sum = wide_subtract(wide_set(41155297u), wide_product_high(sum, g));
@@ -26,8 +27,8 @@ namespace kernel {
 }
 
 template <class Level, class Work>
-inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count, const integer_weight& weight,
-                                   std::uint32_t* weights) noexcept {
+inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count,
+                                   const integer_weight& weight, std::uint32_t* weights) noexcept {
   if (weight.probabilities) return write_weights(exec::seq, values, count, weight, weights);
   const pack<double> maximum(weight.maximum), scale(weight.scale), magic(round_to_integer);
   const pack<double> floor(weight_floor);

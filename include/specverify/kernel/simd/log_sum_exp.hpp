@@ -46,7 +46,8 @@ template <class Level, class Work>
   pack<double> sums[rows];
   for (auto& sum : sums) sum = pack<double>(0.0);
   for (std::uint32_t i = 0; i < exact_size; i += lane_count) {
-    for (std::uint32_t r = 0; r < rows; ++r) sums[r] += exponentials((widened(values + i + r * width) - reference) * inverse);
+    for (std::uint32_t r = 0; r < rows; ++r)
+      sums[r] += exponentials((widened(values + i + r * width) - reference) * inverse);
   }
   double lanes[lane_count];
   for (std::uint32_t r = 0; r < rows; ++r) store_pack(lanes + r * width, sums[r]);
@@ -54,7 +55,8 @@ template <class Level, class Work>
 }
 
 //! e^x = 2^t for t = difference * scale <= 0, relative error below 2e-7 plus what t's rounding brings; 0 for t <= -126.
-[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_exponentials(const pack<float>& difference, const pack<float>& scale) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_exponentials(const pack<float>& difference,
+                                                               const pack<float>& scale) noexcept {
   using narrow = pack<float>;
   const narrow floor(-126.0f);
   const narrow t = difference * scale;
@@ -72,11 +74,14 @@ template <class Level, class Work>
   return xsimd::select(t > floor, result, narrow(0.0f));
 }
 
-[[nodiscard]] SPECVERIFY_INLINE float quick_scale(const exact_weight& weight) noexcept { return static_cast<float>(weight.inverse_temperature * log2_e); }
+[[nodiscard]] SPECVERIFY_INLINE float quick_scale(const exact_weight& weight) noexcept {
+  return static_cast<float>(weight.inverse_temperature * log2_e);
+}
 
 //! For float rows whose reference is the maximum.
 template <class Level, class Scalar>
-[[nodiscard]] inline double quick_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source, const exact_weight& weight) noexcept {
+[[nodiscard]] inline double quick_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source,
+                                      const exact_weight& weight) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     if (!weight.probabilities) {
       constexpr std::uint32_t width = pack_size<float>;
@@ -90,7 +95,8 @@ template <class Level, class Scalar>
           pack<float> sums[rows];
           for (auto& sum : sums) sum = pack<float>(0.0f);
           for (std::uint32_t i = 0; i < exact_size; i += lane_count) {
-            for (std::uint32_t r = 0; r < rows; ++r) sums[r] += quick_exponentials(load_pack(values + part + i + r * width) - reference, scale);
+            for (std::uint32_t r = 0; r < rows; ++r)
+              sums[r] += quick_exponentials(load_pack(values + part + i + r * width) - reference, scale);
           }
           float lanes[lane_count];
           for (std::uint32_t r = 0; r < rows; ++r) store_pack(lanes + r * width, sums[r]);

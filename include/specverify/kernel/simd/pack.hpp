@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The vector layer: the only file that includes xsimd or names an instruction.
 //!
-//! A pack is xsimd's batch of the widest instruction set of this translation unit. What xsimd 8.1 lacks (bit masks of comparisons,
-//! 32 x 32 -> 64 products, shifts by a vector) stands here, with a plain loop where an instruction set has none.
+//! A pack is xsimd's batch of the widest instruction set of this translation unit. What xsimd 8.1 lacks (bit masks of
+//! comparisons, 32 x 32 -> 64 products, shifts by a vector) stands here, with a plain loop where an instruction set has
+//! none.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 
@@ -81,7 +82,9 @@ template <class Element>
 }
 
 //! Truncation towards zero. A float outside the range of int32 gives an unspecified integer.
-[[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> truncated(const pack<float>& value) noexcept { return xsimd::to_int(value); }
+[[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> truncated(const pack<float>& value) noexcept {
+  return xsimd::to_int(value);
+}
 
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> larger(const pack<Element>& a, const pack<Element>& b) noexcept {
@@ -98,7 +101,8 @@ template <class Element, class Arch>
   bool lanes[xsimd::batch<Element, Arch>::size];
   truth.store_unaligned(lanes);
   std::uint32_t mask = 0;
-  for (std::uint32_t i = 0; i < xsimd::batch<Element, Arch>::size; ++i) mask |= static_cast<std::uint32_t>(lanes[i]) << i;
+  for (std::uint32_t i = 0; i < xsimd::batch<Element, Arch>::size; ++i)
+    mask |= static_cast<std::uint32_t>(lanes[i]) << i;
   return mask;
 }
 
@@ -143,13 +147,21 @@ template <class Element>
 using wide_register = __m512i;
 using wide_source = __m512d;
 inline constexpr std::uint32_t wide_size = 8;
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept { return _mm512_set1_epi64(static_cast<long long>(value)); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
+  return _mm512_set1_epi64(static_cast<long long>(value));
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
   return _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
 }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept { return _mm512_add_epi64(a, b); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept { return _mm512_sub_epi64(a, b); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept { return _mm512_and_si512(a, b); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
+  return _mm512_add_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
+  return _mm512_sub_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
+  return _mm512_and_si512(a, b);
+}
 template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
   return _mm512_srli_epi64(a, Bits);
@@ -158,25 +170,41 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
   return _mm512_slli_epi64(a, Bits);
 }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept { return _mm512_srlv_epi64(a, bits); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept { return _mm512_sllv_epi64(a, bits); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept { return _mm512_castpd_si512(value); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
+  return _mm512_srlv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
+  return _mm512_sllv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
+  return _mm512_castpd_si512(value);
+}
 SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm512_storeu_si512(to, value); }
 SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi64_epi32(value));
 }
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept { return _mm512_cvtps_pd(_mm256_loadu_ps(from)); }
+[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
+  return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+}
 #elif defined(__AVX2__)
 #define SPECVERIFY_WIDE_PRODUCTS 1
 using wide_register = __m256i;
 inline constexpr std::uint32_t wide_size = 4;
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept { return _mm256_set1_epi64x(static_cast<long long>(value)); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
+  return _mm256_set1_epi64x(static_cast<long long>(value));
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
   return _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
 }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept { return _mm256_add_epi64(a, b); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept { return _mm256_sub_epi64(a, b); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept { return _mm256_and_si256(a, b); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
+  return _mm256_add_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
+  return _mm256_sub_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
+  return _mm256_and_si256(a, b);
+}
 template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
   return _mm256_srli_epi64(a, Bits);
@@ -185,15 +213,25 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
   return _mm256_slli_epi64(a, Bits);
 }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept { return _mm256_srlv_epi64(a, bits); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept { return _mm256_sllv_epi64(a, bits); }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept { return _mm256_castpd_si256(value); }
-SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
+  return _mm256_srlv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
+  return _mm256_sllv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
+  return _mm256_castpd_si256(value);
+}
+SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+}
 SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
   const __m256i packed = _mm256_permutevar8x32_epi32(value, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
 }
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept { return _mm256_cvtps_pd(_mm_loadu_ps(from)); }
+[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
+  return _mm256_cvtps_pd(_mm_loadu_ps(from));
+}
 #else
 #define SPECVERIFY_WIDE_PRODUCTS 0
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gathering the largest entries in vectors: a comparison of values finds candidates, the integer weights of those decide.
+//! Gathering the largest entries in vectors: a comparison of values finds candidates, the integer weights of those
+//! decide.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 
@@ -31,7 +32,8 @@ template <class Work>
 }
 
 template <class Level, class Scalar>
-inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const integer_weight& weight, candidate_list& list) noexcept {
+inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const integer_weight& weight,
+                   candidate_list& list) noexcept {
   using work = working<Scalar>;
   constexpr std::uint32_t width = pack_size<work>;
   alignas(64) work buffer[block_size];
@@ -47,7 +49,8 @@ inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const
         const std::uint32_t before = floor;
         for (std::uint32_t lane = 0; mask != 0; ++lane, mask >>= 1) {
           if ((mask & 1u) == 0) continue;
-          push_candidate(list, static_cast<token_id>(first + i + lane), weight(static_cast<double>(values[i + lane])), floor);
+          push_candidate(list, static_cast<token_id>(first + i + lane), weight(static_cast<double>(values[i + lane])),
+                         floor);
         }
         if (floor != before) bar = pack<work>(value_above<work>(weight, floor));
       }

@@ -11,7 +11,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 template <class Level, class Scalar>
-inline void write_softmax(exec::simd_on<Level>, const row_source<Scalar>& source, const exact_weight& weight, float* out) noexcept {
+inline void write_softmax(exec::simd_on<Level>, const row_source<Scalar>& source, const exact_weight& weight,
+                          float* out) noexcept {
   if constexpr (!std::is_same_v<working<Scalar>, float>) {
     write_softmax(exec::seq, source, weight, out);
   } else {

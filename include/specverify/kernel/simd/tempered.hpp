@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row at several temperatures in vectors. Lane j of a block stays lane j, so the coarse sums have the bits of the scalar reference.
+//! A row at several temperatures in vectors. Lane j of a block stays lane j, so the coarse sums have the bits of the
+//! scalar reference.
 #ifndef SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 #define SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 
@@ -11,7 +12,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 template <class Level, class Scalar>
-inline void temper_sums(exec::simd_on<Level>, const row_source<Scalar>& source, working<Scalar> reference, float scale, double* sums) noexcept {
+inline void temper_sums(exec::simd_on<Level>, const row_source<Scalar>& source, working<Scalar> reference, float scale,
+                        double* sums) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     using integer = pack<std::int32_t>;
     constexpr std::uint32_t width = pack_size<float>;
@@ -49,8 +51,8 @@ inline void temper_sums(exec::simd_on<Level>, const row_source<Scalar>& source, 
 
 //! In float, relative error below tempered_margin.
 template <class Level>
-inline void add_exponentials(exec::simd_on<Level>, const float* differences, std::uint32_t count, const double* inverses, std::uint32_t temperatures,
-                             double* sums) noexcept {
+inline void add_exponentials(exec::simd_on<Level>, const float* differences, std::uint32_t count,
+                             const double* inverses, std::uint32_t temperatures, double* sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>;
   const std::uint32_t whole = count / width * width;
   for (std::uint32_t m = 0; m < temperatures; ++m) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a link can do in one round, the checks of its numbers, and rates from power and distance. See: specverify/link/channel.hpp
+//! What a link can do in one round, the checks of its numbers, and rates from power and distance. See:
+//! specverify/link/channel.hpp
 #ifndef SPECVERIFY_LINK_DETAIL_CHANNEL_STATE_HPP
 #define SPECVERIFY_LINK_DETAIL_CHANNEL_STATE_HPP
 
@@ -12,7 +13,8 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! A rate that makes every transfer free (the paper's infinite capacity). Infinity itself is refused: fast-math does not keep it.
+//! A rate that makes every transfer free (the paper's infinite capacity). Infinity itself is refused: fast-math does
+//! not keep it.
 inline constexpr double unlimited_rate = 0x1p1000;
 
 //! The link during one round.
@@ -25,8 +27,8 @@ struct channel_state {
   std::uint32_t index = 0;                //!< which state of a model that has few; two-state links: 0 low, 1 high
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const channel_state& a, const channel_state& b) noexcept {
-    return a.uplink_rate == b.uplink_rate && a.downlink_rate == b.downlink_rate && a.uplink_loss == b.uplink_loss && a.downlink_loss == b.downlink_loss &&
-           a.round_trip == b.round_trip && a.index == b.index;
+    return a.uplink_rate == b.uplink_rate && a.downlink_rate == b.downlink_rate && a.uplink_loss == b.uplink_loss &&
+           a.downlink_loss == b.downlink_loss && a.round_trip == b.round_trip && a.index == b.index;
   }
 };
 
@@ -43,14 +45,19 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! 0 <= x <= limit by bit pattern, so that a NaN fails under fast-math too; -0 counts as negative. `limit` >= 0 and finite.
-[[nodiscard]] constexpr bool within(double x, double limit) noexcept { return std::bit_cast<std::uint64_t>(x) <= std::bit_cast<std::uint64_t>(limit); }
+//! 0 <= x <= limit by bit pattern, so that a NaN fails under fast-math too; -0 counts as negative. `limit` >= 0 and
+//! finite.
+[[nodiscard]] constexpr bool within(double x, double limit) noexcept {
+  return std::bit_cast<std::uint64_t>(x) <= std::bit_cast<std::uint64_t>(limit);
+}
 //! 0 < x <= limit.
 [[nodiscard]] constexpr bool positive_within(double x, double limit) noexcept {
   return std::bit_cast<std::uint64_t>(x) - 1 < std::bit_cast<std::uint64_t>(limit);
 }
 //! 0 <= x < 1.
-[[nodiscard]] constexpr bool is_loss(double x) noexcept { return std::bit_cast<std::uint64_t>(x) < std::bit_cast<std::uint64_t>(1.0); }
+[[nodiscard]] constexpr bool is_loss(double x) noexcept {
+  return std::bit_cast<std::uint64_t>(x) < std::bit_cast<std::uint64_t>(1.0);
+}
 
 [[nodiscard]] constexpr status link_error(errc code, std::uint32_t where) noexcept { return {code, part::link, where}; }
 
@@ -59,7 +66,8 @@ inline constexpr double largest_gain = 0x1p200;
 
 //! The uniform of a channel at one step; `half` as in decision_uniform.
 template <class Source>
-[[nodiscard]] constexpr random_block channel_block(const Source& source, std::uint32_t step, std::uint32_t trial, std::uint32_t stream) noexcept {
+[[nodiscard]] constexpr random_block channel_block(const Source& source, std::uint32_t step, std::uint32_t trial,
+                                                   std::uint32_t stream) noexcept {
   return source(random_counter{0, step, trial, purpose::channel, stream});
 }
 
@@ -67,7 +75,8 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
 
 }  // namespace detail
 
-//! Whether a state's numbers are in range. Errors (where = field in order, from 0): invalid_rate, invalid_loss, invalid_duration.
+//! Whether a state's numbers are in range. Errors (where = field in order, from 0): invalid_rate, invalid_loss,
+//! invalid_duration.
 [[nodiscard]] constexpr status check(const channel_state& state) noexcept {
   if (!detail::positive_within(state.uplink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
   if (!detail::positive_within(state.downlink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 1);
@@ -93,7 +102,8 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
   const double positive[] = {radio.transmit_power, radio.distance, radio.noise_power};
   constexpr std::uint32_t place[] = {0, 1, 3};
   for (std::uint32_t i = 0; i < 3; ++i) {
-    if (!detail::positive_within(positive[i], detail::largest_gain)) return detail::link_error(errc::invalid_gain, place[i]);
+    if (!detail::positive_within(positive[i], detail::largest_gain))
+      return detail::link_error(errc::invalid_gain, place[i]);
   }
   if (!detail::within(radio.path_loss_exponent, 16)) return detail::link_error(errc::invalid_gain, 2);
   const double snr = radio.transmit_power * std::pow(radio.distance, -radio.path_loss_exponent) / radio.noise_power;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline. See: specverify/link/latency.hpp
+//! Computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline. See:
+//! specverify/link/latency.hpp
 #ifndef SPECVERIFY_LINK_DETAIL_COMPUTE_HPP
 #define SPECVERIFY_LINK_DETAIL_COMPUTE_HPP
 
@@ -21,7 +22,8 @@ struct transformer_shape {
 inline constexpr transformer_shape llama_3_2_1b{16, 2048, 8192, 8, 32, 128256};
 inline constexpr transformer_shape llama_3_1_8b{32, 4096, 14336, 8, 32, 128256};
 
-//! Operations counted, a multiplication and an addition as two; `projection` and `attention` for one query head's worth of each.
+//! Operations counted, a multiplication and an addition as two; `projection` and `attention` for one query head's worth
+//! of each.
 struct flop_coefficients {
   double attention = 4;     //!< c_1, of n d
   double projection = 4;    //!< of d^2: c_2 = projection (1 + kv_heads / heads), 8 without sharing
@@ -49,7 +51,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 //! Errors (where = field in order, from 0): invalid_argument (a zero, or more key heads than heads).
 [[nodiscard]] constexpr status check(const transformer_shape& shape) noexcept {
-  const std::uint32_t sizes[] = {shape.layers, shape.hidden_size, shape.feed_forward_size, shape.kv_heads, shape.heads, shape.vocab_size};
+  const std::uint32_t sizes[] = {shape.layers,   shape.hidden_size, shape.feed_forward_size,
+                                 shape.kv_heads, shape.heads,       shape.vocab_size};
   for (std::uint32_t i = 0; i < 6; ++i) {
     if (sizes[i] == 0) return detail::link_error(errc::invalid_argument, i);
   }
@@ -57,23 +60,30 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! WISV (13): f(n), operations of one token that sees n earlier ones.
-[[nodiscard]] constexpr double token_flops(const transformer_shape& shape, double seen, const flop_coefficients& per = {}) noexcept {
+[[nodiscard]] constexpr double token_flops(const transformer_shape& shape, double seen,
+                                           const flop_coefficients& per = {}) noexcept {
   const double d = shape.hidden_size, sharing = 1 + static_cast<double>(shape.kv_heads) / shape.heads;
-  const double layer = per.attention * seen * d + per.projection * sharing * d * d + per.feed_forward * d * shape.feed_forward_size;
+  const double layer =
+      per.attention * seen * d + per.projection * sharing * d * d + per.feed_forward * d * shape.feed_forward_size;
   return shape.layers * layer + per.output * d * shape.vocab_size;
 }
-//! WISV (12), (15): sum of f(n + j), j = 0 .. count - 1: a window drafted or verified after n tokens. A cloud that feeds the last committed token
-//! again counts L + 1.
-[[nodiscard]] constexpr double window_flops(const transformer_shape& shape, double seen, std::uint32_t count, const flop_coefficients& per = {}) noexcept {
+//! WISV (12), (15): sum of f(n + j), j = 0 .. count - 1: a window drafted or verified after n tokens. A cloud that
+//! feeds the last committed token again counts L + 1.
+[[nodiscard]] constexpr double window_flops(const transformer_shape& shape, double seen, std::uint32_t count,
+                                            const flop_coefficients& per = {}) noexcept {
   const double tokens = count;
-  return tokens * token_flops(shape, seen, per) + per.attention * shape.layers * shape.hidden_size * (tokens * (tokens - 1) / 2);
+  return tokens * token_flops(shape, seen, per) +
+         per.attention * shape.layers * shape.hidden_size * (tokens * (tokens - 1) / 2);
 }
 //! WISV (17): 2 d_in w + 2 w operations of the head on one mismatch.
-[[nodiscard]] constexpr double head_flops(std::uint32_t input_size, std::uint32_t width) noexcept { return 2.0 * input_size * width + 2.0 * width; }
+[[nodiscard]] constexpr double head_flops(std::uint32_t input_size, std::uint32_t width) noexcept {
+  return 2.0 * input_size * width + 2.0 * width;
+}
 //! Parameters that a pass reads once, in bytes.
 [[nodiscard]] constexpr double weight_bytes(const transformer_shape& shape, double bytes_per_parameter = 2) noexcept {
   const double d = shape.hidden_size, sharing = 1 + static_cast<double>(shape.kv_heads) / shape.heads;
-  return bytes_per_parameter * (shape.layers * (2 * sharing * d * d + 3.0 * d * shape.feed_forward_size) + d * shape.vocab_size);
+  return bytes_per_parameter *
+         (shape.layers * (2 * sharing * d * d + 3.0 * d * shape.feed_forward_size) + d * shape.vocab_size);
 }
 
 //! WISV (11), (14), (16): F / (eta P), under the memory roof and above the launch time where the engine has them.
@@ -83,7 +93,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return (reading > computing ? reading : computing) + engine.launch;
 }
 //! T_head = |C| f_head / (eta P): no launch time, the mismatches of a round are one small pass.
-[[nodiscard]] constexpr double head_time(std::uint32_t mismatches, std::uint32_t input_size, std::uint32_t width, const compute_engine& engine) noexcept {
+[[nodiscard]] constexpr double head_time(std::uint32_t mismatches, std::uint32_t input_size, std::uint32_t width,
+                                         const compute_engine& engine) noexcept {
   return mismatches * head_flops(input_size, width) / (engine.efficiency * engine.peak);
 }
 

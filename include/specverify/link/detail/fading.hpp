@@ -8,7 +8,8 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What happens when the gain falls below the floor. Without a rule the mean transfer time of a Rayleigh link is infinite.
+//! What happens when the gain falls below the floor. Without a rule the mean transfer time of a Rayleigh link is
+//! infinite.
 enum class outage_rule : std::uint8_t {
   clip = 0,        //!< the floor is taken instead
   conditional = 1  //!< the round waits for a gain above the floor: the law of the gain given g >= floor
@@ -30,11 +31,12 @@ struct fading_options {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor), invalid_argument (rule, stream),
-//! invalid_loss, invalid_duration.
+//! Errors (where = field in order, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor),
+//! invalid_argument (rule, stream), invalid_loss, invalid_duration.
 [[nodiscard]] inline status check(const fading_options& options) noexcept {
   if (!detail::positive_within(options.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
-  if (!detail::positive_within(options.mean_snr, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 1);
+  if (!detail::positive_within(options.mean_snr, detail::largest_gain))
+    return detail::link_error(errc::invalid_gain, 1);
   if (!detail::positive_within(options.minimum_gain, 1)) return detail::link_error(errc::invalid_gain, 2);
   if (options.outage > outage_rule::conditional) return detail::link_error(errc::invalid_argument, 3);
   if (!detail::positive_within(options.downlink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 4);
@@ -43,7 +45,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!detail::within(options.round_trip, detail::longest_time)) return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
   // The rate at the floor, the least one, must be a rate too.
-  if (!detail::positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain), unlimited_rate))
+  if (!detail::positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
+                               unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);
   return {};
 }
@@ -51,7 +54,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] inline channel_state faded_state(const fading_options& options, double gain) noexcept {
-  return {shannon_rate(options.bandwidth, options.mean_snr * gain), options.downlink_rate, options.uplink_loss, options.downlink_loss, options.round_trip, 0};
+  return {shannon_rate(options.bandwidth, options.mean_snr * gain),
+          options.downlink_rate,
+          options.uplink_loss,
+          options.downlink_loss,
+          options.round_trip,
+          0};
 }
 
 }  // namespace detail
@@ -68,7 +76,8 @@ class rayleigh_channel {
   //! The gain below which a share `u` in [0, 1) of the rounds lies, after the outage rule.
   [[nodiscard]] double gain_quantile(double u) const noexcept {
     const double free = -std::log1p(-u);
-    if (options_.outage == outage_rule::conditional) return options_.minimum_gain + free;  // the exponential law forgets
+    // the exponential law forgets
+    if (options_.outage == outage_rule::conditional) return options_.minimum_gain + free;
     return free < options_.minimum_gain ? options_.minimum_gain : free;
   }
   template <uniform_source Source>
@@ -77,7 +86,8 @@ class rayleigh_channel {
   }
   [[nodiscard]] channel_state at_gain(double gain) const noexcept { return detail::faded_state(options_, gain); }
 
-  //! E[1 / uplink_rate] in s/bit over the gain, without losses: Simpson's rule on 4096 intervals of ln g, error below 1e-9 relative.
+  //! E[1 / uplink_rate] in s/bit over the gain, without losses: Simpson's rule on 4096 intervals of ln g, error below
+  //! 1e-9 relative.
   [[nodiscard]] double mean_seconds_per_bit() const noexcept {
     const double low = std::log(options_.minimum_gain), step = (std::log(64.0) - low) / 4096;
     double sum = 0;
@@ -95,10 +105,12 @@ class rayleigh_channel {
   fading_options options_;
 };
 
-//! g = |sqrt(K/(K+1)) + CN(0, 1/(K+1))|^2: a line of sight K times as strong as the rest. K = 0 is Rayleigh's law, by other draws.
+//! g = |sqrt(K/(K+1)) + CN(0, 1/(K+1))|^2: a line of sight K times as strong as the rest. K = 0 is Rayleigh's law, by
+//! other draws.
 class rician_channel {
  public:
-  //! `factor`: K, linear (10 dB = 10), in [0, 2^200]. Errors: those of check; invalid_gain with where = 9 for the factor.
+  //! `factor`: K, linear (10 dB = 10), in [0, 2^200]. Errors: those of check; invalid_gain with where = 9 for the
+  //! factor.
   [[nodiscard]] static result<rician_channel> make(const fading_options& options, double factor = 10) noexcept {
     if (const status why = check(options); !why.ok()) return why;
     if (!detail::within(factor, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 9);
@@ -114,7 +126,8 @@ class rician_channel {
       const random_block block = detail::channel_block(source, step, trial, options_.stream);
       const double radius = std::sqrt(-std::log1p(-decision_uniform(block, 0)) / (factor_ + 1));
       const double angle = 6.283185307179586 * decision_uniform(block, 1);
-      const double real = std::sqrt(factor_ / (factor_ + 1)) + radius * std::cos(angle), imaginary = radius * std::sin(angle);
+      const double real = std::sqrt(factor_ / (factor_ + 1)) + radius * std::cos(angle),
+                   imaginary = radius * std::sin(angle);
       const double drawn = real * real + imaginary * imaginary;
       if (drawn >= options_.minimum_gain) return drawn;
       if (options_.outage == outage_rule::clip) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The network of policy/dqn.hpp over a batch, forwards and backwards. Sums have one order, whatever the batch's neighbours are.
+//! The network of policy/dqn.hpp over a batch, forwards and backwards. Sums have one order, whatever the batch's
+//! neighbours are.
 #ifndef SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 #define SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 
@@ -22,8 +23,8 @@ inline constexpr std::uint32_t dqn_lanes = 16;
 
 //! One tile: `Rows` rows of `out` from first output on, at most 16 of them.
 template <std::uint32_t Rows>
-inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t first_row, std::uint32_t first,
-                     bool rectified) noexcept {
+inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t first_row,
+                     std::uint32_t first, bool rectified) noexcept {
   const std::uint32_t width = layer.outputs - first < dqn_lanes ? layer.outputs - first : dqn_lanes;
   float sum[Rows][dqn_lanes] = {};
   for (std::uint32_t r = 0; r < Rows; ++r) {
@@ -48,7 +49,8 @@ inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, 
   }
 }
 
-inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t count, bool rectified) noexcept {
+inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows out,
+                        std::uint32_t count, bool rectified) noexcept {
   for (std::uint32_t first = 0; first < layer.outputs; first += dqn_lanes) {
     std::uint32_t r = 0;
     for (; r + 2 <= count; r += 2) dqn_tile<2>(weights.values.data(), layer, in, out, r, first, rectified);
@@ -56,9 +58,10 @@ inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_
   }
 }
 
-//! Adds the gradient of one layer. `slope`: derivative with respect to its outputs before ReLU. With `back`, derivatives by its inputs.
-inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope, std::uint32_t count, dqn_weights& gradient,
-                         const dqn_rows* back) noexcept {
+//! Adds the gradient of one layer. `slope`: derivative with respect to its outputs before ReLU. With `back`,
+//! derivatives by its inputs.
+inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope,
+                         std::uint32_t count, dqn_weights& gradient, const dqn_rows* back) noexcept {
   float* bias = gradient.values.data() + layer.bias();
   for (std::uint32_t r = 0; r < count; ++r) {
     for (std::uint32_t o = 0; o < layer.outputs; ++o) bias[o] += slope.row(r)[o];
@@ -128,8 +131,10 @@ class dqn_batch {
     dqn_forward(weights, dqn_layers[7], hidden_, values_, count, false);
   }
 
-  //! After `forward` with the same weights: adds to `gradient` that of sum over rows of value_slope[r] * values(r)[action[r]].
-  void backward(const dqn_weights& weights, std::span<const std::uint32_t> actions, std::span<const float> value_slope, dqn_weights& gradient) noexcept {
+  //! After `forward` with the same weights: adds to `gradient` that of sum over rows of value_slope[r] *
+  //! values(r)[action[r]].
+  void backward(const dqn_weights& weights, std::span<const std::uint32_t> actions, std::span<const float> value_slope,
+                dqn_weights& gradient) noexcept {
     const auto count = static_cast<std::uint32_t>(actions.size());
     const auto part_of = [](dqn_rows rows, std::uint32_t from) { return dqn_rows{rows.data + from, rows.stride}; };
     const dqn_rows top = slope_, below = slope_below_;
@@ -141,7 +146,8 @@ class dqn_batch {
     dqn_backward(weights, dqn_layers[6], joined_, below, count, gradient, &top);
     rectify(top, joined_, 176, count);
     const std::uint32_t start[] = {0, 128, 160};
-    const dqn_rows between[] = {main_, auxiliary_, uplink_}, inputs[] = {inputs_, part_of(inputs_, 64), part_of(inputs_, 66)};
+    const dqn_rows between[] = {main_, auxiliary_, uplink_},
+                   inputs[] = {inputs_, part_of(inputs_, 64), part_of(inputs_, 66)};
     for (std::size_t branch = 0; branch < 3; ++branch) {
       const dqn_layer &second = dqn_layers[2 * branch + 1], &first = dqn_layers[2 * branch];
       dqn_backward(weights, second, between[branch], part_of(top, start[branch]), count, gradient, &below);

@@ -21,13 +21,15 @@ struct digest_layout {
   std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
-    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) + 2 * slice_bytes<std::uint32_t>(capacity) +
-           2 * slice_bytes<std::uint32_t>(selected) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) + slice_bytes<std::uint32_t>(weights) +
+    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
+           2 * slice_bytes<std::uint32_t>(capacity) + 2 * slice_bytes<std::uint32_t>(selected) +
+           slice_bytes<token_id>(kept) + slice_bytes<double>(kept) + slice_bytes<std::uint32_t>(weights) +
            slice_bytes<double>(1) + workspace_alignment;
   }
 };
 
-[[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request) noexcept {
+[[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform,
+                                                   const digest_request& request) noexcept {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
   layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
@@ -41,19 +43,25 @@ struct digest_layout {
   layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;
   if (transform.truncation.active()) {
     layout.weights = vocab_size;
-    layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size ? transform.truncation.top_k : vocab_size;
+    layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size
+                      ? transform.truncation.top_k
+                      : vocab_size;
   }
   return layout;
 }
 
-[[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request) noexcept {
+[[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform,
+                                                 const digest_request& request) noexcept {
   return digest_space(vocab_size, transform, request).bytes();
 }
 
 //! The arrays of survivors, cut from the workspace.
-[[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out, kernel::candidate_list& list) noexcept {
-  if (!space.take<token_id>(layout.capacity, out.survivor_ids) || !space.take<std::uint32_t>(layout.capacity, out.survivor_weights) ||
-      !space.take<token_id>(layout.selected, out.selected_ids) || !space.take<std::uint32_t>(layout.selected, out.selected_weights)) {
+[[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out,
+                                         kernel::candidate_list& list) noexcept {
+  if (!space.take<token_id>(layout.capacity, out.survivor_ids) ||
+      !space.take<std::uint32_t>(layout.capacity, out.survivor_weights) ||
+      !space.take<token_id>(layout.selected, out.selected_ids) ||
+      !space.take<std::uint32_t>(layout.selected, out.selected_weights)) {
     return false;
   }
   list.ids = space.at<token_id>(out.survivor_ids).data();
@@ -63,7 +71,8 @@ struct digest_layout {
   return true;
 }
 
-inline void finish_survivors(const digest_request& request, const kernel::candidate_list& list, row_digest& out) noexcept {
+inline void finish_survivors(const digest_request& request, const kernel::candidate_list& list,
+                             row_digest& out) noexcept {
   out.survivor_ids.count = list.size;
   out.survivor_weights.count = list.size;
   out.survivors_complete = !list.dropped;
@@ -92,8 +101,9 @@ inline void point_mass(const digest_request& request, kernel::candidate_list& li
 
 //! Truncated rows: the kept ids with their exact weights, and survivors among them.
 template <class Policy, class Scalar>
-[[nodiscard]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source, const row_transform& transform, const digest_layout& layout,
-                                     workspace& space, kernel::candidate_list& list, row_digest& out) noexcept {
+[[nodiscard]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
+                                     const row_transform& transform, const digest_layout& layout, workspace& space,
+                                     kernel::candidate_list& list, row_digest& out) noexcept {
   workspace_slice all_weights{};
   if (!space.take<token_id>(layout.kept, out.kept_ids) || !space.take<double>(layout.kept, out.kept_weights) ||
       !space.take<std::uint32_t>(layout.weights, all_weights)) {
@@ -134,7 +144,8 @@ template <class Policy, class Scalar>
 
 //! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& space, row_digest& out) noexcept {
+[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& space,
+                                        row_digest& out) noexcept {
   using work = kernel::working<Scalar>;
   float* lanes = space.at<float>(out.lane_sums).data();
   double* blocks = space.at<double>(out.block_sums).data();
@@ -152,7 +163,8 @@ template <class Policy, class Scalar>
       found = kernel::find_maximum(policy, source);
     }
     const bool usable = kernel::is_finite(weight.reference) &&
-                        (static_cast<double>(found.maximum) - static_cast<double>(weight.reference)) <= kernel::coarse_range * out.temperature;
+                        (static_cast<double>(found.maximum) - static_cast<double>(weight.reference)) <=
+                            kernel::coarse_range * out.temperature;
     if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) {
       weight.reference = found.maximum;
       found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
@@ -172,12 +184,14 @@ template <class Policy, class Scalar>
 }
 
 template <class Policy, class Scalar>
-[[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform, const digest_request& request, workspace& space,
-                                  row_digest& out) noexcept {
+[[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const digest_request& request, workspace& space, row_digest& out) noexcept {
   const status checked = check_arguments(row, transform);
   if (!checked.ok()) return checked;
-  if (!request.temperature_nodes.empty() || (request.spread && row.kind() == row_kind::probabilities)) return row_error(errc::unsupported);
-  if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 || request.minimum_probability > 1.0) {
+  if (!request.temperature_nodes.empty() || (request.spread && row.kind() == row_kind::probabilities))
+    return row_error(errc::unsupported);
+  if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 ||
+      request.minimum_probability > 1.0) {
     return row_error(errc::invalid_argument);
   }
   const kernel::row_source<Scalar> source = open(row, transform);
@@ -187,13 +201,15 @@ template <class Policy, class Scalar>
   out.temperature = transform.temperature;
   out.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
-  if (!take_survivors(layout, space, out, list) || !space.take<double>(1, out.cache)) return row_error(errc::workspace_too_small);
+  if (!take_survivors(layout, space, out, list) || !space.take<double>(1, out.cache))
+    return row_error(errc::workspace_too_small);
   double& cached = space.at<double>(out.cache)[0];
   cached = 0;
 
   if (transform.greedy()) {
     const auto found = kernel::find_maximum(policy, source);
-    const status outcome = judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+    const status outcome =
+        judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
     if (!outcome.ok()) return outcome;
     out.argmax = static_cast<token_id>(found.argmax);
     out.maximum = static_cast<double>(found.maximum);
@@ -202,7 +218,8 @@ template <class Policy, class Scalar>
     return {};
   }
 
-  if (!space.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) || !space.take<double>(layout.blocks, out.block_sums)) {
+  if (!space.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) ||
+      !space.take<double>(layout.blocks, out.block_sums)) {
     return row_error(errc::workspace_too_small);
   }
   const status outcome = read_coarse(policy, source, space, out);
@@ -215,7 +232,8 @@ template <class Policy, class Scalar>
     return {};
   }
   const kernel::integer_weight weight = weights_of(source, out.maximum, out.temperature);
-  if (request.integer_total || request.minimum_probability > 0.0) out.total_weight = sum_weights(policy, source, weight);
+  if (request.integer_total || request.minimum_probability > 0.0)
+    out.total_weight = sum_weights(policy, source, weight);
   if (layout.capacity > 0) {
     if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, out.total_weight);
     kernel::gather(policy, source, weight, list);

@@ -23,7 +23,8 @@ template <class Scalar>
 
 //! Z in double: from the digest, from its cache, or by one more read of the row.
 template <class Policy, class Scalar>
-[[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space) noexcept {
+[[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
+                                             const row_digest& from, const workspace& space) noexcept {
   if (from.normaliser > 0.0) return from.normaliser;
   double& cached = space.at<double>(from.cache)[0];
   if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
@@ -46,7 +47,8 @@ template <class Policy, class Scalar>
 
 //! e_v of one id, 0 outside the law. The id is in range.
 template <class Scalar>
-[[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, token_id id) noexcept {
+[[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from,
+                                      const workspace& space, token_id id) noexcept {
   if (from.one_hot) return id == from.argmax ? 1.0 : 0.0;
   if (from.truncated) {
     const std::size_t at = find_kept(space.at<token_id>(from.kept_ids), id);

@@ -11,7 +11,9 @@ namespace detail {
 
 inline constexpr double normalisation_tolerance = 4e-3;
 
-[[nodiscard]] SPECVERIFY_INLINE constexpr status row_error(errc code, std::uint32_t where = 0) noexcept { return {code, part::row, where}; }
+[[nodiscard]] SPECVERIFY_INLINE constexpr status row_error(errc code, std::uint32_t where = 0) noexcept {
+  return {code, part::row, where};
+}
 
 //! Everything about a transform that does not need the row's values.
 template <class Scalar>
@@ -33,12 +35,15 @@ template <class Scalar>
     const token_id id = transform.bias_ids[i];
     if (id < 0 || static_cast<std::uint32_t>(id) >= row.size()) return row_error(errc::token_out_of_range, where);
     const float value = transform.bias_values[i];
-    if (id <= previous || kernel::is_nan(value) || kernel::is_positive_infinity(value)) return row_error(errc::invalid_bias, where);
+    if (id <= previous || kernel::is_nan(value) || kernel::is_positive_infinity(value))
+      return row_error(errc::invalid_bias, where);
     previous = id;
   }
-  if (!transform.mask_words.empty() && transform.mask_words.size() * 64 < row.valid_size()) return row_error(errc::mask_size);
+  if (!transform.mask_words.empty() && transform.mask_words.size() * 64 < row.valid_size())
+    return row_error(errc::mask_size);
   const row_truncation& cut = transform.truncation;
-  if (!kernel::is_finite(cut.top_p) || !(cut.top_p > 0.0) || cut.top_p > 1.0) return row_error(errc::invalid_truncation);
+  if (!kernel::is_finite(cut.top_p) || !(cut.top_p > 0.0) || cut.top_p > 1.0)
+    return row_error(errc::invalid_truncation);
   if (!kernel::is_finite(cut.min_p) || cut.min_p < 0.0 || cut.min_p > 1.0) return row_error(errc::invalid_truncation);
   return {};
 }
@@ -82,17 +87,19 @@ template <class Scalar>
 
 //! Turns the extremes of one read into a status.
 template <class Scalar>
-[[nodiscard]] inline status judge_values(const kernel::row_source<Scalar>& source, const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {
+[[nodiscard]] inline status judge_values(const kernel::row_source<Scalar>& source,
+                                         const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {
   const bool empty = source.probabilities && !(found.maximum > 0);
-  if (!found.has_nan && !(source.probabilities && found.has_negative) && kernel::is_finite(found.maximum) && !empty) return {};
+  if (!found.has_nan && !(source.probabilities && found.has_negative) && kernel::is_finite(found.maximum) && !empty)
+    return {};
   const status error = find_error(source);
   return error.ok() && empty ? row_error(errc::row_is_empty) : error;
 }
 
 //! The same with the sum of a row of probabilities; `total`: that sum with the mask applied.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status judge(Policy policy, const kernel::row_source<Scalar>& source, const kernel::row_extremes<kernel::working<Scalar>>& found,
-                                  double total) noexcept {
+[[nodiscard]] inline status judge(Policy policy, const kernel::row_source<Scalar>& source,
+                                  const kernel::row_extremes<kernel::working<Scalar>>& found, double total) noexcept {
   const status outcome = judge_values(source, found);
   if (!outcome.ok() || !source.probabilities) return outcome;
   double sum = total;
@@ -101,7 +108,8 @@ template <class Policy, class Scalar>
     unmasked.mask = nullptr;
     sum = kernel::exact_sum(policy, unmasked, {0, 1, true});
   }
-  if (!kernel::is_finite(sum) || sum < 1.0 - normalisation_tolerance || sum > 1.0 + normalisation_tolerance) return row_error(errc::row_not_normalised);
+  if (!kernel::is_finite(sum) || sum < 1.0 - normalisation_tolerance || sum > 1.0 + normalisation_tolerance)
+    return row_error(errc::row_not_normalised);
   return {};
 }
 

@@ -28,8 +28,8 @@ namespace detail {
 }
 
 //! The prefix of the total order that a truncation keeps.
-[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights, std::uint32_t size,
-                                                      std::uint64_t total) noexcept {
+[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights,
+                                                      std::uint32_t size, std::uint64_t total) noexcept {
   kernel::order_cut kept;
   if (cut.min_p > 0.0) {
     const std::uint64_t least = share_of(cut.min_p, kernel::weight_one);
@@ -54,20 +54,24 @@ namespace detail {
 }
 
 template <class Scalar>
-[[nodiscard]] inline kernel::integer_weight weights_of(const kernel::row_source<Scalar>& source, double maximum, double temperature) noexcept {
-  return {maximum, source.probabilities ? kernel::probability_scale(maximum) : kernel::weight_scale(temperature), source.probabilities};
+[[nodiscard]] inline kernel::integer_weight weights_of(const kernel::row_source<Scalar>& source, double maximum,
+                                                       double temperature) noexcept {
+  return {maximum, source.probabilities ? kernel::probability_scale(maximum) : kernel::weight_scale(temperature),
+          source.probabilities};
 }
 
 //! W of a row.
 template <class Policy, class Scalar>
-[[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source, const kernel::integer_weight& weight,
+[[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
+                                               const kernel::integer_weight& weight,
                                                std::uint32_t* all = nullptr) noexcept {
   kernel::working<Scalar> buffer[kernel::block_size];
   std::uint32_t weights[kernel::block_size];
   std::uint64_t sum = 0;
   for (std::uint32_t first = 0; first < source.size; first += kernel::block_size) {
     const std::uint32_t filled = source.size - first < kernel::block_size ? source.size - first : kernel::block_size;
-    sum += kernel::write_weights(policy, kernel::load(source, first, kernel::block_size, buffer), filled, weight, all == nullptr ? weights : all + first);
+    sum += kernel::write_weights(policy, kernel::load(source, first, kernel::block_size, buffer), filled, weight,
+                                 all == nullptr ? weights : all + first);
   }
   return sum;
 }

@@ -36,7 +36,8 @@ template <class Entry>
 }
 
 template <class Scalar>
-[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, double uniform) noexcept {
+[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from,
+                                      const workspace& space, double uniform) noexcept {
   using work = kernel::working<Scalar>;
   const double* blocks = space.at<double>(from.block_sums).data();
   const float* lanes = space.at<float>(from.lane_sums).data();
@@ -47,8 +48,10 @@ template <class Scalar>
   const std::size_t lane = locate(block_lanes, kernel::lane_count, position);
   if (lane == kernel::lane_count) return {};
 
-  const kernel::envelope<work> weight{static_cast<work>(from.reference), from.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(from.temperature),
-                                      from.kind == row_kind::probabilities};
+  const kernel::envelope<work> weight{
+      static_cast<work>(from.reference),
+      from.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(from.temperature),
+      from.kind == row_kind::probabilities};
   constexpr std::uint32_t per_lane = kernel::block_size / kernel::lane_count;
   float entries[per_lane];
   double sum = 0;
@@ -62,14 +65,15 @@ template <class Scalar>
   position *= correction;
   const std::size_t at = locate(entries, count, position);
   if (at == count) return {};
-  return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count), static_cast<double>(entries[at]), correction};
+  return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count),
+          static_cast<double>(entries[at]), correction};
 }
 
-//! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding runs past the end.
-//! `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
+//! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding
+//! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
 template <class Policy, class Scalar, class Weight>
-[[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space, double target,
-                                      const Weight& weight) noexcept {
+[[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
+                                      const workspace& space, double target, const Weight& weight) noexcept {
   (void)policy;
   token_id last = no_token;
   double sum = 0;
@@ -104,7 +108,8 @@ template <class Policy, class Scalar, class Weight>
 
 //! The sum that `inverse` runs along, in the same order.
 template <class Policy, class Scalar, class Weight>
-[[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space,
+[[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source,
+                                          const row_digest& from, const workspace& space,
                                           const Weight& weight) noexcept {
   double sum = 0;
   (void)inverse(policy, source, from, space, 1.0e300, [&](token_id id, double exact) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Brackets of the normaliser at many temperatures: survivors summed exactly, the rest between the convex bounds of three coarse nodes.
+//! Brackets of the normaliser at many temperatures: survivors summed exactly, the rest between the convex bounds of
+//! three coarse nodes.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 
@@ -17,12 +18,14 @@ struct bracket {
   double upper = 0;
 };
 
-//! The part of a row that is not summed exactly: log B(beta) is convex in the inverse temperature beta, and B is bounded at three nodes.
+//! The part of a row that is not summed exactly: log B(beta) is convex in the inverse temperature beta, and B is
+//! bounded at three nodes.
 class tempered_rest {
  public:
-  //! `sums` are the coarse sums of that part at b/2, 3b/4 and b, `slack` what rounding may have added to or taken from each;
-  //! `below` >= 0: every entry of the part lies at least so far under the maximum. `size`: entries of the row.
-  tempered_rest(double inverse, const double* sums, const double* slack, double below, std::uint32_t size) noexcept : below_(below) {
+  //! `sums` are the coarse sums of that part at b/2, 3b/4 and b, `slack` what rounding may have added to or taken from
+  //! each; `below` >= 0: every entry of the part lies at least so far under the maximum. `size`: entries of the row.
+  tempered_rest(double inverse, const double* sums, const double* slack, double below, std::uint32_t size) noexcept
+      : below_(below) {
     const double forbidden = (static_cast<double>(size) + kernel::lane_count) * kernel::temper_floor;
     for (std::uint32_t n = 0; n < kernel::temper_nodes; ++n) {
       at_[n] = inverse * 0.25 * static_cast<double>(n + 2);
@@ -90,7 +93,8 @@ class tempered_rest {
 template <class Policy, class Scalar>
 class tempered_row {
  public:
-  tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from, const workspace& space) noexcept
+  tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
+               const workspace& space) noexcept
       : policy_(policy), source_(source), maximum_(from.maximum) {
     if (!from.one_hot && !from.truncated) {  // only then do survivors say something about the ids left out
       survivors_ = space.at<token_id>(from.survivor_ids);
@@ -126,9 +130,15 @@ class tempered_row {
   }
 
   //! Z to a relative error of kernel::tempered_margin, and exactly.
-  [[nodiscard]] double quick(double inverse) const noexcept { return kernel::quick_sum(policy_, source_, {maximum_, inverse, false}); }
-  [[nodiscard]] double exact(double inverse) const noexcept { return kernel::exact_sum(policy_, source_, {maximum_, inverse, false}); }
-  [[nodiscard]] double difference(token_id id) const noexcept { return static_cast<double>(source_.value(static_cast<std::uint32_t>(id))) - maximum_; }
+  [[nodiscard]] double quick(double inverse) const noexcept {
+    return kernel::quick_sum(policy_, source_, {maximum_, inverse, false});
+  }
+  [[nodiscard]] double exact(double inverse) const noexcept {
+    return kernel::exact_sum(policy_, source_, {maximum_, inverse, false});
+  }
+  [[nodiscard]] double difference(token_id id) const noexcept {
+    return static_cast<double>(source_.value(static_cast<std::uint32_t>(id))) - maximum_;
+  }
 
  private:
   Policy policy_;

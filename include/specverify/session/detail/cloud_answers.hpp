@@ -12,16 +12,24 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline errc cloud_session::judge_hello(const hello_message& hello) const noexcept {
   const draft_format& format = hello.format;
   if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
-  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high) return errc::fingerprint_mismatch;
+  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
+    return errc::fingerprint_mismatch;
   // What the edge says counts only as far as the format bears it out: drafts with laws need an honest drafter.
-  if (std::min(hello.strength, detail::strength_of(format, hello.rule)) < options_.required) return errc::guarantee_too_weak;
+  if (std::min(hello.strength, detail::strength_of(format, hello.rule)) < options_.required)
+    return errc::guarantee_too_weak;
   if (format.format == law_format::token_and_count) return errc::unsupported;
-  if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size()) return errc::unsupported;
-  const bool claims = format.format == law_format::token_only;
-  if (!claims && max_draft_entries(format, format.max_draft_length) > max_draft_entries(options_.largest, options_.largest.max_draft_length))
+  if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size())
     return errc::unsupported;
-  if (format.side.max_skipped > skipped_ids_.size() || hidden_bytes(format.side) * format.max_draft_length > hidden_.size()) return errc::unsupported;
-  if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size()) return errc::unsupported;  // padding
+  const bool claims = format.format == law_format::token_only;
+  if (!claims && max_draft_entries(format, format.max_draft_length) >
+                     max_draft_entries(options_.largest, options_.largest.max_draft_length))
+    return errc::unsupported;
+  if (format.side.max_skipped > skipped_ids_.size() ||
+      hidden_bytes(format.side) * format.max_draft_length > hidden_.size())
+    return errc::unsupported;
+  // padding
+  if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size())
+    return errc::unsupported;
   if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length) return errc::unsupported;
   if (hello.token_budget > options_.max_length - hello.prompt_length) return errc::unsupported;
   const std::uint32_t limit = hello.token_budget == 0 ? options_.max_length : hello.prompt_length + hello.token_budget;
@@ -39,7 +47,8 @@ inline status cloud_session::judge_length(const wire_context& peer) noexcept {
   return reason;
 }
 
-//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not commit them.
+//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not
+//! commit them.
 inline status cloud_session::judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept {
   if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
   const bool claims = !carries_laws(now_.format.format);
@@ -49,23 +58,29 @@ inline status cloud_session::judge_repeat(const wire_context& kept, std::span<co
   bool same = drafts == now_.kept_drafted && side.skipped.size() == now_.kept_skipped;
   const token_id* const then = text_.data() + now_.kept_base;
   for (std::uint32_t i = 0; same && i < now_.kept_skipped; ++i) same = then[i] == side.skipped[i];
-  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i) same = then[now_.kept_skipped + i] == (claims ? claims_[i].token : block_[i].token());
+  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i)
+    same = then[now_.kept_skipped + i] == (claims ? claims_[i].token : block_[i].token());
   return same ? status{} : status{errc::prefix_mismatch, part::session, now_.kept_base};
 }
 
 //! Takes a draft message apart: the drafts go to the claims or to the block.
-inline status cloud_session::read_draft(const wire_context& context, std::span<const std::byte> message, std::uint32_t& drafts, draft_side& side) noexcept {
-  if (!carries_laws(now_.format.format)) return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, side);
+inline status cloud_session::read_draft(const wire_context& context, std::span<const std::byte> message,
+                                        std::uint32_t& drafts, draft_side& side) noexcept {
+  if (!carries_laws(now_.format.format))
+    return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, side);
   workspace space{std::span<std::byte>(decode_space_)};
-  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, side); !why.ok()) return why;
+  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, side); !why.ok())
+    return why;
   drafts = block_.size();
   return {};
 }
 
-inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header,
+                                      session_time) noexcept {
   hello_message hello;
   if (const status why = decode_hello(message, hello); !why.ok()) {
-    if (why.code != errc::unknown_version) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+    if (why.code != errc::unknown_version)
+      return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
     refuse({}, why);
     return why;
   }
@@ -112,12 +127,15 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   return greet(message_kind::hello);
 }
 
-inline status cloud_session::on_resume(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+inline status cloud_session::on_resume(std::span<const std::byte> message, const message_header& header,
+                                       session_time) noexcept {
   resume_message resume;
-  if (const status why = decode_resume(message, resume); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  if (const status why = decode_resume(message, resume); !why.ok())
+    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
   const wire_context& peer = resume.context;
   if (state_ == cloud_state::blank) {
-    if (peer.session_id != now_.session_id || peer.epoch > now_.epoch) {  // an edge process that was not heard of before
+    // an edge process that was not heard of before
+    if (peer.session_id != now_.session_id || peer.epoch > now_.epoch) {
       now_.session_id = peer.session_id;
       now_.epoch = peer.epoch;
       heard_ = {};
@@ -152,9 +170,11 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
   // A new life of an edge that said stop, and has forgotten it.
   if (state_ == cloud_state::finished && now_.stop == stop_reason::none && now_.epoch != epoch) settle();
   if (peer.epoch != 0) aim_at(peer);
-  const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length && (peer.round == now_.round || now_.mode == session_mode::stream);
+  const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length &&
+                          (peer.round == now_.round || now_.mode == session_mode::stream);
   if (!wants_text) return greet(message_kind::resume);
-  if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash) return fail({errc::prefix_mismatch, part::session, peer.base_length});
+  if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash)
+    return fail({errc::prefix_mismatch, part::session, peer.base_length});
   return send_text(peer, peer.base_length);
 }
 
@@ -195,7 +215,9 @@ inline status cloud_session::send_text(const wire_context& asked, std::uint32_t 
   numbered.transmission = now_.next_number;
   const std::uint32_t count = std::min(options_.text_chunk, now_.length - from);
   std::size_t written = 0;
-  if (const status why = encode_text(numbered, now_.format, {from, text().subspan(from, count)}, message_, written); !why.ok()) return fail(why);
+  if (const status why = encode_text(numbered, now_.format, {from, text().subspan(from, count)}, message_, written);
+      !why.ok())
+    return fail(why);
   now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
   write_journal(now_.length);
   send(written);
@@ -203,7 +225,8 @@ inline status cloud_session::send_text(const wire_context& asked, std::uint32_t 
   return {};
 }
 
-inline status cloud_session::on_text(std::span<const std::byte> message, const message_header& header, session_time) noexcept {
+inline status cloud_session::on_text(std::span<const std::byte> message, const message_header& header,
+                                     session_time) noexcept {
   const wire_context expected{now_.session_id, now_.epoch, now_.target_round, now_.length, now_.prefix_hash, 0};
   errc why_not = errc::ok;
   if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header)) {
@@ -268,10 +291,12 @@ inline status cloud_session::on_draft(std::span<const std::byte> message, const 
     draft_side side;
     if (const status why = read_draft(open, message, drafted_, side); !why.ok()) return fail(why);
     skipped_ = static_cast<std::uint32_t>(side.skipped.size());
-    if (skipped_ >= remaining() && skipped_ > 0) return fail({errc::base_length_mismatch, part::session, now_.length + skipped_});
+    if (skipped_ >= remaining() && skipped_ > 0)
+      return fail({errc::base_length_mismatch, part::session, now_.length + skipped_});
     const bool claims = !carries_laws(now_.format.format);
     std::copy(side.skipped.begin(), side.skipped.end(), text_.begin() + now_.length);
-    for (std::uint32_t i = 0; i < drafted_; ++i) text_[draft_position() + i] = claims ? claims_[i].token : block_[i].token();
+    for (std::uint32_t i = 0; i < drafted_; ++i)
+      text_[draft_position() + i] = claims ? claims_[i].token : block_[i].token();
     std::copy(side.hidden.begin(), side.hidden.end(), hidden_.begin());
     channel_ = side.channel;
     want_rows(drafted_);

@@ -14,8 +14,10 @@ status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
   scored_ = 0;
   workspace scratch{std::span<std::byte>(verify_space_)};
   const verify_request request = round_request();
-  if (carries_laws(now_.format.format)) return compare_greedily(policy, block_.drafts(), rows, request, scratch, best_, mismatches_, near_ties_);
-  return compare_greedily(policy, std::span<const claimed_draft>(claims_).first(drafted_), rows, request, scratch, best_, mismatches_, near_ties_);
+  if (carries_laws(now_.format.format))
+    return compare_greedily(policy, block_.drafts(), rows, request, scratch, best_, mismatches_, near_ties_);
+  return compare_greedily(policy, std::span<const claimed_draft>(claims_).first(drafted_), rows, request, scratch,
+                          best_, mismatches_, near_ties_);
 }
 
 //! Decides, or says what is missing: scores of the host, for which the edge's hidden states may have to come first.
@@ -24,9 +26,11 @@ inline status cloud_session::judge_on() noexcept {
   const verify_request request = round_request();
   const std::uint32_t vocab_size = now_.format.vocab_size;
   const std::span<const claimed_draft> claims = std::span<const claimed_draft>(claims_).first(drafted_);
-  const verdict decided = carries_laws(now_.format.format)
-                              ? decide_semantically(block_.drafts(), best_, mismatches_, scores, now_.threshold, request, near_ties_, vocab_size)
-                              : decide_semantically(claims, best_, mismatches_, scores, now_.threshold, request, near_ties_, vocab_size);
+  const verdict decided =
+      carries_laws(now_.format.format)
+          ? decide_semantically(block_.drafts(), best_, mismatches_, scores, now_.threshold, request, near_ties_,
+                                vocab_size)
+          : decide_semantically(claims, best_, mismatches_, scores, now_.threshold, request, near_ties_, vocab_size);
   if (!decided.state.ok() || decided.outcome == verdict_outcome::decided) return commit(decided);
   if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it drafts the round again
     const message_kind kind = owed_;
@@ -38,11 +42,13 @@ inline status cloud_session::judge_on() noexcept {
   const bool on_request = each > 0 && !now_.format.side.hidden_with_draft;
   std::size_t used = 0;
   std::fill(asked_.begin(), asked_.end(), std::uint64_t{0});
-  for (std::uint32_t i = next_position(mismatches_, decided.accepted); i < drafted_; i = next_position(mismatches_, i + 1)) {
+  for (std::uint32_t i = next_position(mismatches_, decided.accepted); i < drafted_;
+       i = next_position(mismatches_, i + 1)) {
     asked_[i / 64] |= std::uint64_t{1} << (i % 64);
     if (on_request && options_.lazy) break;
     if (on_request || each == 0) continue;
-    std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each, hidden_.begin() + static_cast<std::ptrdiff_t>(used));
+    std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each,
+                hidden_.begin() + static_cast<std::ptrdiff_t>(used));
     used += each;
   }
   if (!on_request) {
@@ -54,9 +60,11 @@ inline status cloud_session::judge_on() noexcept {
 }
 
 inline status cloud_session::send_request() noexcept {
-  const std::span<const std::uint64_t> words = std::span<const std::uint64_t>(asked_).first((std::size_t{drafted_} + 63) / 64);
+  const std::span<const std::uint64_t> words =
+      std::span<const std::uint64_t>(asked_).first((std::size_t{drafted_} + 63) / 64);
   std::size_t written = 0;
-  if (const status why = encode_request(context(), now_.format, drafted_, {1, words}, message_, written); !why.ok()) return fail(why);
+  if (const status why = encode_request(context(), now_.format, drafted_, {1, words}, message_, written); !why.ok())
+    return fail(why);
   now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
   write_journal(now_.length);
   send(written);
@@ -78,7 +86,8 @@ inline void cloud_session::want_scores() noexcept {
 inline status cloud_session::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (state_ != cloud_state::judging) return {errc::unexpected_message, part::session, 0};
-  if (scores.size() != position_count(asked_)) return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};
+  if (scores.size() != position_count(asked_))
+    return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};
   record_used_ = 0;
   for (const double score : scores) scores_[scored_++] = score;
   return judge_on();
@@ -103,7 +112,8 @@ inline status cloud_session::on_supply(std::span<const std::byte> message, const
     if (state_ != cloud_state::requesting) return {};  // asked again while the host works: one answer will do
     supply_message supplied;
     std::array<std::uint64_t, max_wire_draft_length / 64> words;
-    if (const status why = decode_supply(open, now_.format, drafted_, message, words, supplied); !why.ok()) return fail(why);
+    if (const status why = decode_supply(open, now_.format, drafted_, message, words, supplied); !why.ok())
+      return fail(why);
     if (supplied.what != 1 || !std::equal(supplied.positions.begin(), supplied.positions.end(), asked_.begin())) {
       statistics_.repeated_answers += 1;  // what an earlier request asked for
       return send_request();

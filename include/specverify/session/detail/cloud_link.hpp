@@ -78,13 +78,17 @@ inline status cloud_session::on_damage(errc code) noexcept {
   return {code, part::session, 0};
 }
 
-//! A message for a session that this process does not know. Names the message by its checksum, so that the edge knows which one is meant.
+//! A message for a session that this process does not know. Names the message by its checksum, so that the edge knows
+//! which one is meant.
 inline status cloud_session::on_unknown(std::span<const std::byte>, const message_header& header) noexcept {
   detail::count_fault(statistics_, errc::unknown_session);
   errc why_not = errc::ok;
-  const bool overtaken = now_.epoch != 0 && header.kind != message_kind::resume;  // of an edge process that has died since
-  if (!heard_.any) now_.next_number = header.flags;                               // ahead of what an earlier life of this cloud may have sent
-  if (!overtaken && heard_.take(header.flags, why_not)) refuse({}, {errc::unknown_session, part::session, header.checksum});
+  // of an edge process that has died since
+  const bool overtaken = now_.epoch != 0 && header.kind != message_kind::resume;
+  // ahead of what an earlier life of this cloud may have sent
+  if (!heard_.any) now_.next_number = header.flags;
+  if (!overtaken && heard_.take(header.flags, why_not))
+    refuse({}, {errc::unknown_session, part::session, header.checksum});
   return {errc::unknown_session, part::session, 0};
 }
 
@@ -125,7 +129,9 @@ inline void cloud_session::settle() noexcept {
   } else if (remaining() == 0) {
     now_.stop = stop_reason::budget;
   }
-  state_ = now_.stop != stop_reason::none ? cloud_state::finished : now_.mode == session_mode::stream ? cloud_state::streaming : cloud_state::ready;
+  state_ = now_.stop != stop_reason::none      ? cloud_state::finished
+           : now_.mode == session_mode::stream ? cloud_state::streaming
+                                               : cloud_state::ready;
 }
 
 inline status cloud_session::receive(std::span<const std::byte> message, session_time now) noexcept {
@@ -134,7 +140,8 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   message_header header;
-  if (const status why = peek_header(message, header); !why.ok()) return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  if (const status why = peek_header(message, header); !why.ok())
+    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
   switch (header.kind) {
     case message_kind::hello:
       return on_hello(message, header, now);
@@ -144,7 +151,8 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
     case message_kind::draft:
     case message_kind::supply:
     case message_kind::stop:
-      if (state_ == cloud_state::blank) return header.kind == message_kind::stop ? status{} : on_unknown(message, header);
+      if (state_ == cloud_state::blank)
+        return header.kind == message_kind::stop ? status{} : on_unknown(message, header);
       if (header.kind == message_kind::text) return on_text(message, header, now);
       if (header.kind == message_kind::draft) return on_draft(message, header);
       if (header.kind == message_kind::supply) return on_supply(message, header);
@@ -155,16 +163,19 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
   if (header.kind == message_kind::stop && detail::belongs_to(context(), message, header)) {
     errc why_not = errc::ok;
     if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    if (state_ == cloud_state::ready || state_ == cloud_state::streaming || state_ == cloud_state::filling) state_ = cloud_state::finished;
+    if (state_ == cloud_state::ready || state_ == cloud_state::streaming || state_ == cloud_state::filling)
+      state_ = cloud_state::finished;
     return {};
   }
   if (const wire_context* then = memory_.find(message, header); then != nullptr) {
-    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(context(), *then));
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
+                                                                        : detail::why_stale(context(), *then));
   }
   return on_damage(errc::checksum_mismatch);
 }
 
-//! A draft or supply that is not of the open round: of the kept one, which is answered once more, of an older one, or damaged.
+//! A draft or supply that is not of the open round: of the kept one, which is answered once more, of an older one, or
+//! damaged.
 inline status cloud_session::on_other_round(std::span<const std::byte> message, const message_header& header) noexcept {
   errc why_not = errc::ok;
   const wire_context kept{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0};
@@ -177,7 +188,8 @@ inline status cloud_session::on_other_round(std::span<const std::byte> message, 
     return send_feedback();
   }
   if (const wire_context* then = memory_.find(message, header); then != nullptr) {
-    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(context(), *then));
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
+                                                                        : detail::why_stale(context(), *then));
   }
   return on_damage(errc::checksum_mismatch);
 }

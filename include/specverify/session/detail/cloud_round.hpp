@@ -22,7 +22,8 @@ inline result<cloud_session> cloud_session::make(const cloud_options& options) {
   return cloud_session(options, std::move(block).value());
 }
 
-inline cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block) : options_(options), block_(std::move(block)) {
+inline cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
+    : options_(options), block_(std::move(block)) {
   const std::uint32_t drafts = options.largest.max_draft_length;
   claims_.resize(drafts);
   text_.resize(std::size_t{options.max_length} + options.largest.side.max_skipped + drafts + 1);
@@ -37,20 +38,25 @@ inline cloud_session::cloud_session(const cloud_options& options, received_draft
   scores_.resize(drafts);
   hidden_.resize(hidden_bytes(options.largest.side) * drafts);
   message_.resize(std::max(max_control_bytes(options.largest), text_bytes(options.largest, options.text_chunk)));
-  record_.resize(journal_record_bytes<snapshot>(std::size_t{options.text_chunk} + options.largest.side.max_skipped + drafts + 1) +
-                 2 * journal_record_bytes<snapshot>(0));
+  record_.resize(
+      journal_record_bytes<snapshot>(std::size_t{options.text_chunk} + options.largest.side.max_skipped + drafts + 1) +
+      2 * journal_record_bytes<snapshot>(0));
   decode_space_.resize(decode_draft_workspace_size(options.largest) + workspace_alignment);
-  verify_space_.resize(verify_workspace_size(options.largest.vocab_size, options.transform, drafts) + workspace_alignment);
+  verify_space_.resize(verify_workspace_size(options.largest.vocab_size, options.transform, drafts) +
+                       workspace_alignment);
 }
 
 inline status cloud_session::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
   if (state_ != cloud_state::blank || heard_.any) return {errc::unexpected_message, part::session, 0};
   snapshot last;
   journal_reading reading;
-  if (const status why = read_journal(journal, std::span<token_id>(text_).first(options_.max_length), last, reading); !why.ok()) return why;
+  if (const status why = read_journal(journal, std::span<token_id>(text_).first(options_.max_length), last, reading);
+      !why.ok())
+    return why;
   if (found != nullptr) *found = reading;
   if (reading.records == 0) return {errc::unknown_session, part::session, 0};
-  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.length)) ||
+  if (last.length != reading.text_length ||
+      last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.length)) ||
       last.format.vocab_size != options_.largest.vocab_size) {
     return {errc::journal_corrupt, part::session, 0};
   }
@@ -65,7 +71,8 @@ inline status cloud_session::restore(std::span<const std::byte> journal, journal
   } else {
     settle();
   }
-  if (now_.kept_round != 0) memory_.remember({now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0});
+  if (now_.kept_round != 0)
+    memory_.remember({now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0});
   statistics_.restarts += 1;
   return {};
 }
@@ -91,9 +98,9 @@ inline void cloud_session::roll_back(std::uint32_t length) noexcept {
   outputs_.push(out);
 }
 
-//! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind them; wants the rows from
-//! the last committed token on. Drafts beyond the budget decide nothing and are not fed: the engine's context need hold no more than prompt and
-//! budget. Nor is the last draft where no bonus token follows it.
+//! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind
+//! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
+//! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
 inline void cloud_session::want_rows(std::uint32_t drafted) noexcept {
   const std::uint32_t room = std::max(remaining() - skipped_, std::uint32_t{1});
   const std::uint32_t fed = now_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
@@ -153,7 +160,8 @@ status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time)
 //! A verdict becomes text: journaled, told to the host, sent.
 inline status cloud_session::commit(const verdict& decided) noexcept {
   if (!decided.state.ok()) return fail(decided.state);
-  if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0) return fail({errc::unsupported, part::session, 0});
+  if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0)
+    return fail({errc::unsupported, part::session, 0});
   const bool streams = now_.mode == session_mode::stream;
   const std::uint32_t base = now_.length;
   const std::uint32_t drafts = draft_position();
@@ -165,13 +173,18 @@ inline status cloud_session::commit(const verdict& decided) noexcept {
   now_.kept_round = now_.round;
   now_.kept_drafted = drafted_;
   now_.kept_skipped = skipped_;
-  now_.kept = {decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source), static_cast<std::uint8_t>(decided.stop)};
+  now_.kept = {decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
+               static_cast<std::uint8_t>(decided.stop)};
   append_text(skipped_ + decided.commit_length);
   now_.round += 1;
   now_.stop = decided.stop;
   const bool compared = now_.rule == wire_rule::semantic && !streams;
-  last_round_ = {
-      now_.kept_round, drafted_, decided.accepted, compared ? position_count(mismatches_) : 0, decided.counters.mismatches, decided.counters.accepted_score};
+  last_round_ = {now_.kept_round,
+                 drafted_,
+                 decided.accepted,
+                 compared ? position_count(mismatches_) : 0,
+                 decided.counters.mismatches,
+                 decided.counters.accepted_score};
   count_drafts(statistics_, drafted_, decided.counters.evaluated, decided.accepted);
   statistics_.skipped += skipped_;
   statistics_.emitted += skipped_ + decided.commit_length;
@@ -181,9 +194,12 @@ inline status cloud_session::commit(const verdict& decided) noexcept {
   statistics_.largest_score = std::max(statistics_.largest_score, score_units(decided.counters.largest_accepted_score));
   statistics_.near_ties += decided.counters.near_ties;
   statistics_.residual_fallbacks += decided.counters.residual_fallbacks;
-  statistics_.residual_tokens += decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;
+  statistics_.residual_tokens +=
+      decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;
   statistics_.bonus_tokens += decided.source == token_source::bonus ? 1u : 0u;
-  state_ = now_.stop != stop_reason::none ? cloud_state::finished : streams ? cloud_state::streaming : cloud_state::ready;
+  state_ = now_.stop != stop_reason::none ? cloud_state::finished
+           : streams                      ? cloud_state::streaming
+                                          : cloud_state::ready;
 
   session_output alone;
   alone.action = session_action::committed;
@@ -224,9 +240,12 @@ inline status cloud_session::commit(const verdict& decided) noexcept {
 
 //! The kept verdict once more, in the epoch of the question.
 inline status cloud_session::send_feedback() noexcept {
-  const wire_context asked{now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, now_.next_number};
+  const wire_context asked{now_.session_id, now_.epoch,     now_.kept_round,
+                           now_.kept_base,  now_.kept_hash, now_.next_number};
   std::size_t written = 0;
-  if (const status why = encode_feedback(asked, now_.format, now_.kept_drafted, now_.kept, message_, written); !why.ok()) return fail(why);
+  if (const status why = encode_feedback(asked, now_.format, now_.kept_drafted, now_.kept, message_, written);
+      !why.ok())
+    return fail(why);
   now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
   write_journal(now_.length);
   send(written);

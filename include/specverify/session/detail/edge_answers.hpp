@@ -25,7 +25,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_damage(errc code, sessio
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std::byte> message, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std::byte> message,
+                                                             session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   record_used_ = 0;
   statistics_.messages_down += 1;
@@ -46,9 +47,11 @@ status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std
       const wire_context& peer = is_hello ? hello.context : resume.context;
       if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
       if (peer.epoch < epoch_) return drop(errc::stale_epoch);
-      const bool awaited =
-          question_ == question::resume || question_ == question::text || question_ == question::supply || (is_hello && question_ == question::hello);
-      if (!awaited) return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : errc::unexpected_message);
+      const bool awaited = question_ == question::resume || question_ == question::text ||
+                           question_ == question::supply || (is_hello && question_ == question::hello);
+      if (!awaited)
+        return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
+                                                                            : errc::unexpected_message);
       if (!heard_.take(header.flags, why_not)) return drop(why_not);
       return on_greeting(peer, is_hello, now);
     }
@@ -56,14 +59,16 @@ status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std
       return on_refusal(message, header, now);
     case message_kind::feedback:
     case message_kind::request:
-      if ((question_ == question::draft || question_ == question::supply) && detail::belongs_to(question_context_, message, header)) {
+      if ((question_ == question::draft || question_ == question::supply) &&
+          detail::belongs_to(question_context_, message, header)) {
         if (!heard_.take(header.flags, why_not)) return drop(why_not);
         return header.kind == message_kind::feedback ? on_feedback(message, now) : on_request(message, now);
       }
       break;
     case message_kind::text:
       if ((question_ == question::resume && detail::belongs_to(question_context_, message, header)) ||
-          (options_.mode == session_mode::stream && state_ != edge_state::finished && detail::belongs_to(mine, message, header))) {
+          (options_.mode == session_mode::stream && state_ != edge_state::finished &&
+           detail::belongs_to(mine, message, header))) {
         if (!heard_.take(header.flags, why_not)) return drop(why_not);
         return on_text(message, header, now);
       }
@@ -72,14 +77,16 @@ status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std
       break;
   }
   if (const wire_context* then = memory_.find(message, header); then != nullptr) {
-    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : detail::why_stale(mine, *then));
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
+                                                                        : detail::why_stale(mine, *then));
   }
   return on_damage(errc::checksum_mismatch, now);
 }
 
 //! The cloud said where it stands.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_context& peer, bool, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_context& peer, bool,
+                                                                 session_time now) noexcept {
   link_is_back();
   if (++greetings_ > 64) return fail({errc::unexpected_message, part::session, greetings_});
   if (epoch_ == 0) {
@@ -94,7 +101,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_cont
   if (peer.base_length > peer_length_) greetings_ = 0;
   peer_length_ = peer.base_length;
   peer_round_ = peer.round;
-  if (length_ < prompt_length_ && peer_length_ < prompt_length_) return fail({errc::unknown_session, part::session, peer_length_});  // nobody has the prompt
+  // nobody has the prompt
+  if (length_ < prompt_length_ && peer_length_ < prompt_length_)
+    return fail({errc::unknown_session, part::session, peer_length_});
   if (peer_length_ <= base_) {
     if (peer.prefix_hash != (peer_length_ == base_ ? hash_ : prefix_hash(text().first(peer_length_))))
       return fail({errc::prefix_mismatch, part::session, peer_length_});
@@ -107,7 +116,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_cont
   }
   // One round ahead: the cloud holds the verdict of the round that is open here.
   if (options_.mode == session_mode::draft && round_ != 0 && peer_round_ == round_ + 1) return in_step(now);
-  if (peer_length_ > text_limit() || pending() > 0) return fail({errc::base_length_mismatch, part::session, peer_length_});
+  if (peer_length_ > text_limit() || pending() > 0)
+    return fail({errc::base_length_mismatch, part::session, peer_length_});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
     fetch_start_ = length_;
@@ -137,9 +147,11 @@ status basic_edge_session<Sparsifier, Window, Skip>::in_step(session_time now) n
 
 //! Text that the edge lacks (after a restart without a journal), or the stream.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std::byte> message,
+                                                             const message_header& header, session_time now) noexcept {
   wire_context context = context_at(round_, base_, hash_);
-  if (question_ == question::resume && detail::belongs_to(question_context_, message, header)) context = question_context_;
+  if (question_ == question::resume && detail::belongs_to(question_context_, message, header))
+    context = question_context_;
   text_message value;
   if (const status why = decode_text(context, options_.format, message, received_, value); !why.ok()) return fail(why);
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
@@ -156,7 +168,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std
   greetings_ = 0;
   if (state_ == edge_state::fetching_text) {
     if (length_ < target_length_) return ask(question::resume, now);
-    if (length_ == target_length_ && hash_ != target_hash_) return fail({errc::prefix_mismatch, part::session, length_});
+    if (length_ == target_length_ && hash_ != target_hash_)
+      return fail({errc::prefix_mismatch, part::session, length_});
     round_ = peer_round_;
   } else {
     round_ += count;
@@ -178,7 +191,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_refusal(std::span<const std::byte> message, const message_header& header, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::on_refusal(std::span<const std::byte> message,
+                                                                const message_header& header,
+                                                                session_time now) noexcept {
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;
@@ -186,7 +201,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_refusal(std::span<const 
   errc why_not = errc::ok;
   const bool from_blank = detail::belongs_to(nobody, message, header);
   if (!from_blank && !detail::belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
-  if (const status why = decode_refuse(from_blank ? nobody : session, message, refusal); !why.ok()) return on_damage(errc::checksum_mismatch, now);
+  if (const status why = decode_refuse(from_blank ? nobody : session, message, refusal); !why.ok())
+    return on_damage(errc::checksum_mismatch, now);
   if (refusal.reason.code == errc::unknown_session) {
     if (!waiting() || refusal.reason.where != question_checksum_) return drop(errc::unknown_session);
     heard_ = {};

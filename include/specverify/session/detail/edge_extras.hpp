@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the edge does beside drafting: tokens that it commits alone, hidden states that it keeps, sends along or sends on request.
+//! What the edge does beside drafting: tokens that it commits alone, hidden states that it keeps, sends along or sends
+//! on request.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_EXTRAS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_EXTRAS_HPP
 
@@ -9,22 +10,28 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Whether the token is committed here alone. Pure in (prefix, round, key): a restarted edge answers the same. The coin and the measurement have
-//! counters of their own, so the draw of the token says nothing about them. `observe_skip` is that of policy/skip.hpp, which whoever names a policy includes.
+//! Whether the token is committed here alone. Pure in (prefix, round, key): a restarted edge answers the same. The coin
+//! and the measurement have counters of their own, so the draw of the token says nothing about them. `observe_skip` is
+//! that of policy/skip.hpp, which whoever names a policy includes.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
-                                                           token_id token, skip_observation& seen, bool& keep) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_view<Scalar> row,
+                                                           const row_transform& transform, const row_extras& extras,
+                                                           token_id token, skip_observation& seen,
+                                                           bool& keep) noexcept {
   workspace scratch{std::span<std::byte>(skip_space_)};
-  const status why = observe_skip(policy, skip_, row, transform, token, extras.attention, source_, length_, round_, scratch, seen);
+  const status why =
+      observe_skip(policy, skip_, row, transform, token, extras.attention, source_, length_, round_, scratch, seen);
   if (!why.ok()) return why;
   if (pending() >= options_.format.side.max_skipped) return {};  // the cloud must hear of them
   keep = !skip_.send(seen);
-  if constexpr (requires { skip_.uncertain(seen); }) statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
+  if constexpr (requires { skip_.uncertain(seen); })
+    statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
   return {};
 }
 
-//! The token stands without the cloud, which hears of it with the next draft. The round stays open: its first draft moves on by one.
+//! The token stands without the cloud, which hears of it with the next draft. The round stays open: its first draft
+//! moves on by one.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::commit_alone(token_id token, session_time now) noexcept {
   const std::uint32_t position = length_;
@@ -52,7 +59,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::keep_hidden(std::span<const
   const side_format& side = options_.format.side;
   if (side.hidden == hidden_format::none) return {};
   if (hidden.empty()) return {errc::hidden_state_missing, part::session, length_ + drafted_};
-  if (hidden.size() != side.hidden_size) return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(hidden.size())};
+  if (hidden.size() != side.hidden_size)
+    return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(hidden.size())};
   const std::size_t each = hidden_bytes(side);
   return encode_hidden(hidden, side.hidden, std::span<std::byte>(hidden_).subspan(each * drafted_, each));
 }
@@ -65,15 +73,19 @@ draft_side basic_edge_session<Sparsifier, Window, Skip>::side() const noexcept {
   made.skipped = text().subspan(base_);
   if (format.resolution_with_draft) made.resolution = resolution_;
   if (format.channel_report) made.channel = channel_;
-  if (format.hidden_with_draft) made.hidden = std::span<const std::byte>(hidden_).first(hidden_bytes(format) * drafted_);
+  if (format.hidden_with_draft)
+    made.hidden = std::span<const std::byte>(hidden_).first(hidden_bytes(format) * drafted_);
   return made;
 }
 
 //! The cloud asks for hidden states before it decides.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_request(std::span<const std::byte> message, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::on_request(std::span<const std::byte> message,
+                                                                session_time now) noexcept {
   request_message request;
-  if (const status why = decode_request(question_context_, options_.format, drafted_, message, asked_, request); !why.ok()) return fail(why);
+  if (const status why = decode_request(question_context_, options_.format, drafted_, message, asked_, request);
+      !why.ok())
+    return fail(why);
   link_is_back();
   if (request.what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request.what});
   fresh_supply_ = false;
@@ -85,20 +97,25 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_request(std::span<const 
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::encode_hidden_supply(std::span<std::byte> out, std::size_t& written) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::encode_hidden_supply(std::span<std::byte> out,
+                                                                          std::size_t& written) noexcept {
   const std::size_t each = hidden_bytes(options_.format.side);
   std::size_t used = 0;
   for (std::uint32_t i = 0; i < drafted_; ++i) {
     if ((asked_[i / 64] >> (i % 64) & 1u) == 0) continue;
-    std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each, payload_.begin() + static_cast<std::ptrdiff_t>(used));
+    std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each,
+                payload_.begin() + static_cast<std::ptrdiff_t>(used));
     used += each;
   }
-  const std::span<const std::uint64_t> words = std::span<const std::uint64_t>(asked_).first((std::size_t{drafted_} + 63) / 64);
-  return encode_supply(question_context_, options_.format, drafted_, {1, words, std::span<const std::byte>(payload_).first(used)}, out, written);
+  const std::span<const std::uint64_t> words =
+      std::span<const std::uint64_t>(asked_).first((std::size_t{drafted_} + 63) / 64);
+  return encode_supply(question_context_, options_.format, drafted_,
+                       {1, words, std::span<const std::byte>(payload_).first(used)}, out, written);
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-void basic_edge_session<Sparsifier, Window, Skip>::record_channel(const channel_report& channel, std::uint32_t uplink_state) noexcept {
+void basic_edge_session<Sparsifier, Window, Skip>::record_channel(const channel_report& channel,
+                                                                  std::uint32_t uplink_state) noexcept {
   measured_channel_ = channel;
   measured_.uplink_rate = channel.uplink_rate;
   measured_.downlink_rate = channel.downlink_rate;

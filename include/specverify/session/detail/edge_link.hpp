@@ -25,7 +25,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written
       hello.context = question_context_ = context_at(round_, base_, hash_);
       hello.fingerprint_low = options_.fingerprint.low;
       hello.fingerprint_high = options_.fingerprint.high;
-      hello.strength = options_.draw_from_row ? guarantee::lossy : std::min(Skip::strength, detail::strength_of(options_.format, options_.rule));
+      hello.strength = options_.draw_from_row
+                           ? guarantee::lossy
+                           : std::min(Skip::strength, detail::strength_of(options_.format, options_.rule));
       hello.rule = options_.rule;
       hello.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
       hello.bonus = options_.bonus;
@@ -38,19 +40,23 @@ status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written
       return encode_hello(hello, out, written);
     }
     case question::resume:
-      question_context_ = context_at(state_ == edge_state::fetching_text ? peer_round_ : round_, base_, epoch_ == 0 ? nonce_ : hash_);
+      question_context_ =
+          context_at(state_ == edge_state::fetching_text ? peer_round_ : round_, base_, epoch_ == 0 ? nonce_ : hash_);
       return encode_resume({question_context_}, out, written);
     case question::text: {
       const std::uint32_t count = std::min(options_.text_chunk, base_ - peer_length_);
       question_context_ = context_at(round_, peer_length_, prefix_hash(text().first(peer_length_)));
-      return encode_text(question_context_, options_.format, {peer_length_, text().subspan(peer_length_, count)}, out, written);
+      return encode_text(question_context_, options_.format, {peer_length_, text().subspan(peer_length_, count)}, out,
+                         written);
     }
     case question::draft:
       question_context_ = context_at(round_, base_, hash_);
       if (detail::carries_claims(options_.format.format)) {
-        return encode_claims(question_context_, options_.format, std::span<const claimed_draft>(claims_).first(drafted_), out, written, side());
+        return encode_claims(question_context_, options_.format,
+                             std::span<const claimed_draft>(claims_).first(drafted_), out, written, side());
       }
-      if (options_.draw_from_row) return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, side());
+      if (options_.draw_from_row)
+        return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, side());
       return encode_draft(question_context_, options_.format, block_.drafts(), out, written, side());
     case question::supply:
       question_context_ = context_at(round_, base_, hash_);
@@ -93,7 +99,8 @@ status basic_edge_session<Sparsifier, Window, Skip>::ask_again(session_time now)
     if (const status why = lose_link(now); !why.ok()) return why;
   }
   if (state_ == edge_state::streaming) question_ = question::resume;
-  if (attempts_ % 8 == 0 && question_ != question::hello && epoch_ != 0) {  // the cloud may not know this context: say where we stand, in a new epoch
+  // the cloud may not know this context: say where we stand, in a new epoch
+  if (attempts_ % 8 == 0 && question_ != question::hello && epoch_ != 0) {
     begin_epoch(epoch_ + 1);
     question_ = question::resume;
     state_ = edge_state::resuming;

@@ -13,7 +13,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 std::uint32_t basic_edge_session<Sparsifier, Window, Skip>::text_limit() const noexcept {
   const std::uint32_t budget = options_.token_budget;
-  if (budget == 0 || budget > options_.max_length - std::min(prompt_length_, options_.max_length)) return options_.max_length;
+  if (budget == 0 || budget > options_.max_length - std::min(prompt_length_, options_.max_length))
+    return options_.max_length;
   return prompt_length_ + budget;
 }
 
@@ -27,7 +28,8 @@ void basic_edge_session<Sparsifier, Window, Skip>::note_end() noexcept {
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-void basic_edge_session<Sparsifier, Window, Skip>::record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept {
+void basic_edge_session<Sparsifier, Window, Skip>::record_link(float uplink_rate, float downlink_rate, float round_trip,
+                                                               float draft_time) noexcept {
   measured_.uplink_rate = uplink_rate;
   measured_.downlink_rate = downlink_rate;
   measured_.round_trip = round_trip;
@@ -61,10 +63,13 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   open_round_.round = round_;
   open_round_.began = now;
   const draft_plan plan = window_.begin(seen_);
-  // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A function of the position alone.
-  planned_ = std::min({plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
+  // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A
+  // function of the position alone.
+  planned_ = std::min(
+      {plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
   resolution_ = options_.format.resolution;
-  if (options_.format.side.resolution_with_draft) resolution_ = std::clamp<std::uint32_t>(plan.resolution, 1, resolution_);
+  if (options_.format.side.resolution_with_draft)
+    resolution_ = std::clamp<std::uint32_t>(plan.resolution, 1, resolution_);
   drafter_.set_resolution(resolution_);
   drafter_.begin_round(window_, plan);
   return planned_ == 0 ? close_block(now) : want_row(length_);
@@ -107,12 +112,14 @@ status basic_edge_session<Sparsifier, Window, Skip>::want_row(std::uint32_t end)
   return {};
 }
 
-//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first one of a block may be the
-//! edge's own (`keep`): then nothing travels of it.
+//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first
+//! one of a block may be the edge's own (`keep`): then nothing travels of it.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
-                                                                std::uint32_t position, token_id& token, bool& keep) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row,
+                                                                const row_transform& transform,
+                                                                const row_extras& extras, std::uint32_t position,
+                                                                token_id& token, bool& keep) noexcept {
   skip_observation seen;
   const auto gate = [&]() noexcept -> status {
     if constexpr (detail::gates<Skip>) {
@@ -125,15 +132,19 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
   if (detail::carries_claims(options_.format.format)) {
     argmax_result best;
     if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
-    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size) return {errc::vocabulary_mismatch, part::session, 0};
+    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size)
+      return {errc::vocabulary_mismatch, part::session, 0};
     token = best.token;
     return gate();
   }
   law proposed;
   if (options_.draw_from_row) {
-    if (const status why = drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token); !why.ok()) return why;
+    if (const status why = drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token);
+        !why.ok())
+      return why;
     if (const status why = gate(); !why.ok() || keep) return why;
-    if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok()) return why;
+    if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok())
+      return why;
   } else if (const status why = drafter_.propose(policy, row, transform, window_, state, proposed); !why.ok()) {
     return why;
   }
@@ -166,8 +177,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <execution_policy Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras,
-                                                                session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, row_view<Scalar> row,
+                                                                const row_transform& transform,
+                                                                const row_extras& extras, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
   record_used_ = 0;
@@ -226,23 +238,28 @@ void basic_edge_session<Sparsifier, Window, Skip>::append_text(std::uint32_t cou
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::on_feedback(std::span<const std::byte> message,
+                                                                 session_time now) noexcept {
   feedback_message verdict;
-  if (const status why = decode_feedback(question_context_, options_.format, drafted_, message, verdict); !why.ok()) return fail(why);
+  if (const status why = decode_feedback(question_context_, options_.format, drafted_, message, verdict); !why.ok())
+    return fail(why);
   const std::uint32_t base = length_;
   const std::uint32_t pending_before = pending();
   const std::uint32_t emitted = verdict.accepted + (verdict.next_token != no_token ? 1u : 0u);
-  if (verdict.accepted > drafted_ || emitted == 0 || emitted > text_limit() - base) return fail({errc::field_out_of_range, part::session, verdict.accepted});
+  if (verdict.accepted > drafted_ || emitted == 0 || emitted > text_limit() - base)
+    return fail({errc::field_out_of_range, part::session, verdict.accepted});
   const auto source = static_cast<token_source>(verdict.source);
   link_is_back();
   const std::uint32_t void_from = base + verdict.accepted;
   const bool shown = shown_end_ > base + drafted_;
-  const bool stands = shown && verdict.accepted == drafted_ && (verdict.next_token == no_token || text_[void_from] == verdict.next_token);
+  const bool stands = shown && verdict.accepted == drafted_ &&
+                      (verdict.next_token == no_token || text_[void_from] == verdict.next_token);
   if (verdict.next_token != no_token) text_[void_from] = verdict.next_token;
   append_text(emitted);
   stop_ = static_cast<stop_reason>(verdict.stop);
   if (stop_ == stop_reason::none) note_end();
-  sparsifier_state_ = states_[resumed_state(verdict.accepted, drafted_, beyond_known_ && source == token_source::bonus)];
+  sparsifier_state_ =
+      states_[resumed_state(verdict.accepted, drafted_, beyond_known_ && source == token_source::bonus)];
   if constexpr (observes_probabilities) {
     for (std::uint32_t i = 0; i < verdict.accepted; ++i) record_accepted(seen_, probabilities_[i]);
   }

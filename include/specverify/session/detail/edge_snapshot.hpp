@@ -24,9 +24,11 @@ struct edge_snapshot {
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
-  std::uint32_t carry_round = 0;  //!< drafts before position carry_end have counters of this round: they were written ahead in it
+  //! drafts before position carry_end have counters of this round: they were written ahead in it
+  std::uint32_t carry_round = 0;
   std::uint32_t carry_end = 0;
-  std::uint32_t base_length = 0;  //!< of it the cloud has; the rest was committed here alone. prefix_hash is of this part
+  //! of it the cloud has; the rest was committed here alone. prefix_hash is of this part
+  std::uint32_t base_length = 0;
   stop_reason stop = stop_reason::none;
   bool finished = false;
   SparsifierState sparsifier{};

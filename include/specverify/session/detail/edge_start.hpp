@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How an edge comes to be: made, started, restored from its journal, recovered without one; and what it writes to the journal.
+//! How an edge comes to be: made, started, restored from its journal, recovered without one; and what it writes to the
+//! journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
@@ -23,36 +24,45 @@ template <class Options>
 }  // namespace detail
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(const edge_options& options, const Sparsifier& rule,
-                                                                                                        const Window& window, const Skip& skip) {
+result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(
+    const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip) {
   if (const status why = check(options.format); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count) return status{errc::unsupported, part::session, 0};
   if (options.max_length < 2) return status{errc::invalid_argument, part::session, 0};
   if (options.text_chunk == 0) return status{errc::invalid_argument, part::session, 1};
   if (options.retry_limit == 0) return status{errc::invalid_argument, part::session, 2};
-  if (detail::gates<Skip> && options.format.side.max_skipped == 0) return status{errc::invalid_argument, part::session, 3};
+  if (detail::gates<Skip> && options.format.side.max_skipped == 0)
+    return status{errc::invalid_argument, part::session, 3};
   if (const status why = detail::check_if_any(rule); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
   if constexpr (std::is_convertible_v<Window, draft_plan>) {
-    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0) return status{errc::invalid_argument, part::policy, 2};
+    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0)
+      return status{errc::invalid_argument, part::policy, 2};
   }
   const bool claims = detail::carries_claims(options.format.format);
   draft_block_options space;
   space.max_length = options.format.max_draft_length;
-  space.max_entries = claims ? 1 : std::max<std::uint64_t>(1, max_draft_entries(options.format, options.format.max_draft_length));
-  if (options.draw_from_row && options.format.format != law_format::top_k_tail) return status{errc::unsupported, part::session, 1};
-  if (options.draw_from_row && options.format.support_size == 1) return status{errc::invalid_argument, part::session, 4};  // no room for the token itself
+  space.max_entries =
+      claims ? 1 : std::max<std::uint64_t>(1, max_draft_entries(options.format, options.format.max_draft_length));
+  if (options.draw_from_row && options.format.format != law_format::top_k_tail)
+    return status{errc::unsupported, part::session, 1};
+  // no room for the token itself
+  if (options.draw_from_row && options.format.support_size == 1)
+    return status{errc::invalid_argument, part::session, 4};
   auto block = draft_block::make(options.draw_from_row ? draft_block_options{1, 1} : space);
-  auto foreign = basic_draft_block<detail::foreign_draft>::make(options.draw_from_row ? space : draft_block_options{1, 1});
+  auto foreign =
+      basic_draft_block<detail::foreign_draft>::make(options.draw_from_row ? space : draft_block_options{1, 1});
   if (!block.ok()) return block.error();
   if (!foreign.ok()) return foreign.error();
   return basic_edge_session(options, rule, window, skip, std::move(block).value(), std::move(foreign).value());
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip,
-                                                                 draft_block&& block, basic_draft_block<detail::foreign_draft>&& foreign)
+basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options, const Sparsifier& rule,
+                                                                 const Window& window, const Skip& skip,
+                                                                 draft_block&& block,
+                                                                 basic_draft_block<detail::foreign_draft>&& foreign)
     : options_(options),
       window_(window),
       skip_(skip),
@@ -67,22 +77,25 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
   received_.resize(options.text_chunk);
   states_.resize(std::size_t{drafts} + 1);
   probabilities_.resize(drafts);
-  if constexpr (Skip::needs_uncertainty) skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
+  if constexpr (Skip::needs_uncertainty)
+    skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
   hidden_.resize(hidden_bytes(options.format.side) * drafts);
   payload_.resize(hidden_.size());
   asked_.resize((std::size_t{drafts} + 63) / 64);
   supplied_.resize(asked_.size());
-  message_.resize(std::max({max_draft_bytes(options.format, drafts), max_supply_bytes(options.format, drafts), max_control_bytes(options.format),
-                            text_bytes(options.format, options.text_chunk)}));
+  message_.resize(std::max({max_draft_bytes(options.format, drafts), max_supply_bytes(options.format, drafts),
+                            max_control_bytes(options.format), text_bytes(options.format, options.text_chunk)}));
   record_.resize(journal_record_bytes<snapshot>(options.max_length) + 2 * journal_record_bytes<snapshot>(drafts + 1));
   source_.key = derive_session_keys(options.secret, options.session_id).draft;
   sparsifier_state_ = rule.initial_state();
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::start(std::span<const token_id> prompt, session_time now) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::start(std::span<const token_id> prompt,
+                                                           session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty() || prompt.size() >= options_.max_length) return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(prompt.size())};
+  if (prompt.empty() || prompt.size() >= options_.max_length)
+    return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size)
       return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
@@ -100,15 +113,19 @@ status basic_edge_session<Sparsifier, Window, Skip>::start(std::span<const token
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::restore(std::span<const std::byte> journal, session_time now, journal_reading* found) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::restore(std::span<const std::byte> journal, session_time now,
+                                                             journal_reading* found) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   snapshot last;
   journal_reading reading;
-  if (const status why = read_journal(journal, std::span<token_id>(text_).first(options_.max_length), last, reading); !why.ok()) return why;
+  if (const status why = read_journal(journal, std::span<token_id>(text_).first(options_.max_length), last, reading);
+      !why.ok())
+    return why;
   if (found != nullptr) *found = reading;
   if (reading.records == 0 || last.session_id != options_.session_id) return {errc::unknown_session, part::session, 0};
   if (last.length != reading.text_length || last.prompt_length > last.length || last.base_length > last.length ||
-      last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.base_length)) || !(last.draft_key == source_.key)) {
+      last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.base_length)) ||
+      !(last.draft_key == source_.key)) {
     return {errc::journal_corrupt, part::session, 0};
   }
   length_ = journaled_ = last.length;

@@ -51,10 +51,12 @@ class context_memory {
     if (count_ < capacity) ++count_;
   }
   //! The context under which the message's checksum holds, or none.
-  [[nodiscard]] const wire_context* find(std::span<const std::byte> message, const message_header& header) const noexcept {
+  [[nodiscard]] const wire_context* find(std::span<const std::byte> message,
+                                         const message_header& header) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
       const wire_context& context = contexts_[i];
-      if ((context.round & 0xFFu) != header.round_low || (context.base_length & 0xFFFFu) != header.base_length_low) continue;
+      if ((context.round & 0xFFu) != header.round_low || (context.base_length & 0xFFFFu) != header.base_length_low)
+        continue;
       if (message_checksum(context, message) == header.checksum) return &context;
     }
     return nullptr;
@@ -73,8 +75,8 @@ class context_memory {
 
 enum class arrival : std::uint8_t { fresh, duplicate, late };
 
-//! Transmissions are numbered mod 16, retries included, each direction by itself: the same number again is a copy that the network made,
-//! a smaller one came late. A restarted sender begins a new epoch, which forgets the numbers.
+//! Transmissions are numbered mod 16, retries included, each direction by itself: the same number again is a copy that
+//! the network made, a smaller one came late. A restarted sender begins a new epoch, which forgets the numbers.
 struct transmission_window {
   std::uint8_t last = 0;
   bool any = false;
@@ -105,18 +107,21 @@ struct transmission_window {
 template <class Skip>
 inline constexpr bool gates = Skip::strength != guarantee::unconditional;
 
-//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a judge, and tokens that the edge commits alone, are lossy.
+//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a judge, and tokens that the
+//! edge commits alone, are lossy.
 [[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
   if (rule == wire_rule::semantic || format.side.max_skipped > 0) return guarantee::lossy;
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 
 [[nodiscard]] inline bool same_context(const wire_context& a, const wire_context& b) noexcept {
-  return a.session_id == b.session_id && a.epoch == b.epoch && a.round == b.round && a.base_length == b.base_length && a.prefix_hash == b.prefix_hash;
+  return a.session_id == b.session_id && a.epoch == b.epoch && a.round == b.round && a.base_length == b.base_length &&
+         a.prefix_hash == b.prefix_hash;
 }
 
 //! Checksum of a message under a context, with the header's visible half compared first.
-[[nodiscard]] inline bool belongs_to(const wire_context& context, std::span<const std::byte> message, const message_header& header) noexcept {
+[[nodiscard]] inline bool belongs_to(const wire_context& context, std::span<const std::byte> message,
+                                     const message_header& header) noexcept {
   return (context.round & 0xFFu) == header.round_low && (context.base_length & 0xFFFFu) == header.base_length_low &&
          message_checksum(context, message) == header.checksum;
 }

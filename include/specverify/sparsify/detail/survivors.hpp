@@ -12,7 +12,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! A NaN test that fast-math leaves alone.
-[[nodiscard]] constexpr bool is_number(double value) noexcept { return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) <= 0x7FF0000000000000u; }
+[[nodiscard]] constexpr bool is_number(double value) noexcept {
+  return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) <= 0x7FF0000000000000u;
+}
 
 //! The survivors of a digest: a prefix of the total order (weight descending, id ascending), listed by ascending id.
 struct survivor_view {
@@ -48,7 +50,8 @@ struct survivor_view {
     view.largest = weight > view.largest ? weight : view.largest;
   }
   if (view.complete) view.total_weight = listed;
-  if (digest.minimum_probability > 0 && view.total_weight > 0) view.promised = share_of(digest.minimum_probability, view.total_weight);
+  if (digest.minimum_probability > 0 && view.total_weight > 0)
+    view.promised = share_of(digest.minimum_probability, view.total_weight);
   return view;
 }
 
@@ -67,7 +70,8 @@ struct survivor_view {
 }
 
 //! The first `count` survivors of the total order as a support in `scratch`.
-[[nodiscard]] inline status keep_largest(const survivor_view& from, std::uint32_t count, workspace& scratch, support& out) noexcept {
+[[nodiscard]] inline status keep_largest(const survivor_view& from, std::uint32_t count, workspace& scratch,
+                                         support& out) noexcept {
   const std::size_t mark = scratch.mark();
   workspace_slice ids, weights;
   if (!scratch.take<token_id>(count, ids) || !scratch.take<std::uint32_t>(count, weights)) {
@@ -76,7 +80,8 @@ struct survivor_view {
   }
   kernel::order_cut cut;
   if (count < from.size()) cut = kernel::radix_cut(from.weights.data(), from.size(), count, false);
-  (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(), scratch.at<std::uint32_t>(weights).data());
+  (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(),
+                          scratch.at<std::uint32_t>(weights).data());
   out = {scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
   return {};
 }
@@ -88,8 +93,10 @@ struct survivor_view {
   return count;
 }
 
-//! The support of all tokens of weight >= `least`, of the largest one if there is none, of the `cap` largest if there are more (0: no cap).
-[[nodiscard]] inline status keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap, workspace& scratch, support& out) noexcept {
+//! The support of all tokens of weight >= `least`, of the largest one if there is none, of the `cap` largest if there
+//! are more (0: no cap).
+[[nodiscard]] inline status keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap,
+                                      workspace& scratch, support& out) noexcept {
   const std::uint32_t found = count_from(from, least);
   const std::uint32_t count = found == 0 ? 1 : (cap > 0 && found > cap ? cap : found);
   const bool enough = from.has_all_from(least) || (cap > 0 && found >= cap);

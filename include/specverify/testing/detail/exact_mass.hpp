@@ -15,7 +15,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! How many values a decision uniform takes.
 inline constexpr std::uint64_t uniform_steps = std::uint64_t{1} << 53;
 
-//! A number in [0, 2^53) as digits of base 2^53: digit 0 is the integer part, digit i weighs 2^(-53 i). Exact under + and under scaling.
+//! A number in [0, 2^53) as digits of base 2^53: digit 0 is the integer part, digit i weighs 2^(-53 i). Exact under +
+//! and under scaling.
 class exact_mass {
  public:
   exact_mass() = default;

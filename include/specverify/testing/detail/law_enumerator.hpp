@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The search behind enumerate_law: depth first over the numbers read, bisection of each under several settings of the later ones.
+//! The search behind enumerate_law: depth first over the numbers read, bisection of each under several settings of the
+//! later ones.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -60,7 +61,9 @@ class law_enumerator {
   struct signature {
     std::uint32_t outcome = 0;
     std::uint64_t trace = 0;
-    friend bool operator==(const signature& a, const signature& b) { return a.outcome == b.outcome && a.trace == b.trace; }
+    friend bool operator==(const signature& a, const signature& b) {
+      return a.outcome == b.outcome && a.trace == b.trace;
+    }
   };
   using signatures = std::vector<signature>;
   struct point {
@@ -82,7 +85,8 @@ class law_enumerator {
     signature leaf{};
   };
 
-  static constexpr std::array<script_fill, 5> plain_settings{script_fill::zero, script_fill::near_one, script_fill::middle, script_fill::scattered,
+  static constexpr std::array<script_fill, 5> plain_settings{script_fill::zero, script_fill::near_one,
+                                                             script_fill::middle, script_fill::scattered,
                                                              script_fill::scattered_first};
   [[nodiscard]] std::size_t setting_count() const { return plain_settings.size() + seeds_.size(); }
 
@@ -113,8 +117,10 @@ class law_enumerator {
     return all;
   }
 
-  // The first value in (low, high] whose behaviour under one setting differs from that at low. Breakpoints seen elsewhere are tried first.
-  [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting, const signature& at_low, std::vector<std::uint64_t>& known) {
+  // The first value in (low, high] whose behaviour under one setting differs from that at low. Breakpoints seen
+  // elsewhere are tried first.
+  [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting,
+                                     const signature& at_low, std::vector<std::uint64_t>& known) {
     const auto same = [&](std::uint64_t at) {
       script_.set_last(at);
       return evaluate(setting) == at_low;
@@ -138,7 +144,8 @@ class law_enumerator {
   }
 
   // Appends the breakpoints of (low, high] in ascending order.
-  void split(const point& low, const point& high, std::vector<std::uint64_t>& known, std::vector<std::uint64_t>& breakpoints) {
+  void split(const point& low, const point& high, std::vector<std::uint64_t>& known,
+             std::vector<std::uint64_t>& breakpoints) {
     std::size_t setting = 0;
     while (setting < low.seen.size() && low.seen[setting] == high.seen[setting]) ++setting;
     if (setting == low.seen.size() || over_budget()) return;
@@ -156,7 +163,8 @@ class law_enumerator {
     return true;
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> find_breakpoints(random_counter counter, int half, std::vector<std::uint64_t>& known) {
+  [[nodiscard]] std::vector<std::uint64_t> find_breakpoints(random_counter counter, int half,
+                                                            std::vector<std::uint64_t>& known) {
     std::vector<std::uint64_t> probes = probes_;
     for (const std::uint32_t seed : seeds_) probes.push_back(uniform_script::scatter(counter, half, seed));
     std::sort(probes.begin(), probes.end());
@@ -173,7 +181,8 @@ class law_enumerator {
       const std::uint64_t begin = i == 0 ? 0 : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
       if (end - begin < 3) continue;
-      const point left{begin, evaluate_all(begin)}, middle{begin + (end - begin) / 2, evaluate_all(begin + (end - begin) / 2)};
+      const point left{begin, evaluate_all(begin)},
+          middle{begin + (end - begin) / 2, evaluate_all(begin + (end - begin) / 2)};
       if (left.seen == middle.seen) continue;
       const point right{end - 1, evaluate_all(end - 1)};
       std::vector<std::uint64_t> found;
@@ -245,7 +254,8 @@ class law_enumerator {
       while (tree_[at].half >= 0) {
         const tree_node& node = tree_[at];
         const std::uint64_t value = uniform_script::scatter(node.counter, node.half, seed);
-        at = node.children[static_cast<std::size_t>(std::upper_bound(node.breakpoints.begin(), node.breakpoints.end(), value) - node.breakpoints.begin())];
+        at = node.children[static_cast<std::size_t>(
+            std::upper_bound(node.breakpoints.begin(), node.breakpoints.end(), value) - node.breakpoints.begin())];
       }
       if (!(tree_[at].leaf == seen)) return seed;
     }

@@ -37,7 +37,9 @@ class uniform_script {
     entries_.push_back({counter, half, steps});
   }
   //! Sets a half to the decision uniform `uniform` in [0, 1), rounded down to 53 bits.
-  void set_uniform(random_counter counter, int half, double uniform) { set(counter, half, static_cast<std::uint64_t>(uniform * 0x1.0p53)); }
+  void set_uniform(random_counter counter, int half, double uniform) {
+    set(counter, half, static_cast<std::uint64_t>(uniform * 0x1.0p53));
+  }
   void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
   void pop() { entries_.pop_back(); }
   void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
@@ -47,7 +49,8 @@ class uniform_script {
     seed_ = seed;
   }
   [[nodiscard]] static std::uint64_t scatter(random_counter counter, int half, std::uint32_t seed) {
-    const random_block block = philox4x32(counter.position, counter.round, counter.lane, static_cast<std::uint32_t>(counter.use) | (counter.branch << 8),
+    const random_block block = philox4x32(counter.position, counter.round, counter.lane,
+                                          static_cast<std::uint32_t>(counter.use) | (counter.branch << 8),
                                           {{0x5EED0001u + seed, static_cast<std::uint32_t>(half)}});
     return ((std::uint64_t{block.word[0]} << 32) | block.word[1]) >> 11;
   }
@@ -68,8 +71,8 @@ class uniform_script {
     if (!seen) reads_.push_back(counter);
     const std::uint64_t first = bits(counter, 0);
     const std::uint64_t second = bits(counter, 1);
-    return {{static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second >> 32),
-             static_cast<std::uint32_t>(second)}};
+    return {{static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first),
+             static_cast<std::uint32_t>(second >> 32), static_cast<std::uint32_t>(second)}};
   }
 
  private:

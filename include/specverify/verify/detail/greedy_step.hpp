@@ -18,8 +18,8 @@ namespace detail {
 
 //! Reads the argmax of row `index`; false on an error, which the round then holds.
 template <class Policy, class Scalar>
-[[nodiscard]] bool read_argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t index, round& verdict_of,
-                               argmax_result& best) noexcept {
+[[nodiscard]] bool read_argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t index,
+                               round& verdict_of, argmax_result& best) noexcept {
   const status why = argmax(policy, row, transform, best);
   if (!why.ok()) {
     verdict_of.fail_row(why, index);
@@ -31,8 +31,9 @@ template <class Policy, class Scalar>
 
 //! Keeps ln p of the token committed at `index`, where that was asked for; false on an error.
 template <class Policy, class Scalar>
-[[nodiscard]] bool keep_log_probability(Policy policy, row_view<Scalar> row, const row_transform& transform, token_id token, std::uint32_t index,
-                                        round& verdict_of, std::span<double> log_probabilities, workspace& scratch) noexcept {
+[[nodiscard]] bool keep_log_probability(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                        token_id token, std::uint32_t index, round& verdict_of,
+                                        std::span<double> log_probabilities, workspace& scratch) noexcept {
   if (!verdict_of.wants_log_probabilities()) return true;
   const std::size_t mark = scratch.mark();
   row_digest summary;
@@ -54,7 +55,9 @@ template <class Policy, class Scalar>
 //! Whether mask and bias leave the token some probability. O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
-  if (!transform.mask_words.empty() && (word >= transform.mask_words.size() || (transform.mask_words[word] >> (token % 64) & 1u) == 0)) return false;
+  if (!transform.mask_words.empty() &&
+      (word >= transform.mask_words.size() || (transform.mask_words[word] >> (token % 64) & 1u) == 0))
+    return false;
   std::size_t low = 0, high = transform.bias_ids.size();
   while (low < high) {
     const std::size_t middle = (low + high) / 2;

@@ -15,9 +15,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const draft& drafted) noexcept { return drafted.token(); }
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const received_draft& drafted) noexcept { return drafted.token(); }
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const received_draft& drafted) noexcept {
+  return drafted.token();
+}
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
+[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const mismatched_draft& drafted) noexcept {
+  return drafted.token;
+}
 
 //! One verdict in the making.
 class round {
@@ -27,7 +31,8 @@ class round {
     std::uint32_t length = 0;
     while (length < drafts.size() && token_of(drafts[length]) != no_token) ++length;
     length_ = length < request.remaining_budget ? length : request.remaining_budget;
-    // With every draft of the round accepted, one more row gives the bonus token, if it is wanted and the budget has room for it.
+    // With every draft of the round accepted, one more row gives the bonus token, if it is wanted and the budget has
+    // room for it.
     rows_ = length_ < request.remaining_budget && (request.bonus || length_ == 0) ? length_ + 1 : length_;
     result_.counters.drafted = length;
     if (!request.row_states.empty() && request.row_states.size() <= length) {
@@ -51,7 +56,8 @@ class round {
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
-  //! Room for the log-probabilities of the round's rows, none if nobody wants them. False: the round has failed (workspace_too_small).
+  //! Room for the log-probabilities of the round's rows, none if nobody wants them. False: the round has failed
+  //! (workspace_too_small).
   [[nodiscard]] bool take_log_probabilities(workspace& scratch, std::span<double>& out) noexcept {
     if (!wants_log_probabilities()) return true;
     workspace_slice kept;
@@ -59,8 +65,12 @@ class round {
     out = scratch.at<double>(kept);
     return true;
   }
-  [[nodiscard]] bool forced(std::uint32_t index) const noexcept { return !request_.forced_rejects.empty() && request_.forced_rejects[index] != 0; }
-  [[nodiscard]] random_counter counter(std::uint32_t index, purpose use) const noexcept { return {request_.base_position + index, request_.round, 0, use, 0}; }
+  [[nodiscard]] bool forced(std::uint32_t index) const noexcept {
+    return !request_.forced_rejects.empty() && request_.forced_rejects[index] != 0;
+  }
+  [[nodiscard]] random_counter counter(std::uint32_t index, purpose use) const noexcept {
+    return {request_.base_position + index, request_.round, 0, use, 0};
+  }
 
   void row_read(std::uint32_t index, errc code = errc::ok) const noexcept {
     if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
