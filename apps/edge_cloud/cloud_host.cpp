@@ -73,7 +73,7 @@ void cloud_host::work() {
     return;
   }
   rows_wanted_ = 0;
-  if (session_.asked().temperature != transform_.temperature) {  // two temperatures would be two laws
+  if (session_.transform().temperature != transform_.temperature) {  // two temperatures would be two laws
     counted_by_session(session_.engine_failed({specverify::errc::invalid_temperature, specverify::part::host, 0}));
     take();
     return;

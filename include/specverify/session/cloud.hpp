@@ -37,7 +37,7 @@ struct cloud_options {
   draft_format largest{};
   vocabulary_fingerprint fingerprint{};
   guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
-  //! sizes the workspace (truncation); the rows bring their own (see cloud_session::asked)
+  //! sizes the workspace (truncation); the rows bring their own (see cloud_session::transform)
   row_transform transform{};
   std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
   std::span<const token_id> stop_tokens{};  //!< copied
@@ -141,7 +141,7 @@ class cloud_session {
   //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
   //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
   //! with invalid_temperature or invalid_truncation.
-  [[nodiscard]] row_transform asked() const noexcept {
+  [[nodiscard]] row_transform transform() const noexcept {
     row_transform made;
     made.temperature = now_.temperature;
     made.truncation = now_.truncation;

@@ -155,6 +155,8 @@ class basic_edge_session {
   }
 
   [[nodiscard]] edge_state state() const noexcept { return state_; }
+  //! Temperature and truncation of the session, as `edge_options::transform` gave them: pass this one with the rows.
+  [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), length_}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
   //! Of it, what the cloud has too: tokens from here on were committed here alone.

@@ -317,11 +317,11 @@ TEST_CASE("SMP-1 cloud: what the edge asks for can be read, is echoed, and survi
   REQUIRE(decode_hello(p.answer(message), echo).ok());
   CHECK(echo.temperature == 0.7);
   CHECK(echo.truncation.top_k == 5);
-  CHECK(p.cloud->asked().temperature == 0.7);
+  CHECK(p.cloud->transform().temperature == 0.7);
   p.new_cloud();
   REQUIRE(p.cloud->restore(p.cloud_journal).ok());
-  CHECK(p.cloud->asked().temperature == 0.7);
-  CHECK(p.cloud->asked().truncation.top_k == 5);
+  CHECK(p.cloud->transform().temperature == 0.7);
+  CHECK(p.cloud->transform().truncation.top_k == 5);
 }
 
 TEST_CASE("COR-2 cloud: a kept verdict is not given to other drafts than its own") {
