@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec::seq and exec::simd over lengths x misalignments x tails, every type, strides, padding, bias and mask: class (a)
+// exec::seq and exec::simd over lengths x misalignments x tails, every type, strides, padding, bias and mask: bit-exact
 // bit for bit.
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/digest.hpp>

@@ -9,7 +9,7 @@
 //!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
 //! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no
-//!             allocation, noexcept; class (a). A decoded composition sums to l whatever the bytes.
+//!             allocation, noexcept; bit-exact. A decoded composition sums to l whatever the bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
 #define SPECVERIFY_CODEC_COUNT_CODE_HPP

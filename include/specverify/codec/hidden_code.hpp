@@ -8,7 +8,7 @@
 //! Symbols:    d = numbers of a vector (the drafter's width, or the width of the split head).
 //! Guarantees: noexcept, no allocation, O(d); an error leaves the output as it was; a decoder accepts exactly what the
 //!             encoder writes. float16: bits of the same floats on every machine; error <= 2^-11 |x| or 2^-25. int8:
-//!             error <= s (1/2 + 2^-20). Class (b).
+//!             error <= s (1/2 + 2^-20). Law-exact.
 //! Deviates:   the paper does not say how 8 bits are scaled; |x| > 65504 does not fit float16 and is an error, never
 //!             clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp,

@@ -10,7 +10,7 @@
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). A decoder reads only inside the bytes it is given, sizes nothing by
 //!             what they say, and accepts exactly the byte strings that the encoder writes: every accepted message
-//!             encodes to the same bytes again. Class (a). On an error outputs stay as they were, except that a
+//!             encodes to the same bytes again. Bit-exact. On an error outputs stay as they were, except that a
 //!             received_draft_block is left empty.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/

@@ -9,7 +9,7 @@
 //! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001
 //!             bytes.
 //! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept;
-//!             class (a). The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the
+//!             bit-exact. The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the
 //!             strings an encoder ends with.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP

@@ -9,7 +9,7 @@
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
 //! Symbols:    n = slots left, k = members left, S(g) = survival(g) / 2^40.
 //! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) whichever the subset (tests measure it); O(1) a member
-//!             where n >= 8k, else O(n); integers only, no allocation, noexcept; class (a). Limits: n <= 2^25 - 1, k <=
+//!             where n >= 8k, else O(n); integers only, no allocation, noexcept; bit-exact. Limits: n <= 2^25 - 1, k <=
 //!             n.
 //! See:        docs/algorithms/support_code.md, docs/wire-format.md, tests/unit/codec/support_code_test.cpp
 #ifndef SPECVERIFY_CODEC_SUPPORT_CODE_HPP

@@ -3,7 +3,7 @@
 //!
 //! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
 //! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys: 64 bits.
-//! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (class a).
+//! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (bit-exact).
 //! Deviates:   keys derive from (secret, session id) by Philox itself, in counter mode.
 //! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
 #ifndef SPECVERIFY_CORE_RANDOM_HPP

@@ -5,7 +5,7 @@
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
 //!             log10 R_d, eps_u, eps_d, rtt), standardised: (c - mean) / scale; d_in = drafter_size + target_size + 5.
-//! Guarantees: no allocation, noexcept. Class (c): floats, the same bits on one machine.
+//! Guarantees: no allocation, noexcept. Near-tie: floats, the same bits on one machine.
 //! Deviates:   which hidden state belongs to position i is a mode of the head and is checked: `predicting` (the states
 //!             whose logits give the laws at i; no extra pass) or `consuming` (the states at input x_i). The features
 //!             of c are our choice.

@@ -104,7 +104,7 @@ namespace detail {
 
 }  // namespace detail
 
-//! rho of a logit. Class (c).
+//! rho of a logit. Near-tie.
 [[nodiscard]] inline double sigmoid(double logit) noexcept {
   const double tail = std::exp(logit < 0 ? logit : -logit);  // in (0, 1]
   return (logit < 0 ? tail : 1.0) / (1.0 + tail);

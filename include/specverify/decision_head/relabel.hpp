@@ -7,7 +7,7 @@
 //!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
 //!             label, T_s = softness, a_j = label (1: reject).
 //! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises as Q falls. No allocation;
-//!             noexcept. O(J^2) smoothing, the rest O(J) a step of the bisection; the hard budget O(J B). Class (c).
+//!             noexcept. O(J^2) smoothing, the rest O(J) a step of the bisection; the hard budget O(J B). Near-tie.
 //! Deviates:   the paper leaves kappa, T_s, Q, B(c) and lambda(c) open: the defaults are ours, and so is the sum in
 //!             (28), divided by the episode's largest. Its maximum form gives every important mismatch s_j = 1, which
 //!             makes (30) all or nothing; it is an option.

@@ -5,7 +5,7 @@
 //! is made only by `draw`, `received_draft` only by the decoder, `claimed_draft` by anyone (ids-only and count-only
 //! uplinks), and `mismatched_draft`, drawn from another law, is taken only by rules that say `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized law. Requirements COR-1, COR-2.
-//! Guarantees: a draw is exact in integers, O(size); the same token on every backend (class a). No allocation.
+//! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.
 //! See:        docs/algorithms/draft.md, tests/unit/distribution/draft_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_HPP

@@ -5,7 +5,7 @@
 //!             vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/half_row.hpp).
 //! Guarantees: O(V), no allocation, noexcept. A law like any other: what is sampled is what is verified, so rows that
-//!             sum to 1 +- 1e-3 after rounding stay exact. Class (c) in the logits, class (b) once made.
+//!             sum to 1 +- 1e-3 after rounding stay exact. Near-tie in the logits, law-exact once made.
 //! See:        docs/algorithms/half_row_law.md, row/half_row.hpp, tests/unit/distribution/half_row_law_test.cpp,
 //!             examples/docs/half_row_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_HALF_ROW_LAW_HPP

@@ -4,8 +4,8 @@
 //! One-hot, lattice, a row of fp16 values (each is a multiple of 2^-24) and top-k plus uniform tail are values of this
 //! type.
 //! Symbols:    ids and counts b_i, resolution = sum of all counts (the lattice's l), q^(v) = count(v) / resolution.
-//! Guarantees: non-owning, trivially copyable, constexpr, C++17 clean; count() is O(log size); no allocation. Class
-//!             (b).
+//! Guarantees: non-owning, trivially copyable, constexpr, C++17 clean; count() is O(log size); no
+//!             allocation. Law-exact.
 //! See:        docs/algorithms/law.md, tests/unit/distribution/law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_HPP

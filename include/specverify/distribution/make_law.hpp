@@ -2,7 +2,7 @@
 //! Makes checked laws: from ids and counts, from a support and its counts, and the point mass of one token.
 //!
 //! Guarantees: a law that comes out satisfies `check`; it views the arrays it was given (or arrays cut from the
-//!             workspace). O(K), no allocation, noexcept. Class (b).
+//!             workspace). O(K), no allocation, noexcept. Law-exact.
 //! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp, examples/docs/make_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP

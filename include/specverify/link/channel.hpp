@@ -8,7 +8,7 @@
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
 //!             factor; P_lh, P_hl = low_to_high, high_to_low.
 //! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, so a
-//!             link can be replayed and two systems can be sent over the same one. Markov: class (a); fading: to the
+//!             link can be replayed and two systems can be sent over the same one. Markov: bit-exact; fading: to the
 //!             precision of the platform's logarithm and cosine.
 //! Deviates:   fading has a floor under the gain (1e-3) and names what happens below it: without one the mean transfer
 //!             time of a Rayleigh link is infinite (it grows with the logarithm of the number of rounds).

@@ -4,7 +4,7 @@
 //! Format:     CSV. The first line names the columns and their units (`channel_trace_columns`); every other line is one
 //!             step. Numbers are written as the shortest decimal that reads back as the same value. LF; CR LF is read
 //!             as well, and the last line may lack its end.
-//! Guarantees: class (a): `read_channel_trace` of what `write_channel_trace` wrote gives the same states bit for bit,
+//! Guarantees: bit-exact: `read_channel_trace` of what `write_channel_trace` wrote gives the same states bit for bit,
 //!             on every platform and in every locale. No allocation, no exceptions, linear in the text. Whatever is
 //!             read passes check(channel_state): `recorded_channel` takes it and `write_channel_trace` writes it.
 //! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp,

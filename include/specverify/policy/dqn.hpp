@@ -6,7 +6,7 @@
 //! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of
 //!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
-//!             array. `load` reads exactly what `save` writes and names every defect. Class (c): values carry float
+//!             array. `load` reads exactly what `save` writes and names every defect. Near-tie: values carry float
 //!             rounding.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP

@@ -4,7 +4,7 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
 //! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
-//! Guarantees: what `digest`, the sparsifier and the quantizer guarantee: the same law on every backend (class a); no
+//! Guarantees: what `digest`, the sparsifier and the quantizer guarantee: the same law on every backend (bit-exact); no
 //!             allocation; noexcept. Any sparsifier and any quantizer keep the target's law exact, because q^ is what
 //!             is drawn from and what travels.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp,

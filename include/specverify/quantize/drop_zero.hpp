@@ -4,7 +4,7 @@
 //! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv
 //!             2510.09942) sends the zeros as well.
 //! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
-//! Guarantees: O(K), no allocation, noexcept, the same law: count(v) of every v stays. Class (b).
+//! Guarantees: O(K), no allocation, noexcept, the same law: count(v) of every v stays. Law-exact.
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp, examples/docs/drop_zero.cpp
 #ifndef SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
 #define SPECVERIFY_QUANTIZE_DROP_ZERO_HPP

@@ -5,7 +5,7 @@
 //!             Algorithm 2 with the normalisation of its (17).
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
 //! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a
-//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (class a).
+//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (bit-exact).
 //! Deviates:   integers throughout (2 l w + W <= 2^56); the printed algorithm rounds an unnormalised law.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp,

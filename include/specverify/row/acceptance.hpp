@@ -5,7 +5,7 @@
 //! Symbols:    q(x) = count / resolution, p(x) = e_x / Z (row/digest.hpp), U = uniform.
 //! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. The bracket of
 //!             Z decides first; the exact Z is computed only when it does not, and then kept in the digest's cache.
-//! Guarantees: no allocation; noexcept; class (c): decisions closer than a relative 2^-20 raise near_tie. O(1), or O(V)
+//! Guarantees: no allocation; noexcept; near-tie: decisions closer than a relative 2^-20 raise near_tie. O(1), or O(V)
 //!             when `exact`.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP

@@ -2,7 +2,7 @@
 //! The token of the largest transformed logit (or probability), ties to the smaller id. One read, no softmax, no
 //! workspace.
 //!
-//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (class a). Temperature and
+//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (bit-exact). Temperature and
 //!             truncation do not matter.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp

@@ -6,7 +6,7 @@
 //! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = the sum of
 //!             all counts.
 //! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no
-//!             allocation; noexcept. Counts are class (c) in the logits (Z is a double) and class (b) once made: they
+//!             allocation; noexcept. Counts are near-tie in the logits (Z is a double) and law-exact once made: they
 //!             are what is drawn from and what travels.
 //! See:        docs/algorithms/half_row.md, tests/unit/row/half_row_test.cpp
 #ifndef SPECVERIFY_ROW_HALF_ROW_HPP

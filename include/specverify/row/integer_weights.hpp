@@ -5,7 +5,7 @@
 //! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves; a polynomial in 32-bit
 //!             integers gives 2^-fraction, a rounding shift the rest (kernel/scalar/exponential.hpp).
 //! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is 2^31
-//!             exactly; 0 below 2^-32; monotone in z; class (a), also under -ffast-math. O(V); no allocation; noexcept.
+//!             exactly; 0 below 2^-32; monotone in z; bit-exact, also under -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp,
 //!             benchmarks/bench_integer_weights.cpp
 #ifndef SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP

@@ -8,7 +8,7 @@
 //!             where q(v) > 0; its bracket decides first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u
 //!             <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double.
 //! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap
-//!             as in row/sample.hpp; no residual vector, no allocation; noexcept; class (c).
+//!             as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
 //! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact
 //!             rule and `fallback` is set.
 //! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp

@@ -8,8 +8,8 @@
 //!             sum). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials: y =
 //!             least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of lane + trial_cap, sums serial in double.
 //! Guarantees: the law is e_v / Z, up to the rounding of e_v (1e-15) and of the 53-bit uniforms, for every trial_cap;
-//!             an id with e_v = 0 is never returned; expected trials 1.04; no allocation; noexcept. Tokens are class
-//!             (c): every backend runs this algorithm.
+//!             an id with e_v = 0 is never returned; expected trials 1.04; no allocation; noexcept. Tokens are
+//!             near-tie: every backend runs this algorithm.
 //! Deviates:   a truncated row is drawn by the exact rule alone (trials = 0), a one-hot digest without a random number.
 //! See:        docs/algorithms/sample.md, row/detail/proposal.hpp, tests/unit/row/sample_test.cpp,
 //!             benchmarks/bench_sample.cpp

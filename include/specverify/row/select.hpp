@@ -2,7 +2,7 @@
 //! Top-K and threshold selection from the survivors of a digest, ids ascending, ties to the smaller id.
 //!
 //! Symbols:    w_v = integer weights, W = total_weight (row/digest.hpp); q(v) = w_v / W.
-//! Guarantees: O(survivors); no allocation; noexcept; ids and weights are class (a). Ids of integer weight 0 are never
+//! Guarantees: O(survivors); no allocation; noexcept; ids and weights are bit-exact. Ids of integer weight 0 are never
 //!             selected. A selection is valid until the next selection from the same digest.
 //! See:        docs/algorithms/select.md, kernel/scalar/select.hpp, tests/unit/row/select_test.cpp,
 //!             benchmarks/bench_select.cpp

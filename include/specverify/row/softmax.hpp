@@ -5,7 +5,7 @@
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. A temperature below 1e-6 gives 1 at
 //!             the argmax.
 //! Guarantees: relative error below 1e-14 (double output, exec::seq; plus the rounding to the output type), below 3e-6
-//!             (float output, exec::simd); forbidden ids get 0 exactly. O(V); no allocation; noexcept; class (c).
+//!             (float output, exec::simd); forbidden ids get 0 exactly. O(V); no allocation; noexcept; near-tie.
 //! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
 //!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP

@@ -11,7 +11,7 @@
 //!             chords bound it above, extended chords below, and beyond the last node it falls at least as fast as its
 //!             largest entry. A test that the bracket leaves open reads the row again: quickly, and exactly where that
 //!             is too close.
-//! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (class c); probabilities have a
+//! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13. No allocation; noexcept. Tests: one read of the row and 0.03 to 0.2 further
 //!             ones for 20 temperatures, when the digest holds about 256 survivors; with none they are as right and
 //!             slower. Probabilities: one exact read per temperature.

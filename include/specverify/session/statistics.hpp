@@ -36,7 +36,7 @@ struct session_statistics {
   std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
   std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
   std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
-  std::uint64_t near_ties = 0;            //!< decisions inside the margin of class (c); counted by the cloud
+  std::uint64_t near_ties = 0;            //!< decisions inside the near-tie margin; counted by the cloud
   std::uint64_t mismatches = 0;           //!< drafts that a judge decided (semantic rule); counted by the cloud
   std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
   std::uint64_t accepted_scores = 0;      //!< sum of their scores in units of 2^-32: exact under addition in any order

@@ -9,7 +9,7 @@
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, what 32-bit counts hold. lattice: the nearest point of the
 //!             lattice over k + 1 entries (the tail is one, the last in ties), counts b_i (V - k) and tail_count
 //!             b_tail, sum r (V - k). Whatever the rounding, the law is what its counts say: drawn from and verified
-//!             against it, tokens are lossless. O(k + |D| log k), no allocation, class (a).
+//!             against it, tokens are lossless. O(k + |D| log k), no allocation, bit-exact.
 //! Deviates:   values as fp32 or 8 bits become integer counts. A token drawn from x instead (`compressed_draft`) is the
 //!             paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,

@@ -8,7 +8,7 @@
 //!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta
 //!             (d_n - alpha)).
 //! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap
-//!             does not bind; never empty; O(survivors); no allocation. Supports are class (a) for a given beta; beta
+//!             does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given beta; beta
 //!             itself never leaves the device.
 //! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
 //!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta

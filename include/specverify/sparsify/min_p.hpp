@@ -3,7 +3,7 @@
 //!
 //! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788).
 //! Symbols:    m = ratio, X = { v : w_v >= m max w } on integer weights.
-//! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; class (a).
+//! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp, examples/docs/min_p.cpp
 #ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP

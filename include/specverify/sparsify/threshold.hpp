@@ -5,7 +5,7 @@
 //!             C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
 //! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of
-//!             positive weight; O(survivors); no allocation; class (a).
+//!             positive weight; O(survivors); no allocation; bit-exact.
 //! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours (a flat law can keep the whole
 //!             vocabulary).
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp

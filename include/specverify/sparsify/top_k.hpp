@@ -5,7 +5,7 @@
 //!             K-SQS.
 //! Symbols:    K = support_size, X = the support.
 //! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation;
-//!             class (a).
+//!             bit-exact.
 //! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up
 //!             (`exactly`).
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp

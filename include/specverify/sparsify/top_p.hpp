@@ -5,7 +5,7 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass, X = the prefix whose weight first reaches p W.
-//! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; class (a).
+//! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; bit-exact.
 //! Deviates:   p W is rounded once to double, as in row/digest.hpp; the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp, examples/docs/top_p.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP

@@ -8,7 +8,7 @@
 //!             theta)_d.
 //! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
 //!             exactly: the streams are disjoint from the draft's. About one read of the row for all M draws
-//!             (row/tempered.hpp); no allocation; noexcept; class (c).
+//!             (row/tempered.hpp); no allocation; noexcept; near-tie.
 //! Deviates:   only the event d^(m) != d is drawn, by one uniform, never the token d^(m). A theta below 1e-6 is the
 //!             argmax. z holds bias and mask; the transform's temperature and truncation play no part.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,

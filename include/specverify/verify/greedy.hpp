@@ -6,7 +6,7 @@
 //!             p_{T+1}.
 //! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and
 //!             no softmax (PRF-5); rows after the first mismatch are not asked for; no uniforms are read; no
-//!             allocation. Class (a); ties go to the smaller id, rows whose two largest logits stand within the margin
+//!             allocation. Bit-exact; ties go to the smaller id, rows whose two largest logits stand within the margin
 //!             of a near tie are counted.
 //! Deviates:   temperature and truncation of the transform do not matter here, bias and mask do.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp,

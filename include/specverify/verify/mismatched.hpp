@@ -9,7 +9,7 @@
 //!             min(1, p(v) / t(v)), 1 where t(v) = 0 < p(v); committed law q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p -
 //!             q^_z)+)(v), q^_z = what a draft of z claims.
 //! Guarantees: that law exactly, which is p only when t = q^ = q. Otherwise as `token_rule`: one read per row, no
-//!             allocation, class (c).
+//!             allocation, near-tie.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp, examples/docs/mismatched.cpp
 #ifndef SPECVERIFY_VERIFY_MISMATCHED_HPP

@@ -8,7 +8,7 @@
 //! Guarantees: lossy. tau <= 0 is greedy_rule: the same verdict, bit for bit; tau > 1 accepts every draft that the
 //!             target could emit. Positions outside C never reach the judge, nor does a draft that the target does not
 //!             have or that mask or bias forbid: it is rejected. One read per row, no softmax, no uniforms, no
-//!             allocation. Class (a) but for the scores.
+//!             allocation. Bit-exact but for the scores.
 //! Deviates:   nothing after the first drafted stop token, forced reject or impossible draft is compared: it cannot
 //!             matter.
 //! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, examples/docs/semantic.cpp,

@@ -8,7 +8,7 @@
 //!             rejection, y ~ p_{L+1} after none.
 //! Guarantees: lossless when every draft was drawn from the law it carries; unconditional for `claimed_draft` without a
 //!             count (a point mass: accept with probability p(x), else p without x). Rows after the first rejection are
-//!             not asked for; one read per row, O(V) each, plus O(1) draws; no allocation. Class (c): decisions equal
+//!             not asked for; one read per row, O(V) each, plus O(1) draws; no allocation. Near-tie: decisions equal
 //!             exact arithmetic outside a margin of 2^-20.
 //! Deviates:   a count without its law cannot be resampled here: a rejection gives `deferred`. Stop tokens and the
 //!             budget end a round early.

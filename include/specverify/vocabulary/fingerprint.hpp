@@ -5,7 +5,7 @@
 //! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,
 //!             ids ascending.
 //! Symbols:    V = how many tokens were added.
-//! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Class (a).
+//! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
 //! Deviates:   FNV is no cryptographic hash: it finds mistakes, not forgeries.
 //! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp,
 //!             examples/docs/fingerprint.cpp

@@ -6,7 +6,7 @@
 //! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W =
 //!             b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
-//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Class (a).
+//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact.
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
