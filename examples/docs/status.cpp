@@ -16,8 +16,8 @@ specverify::result<int> half_of(int number) {
 
 int main() {
   const auto four = half_of(8);
-  if (!four.ok() || four.value() != 4) return 1;
+  if (!four || *four != 4) return 1;
   const auto none = half_of(7);
-  if (none.ok() || none.error().where != 7) return 2;
+  if (none || none.error().where != 7) return 2;
   return std::string_view(name(none.error().code)) == "invalid_argument" ? 0 : 3;
 }

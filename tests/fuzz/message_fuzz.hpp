@@ -238,10 +238,10 @@ inline void body_input(take_message take, message_kind kind, std::span<const std
   const std::size_t at = kind == message_kind::hello ? 10 : 8;
   if ((kind == message_kind::hello || kind == message_kind::resume) && message.size() >= at + detail::context_bytes)
     agreed = detail::load_context(message, at);
-  detail::store(message.data(), static_cast<std::uint64_t>(kind), 1);
-  detail::store(message.data() + 1, agreed.round, 1);
-  detail::store(message.data() + 2, agreed.base_length, 2);
-  detail::store(message.data() + 4, message_checksum(agreed, message), 4);
+  specverify::numeric::store_le(message.data(), static_cast<std::uint64_t>(kind), 1);
+  specverify::numeric::store_le(message.data() + 1, agreed.round, 1);
+  specverify::numeric::store_le(message.data() + 2, agreed.base_length, 2);
+  specverify::numeric::store_le(message.data() + 4, message_checksum(agreed, message), 4);
   take(std::to_integer<unsigned>(input[0]), message);
 }
 

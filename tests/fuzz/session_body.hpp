@@ -187,9 +187,9 @@ class session_script {
     if (kind == message_kind::refuse) mine = {7, 0, 0, 0, 0, 0};
     if ((kind == message_kind::hello || kind == message_kind::resume) && m.size() >= at + detail::context_bytes)
       mine = detail::load_context(m, at);
-    detail::store(m.data() + 1, mine.round, 1);
-    detail::store(m.data() + 2, mine.base_length, 2);
-    detail::store(m.data() + 4, message_checksum(mine, m), 4);
+    specverify::numeric::store_le(m.data() + 1, mine.round, 1);
+    specverify::numeric::store_le(m.data() + 2, mine.base_length, 2);
+    specverify::numeric::store_le(m.data() + 4, message_checksum(mine, m), 4);
   }
 
   void restart(unsigned what) {

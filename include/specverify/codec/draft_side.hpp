@@ -78,8 +78,10 @@ namespace detail {
 inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 [[nodiscard]] inline status check_channel_half(std::uint32_t half, std::uint32_t field) noexcept {
-  if (!is_finite_half(half)) return codec_error(errc::value_not_finite, field);
-  const std::uint32_t largest = field < 2 ? largest_rate_half : field < 4 ? half_of_one - 1 : half_infinity - 1;
+  if (!numeric::is_finite_half(half)) return codec_error(errc::value_not_finite, field);
+  const std::uint32_t largest = field < 2   ? largest_rate_half
+                                : field < 4 ? half_of_one - 1
+                                            : numeric::half_infinity - 1;
   return half > largest ? codec_error(errc::field_out_of_range, field) : status{};  // a sign makes a large pattern
 }
 
@@ -94,18 +96,18 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   std::uint32_t halves[5] = {};
   for (std::uint32_t i = 0; i < 5; ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(fields[i]);
-    if (!detail::is_finite_float(bits)) return detail::codec_error(errc::value_not_finite, i);
+    if (!numeric::is_finite(std::bit_cast<float>(bits))) return detail::codec_error(errc::value_not_finite, i);
     if (bits == 0x80000000u) continue;  // -0
     if (bits > 0x80000000u || (i >= 2 && i < 4 && bits >= 0x3f800000u))
       return detail::codec_error(errc::field_out_of_range, i);
     const auto sent =
         i < 2 ? static_cast<float>(std::log1p(static_cast<double>(fields[i])) * 0.43429448190325182765) : fields[i];
-    halves[i] = detail::float_bits_to_half(std::bit_cast<std::uint32_t>(sent));
+    halves[i] = numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(sent));
     if (i >= 2 && i < 4 && halves[i] == detail::half_of_one) halves[i] -= 1;  // a loss just below 1
-    if (halves[i] >= detail::half_infinity) return detail::codec_error(errc::field_out_of_range, i);
+    if (halves[i] >= numeric::half_infinity) return detail::codec_error(errc::field_out_of_range, i);
     if (const status bad = detail::check_channel_half(halves[i], i); !bad.ok()) return bad;
   }
-  for (std::size_t i = 0; i < 5; ++i) detail::store(out.data() + 2 * i, halves[i], 2);
+  for (std::size_t i = 0; i < 5; ++i) numeric::store_le(out.data() + 2 * i, halves[i], 2);
   return {};
 }
 
@@ -115,9 +117,9 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};
   for (std::uint32_t i = 0; i < 5; ++i) {
-    const auto half = static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2));
+    const auto half = static_cast<std::uint32_t>(numeric::load_le(bytes.data() + 2 * i, 2));
     if (const status bad = detail::check_channel_half(half, i); !bad.ok()) return bad;
-    const float sent = std::bit_cast<float>(detail::half_to_float_bits(half));
+    const float sent = std::bit_cast<float>(numeric::half_to_float_bits(half));
     fields[i] = i < 2 ? static_cast<float>(std::expm1(static_cast<double>(sent) * 2.30258509299404568402)) : sent;
   }
   value = {fields[0], fields[1], fields[2], fields[3], fields[4]};

@@ -65,13 +65,13 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
     return detail::codec_error(errc::size_mismatch, bytes.size());
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < size; ++i) {
-      if (!detail::is_finite_half(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2))))
+      if (!numeric::is_finite_half(static_cast<std::uint32_t>(numeric::load_le(bytes.data() + 2 * i, 2))))
         return detail::codec_error(errc::value_not_finite, i);
     }
     return {};
   }
-  const auto scale = static_cast<std::uint32_t>(detail::load(bytes.data(), 4));
-  if (!detail::is_finite_float(scale)) return detail::codec_error(errc::value_not_finite, 0);
+  const auto scale = static_cast<std::uint32_t>(numeric::load_le(bytes.data(), 4));
+  if (!numeric::is_finite(std::bit_cast<float>(scale))) return detail::codec_error(errc::value_not_finite, 0);
   if (scale > detail::largest_scale_bits) return detail::codec_error(errc::field_out_of_range, 0);
   if ((scale & 127u) != 0 || (scale != 0 && scale < 0x00800000u)) return detail::codec_error(errc::not_canonical, 0);
   bool full = false, any = false;
@@ -95,24 +95,24 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   std::uint32_t largest = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(values[i]);
-    if (!detail::is_finite_float(bits)) return detail::codec_error(errc::value_not_finite, i);
-    if (format == hidden_format::float16 && !detail::is_finite_half(detail::float_bits_to_half(bits)))
+    if (!numeric::is_finite(std::bit_cast<float>(bits))) return detail::codec_error(errc::value_not_finite, i);
+    if (format == hidden_format::float16 && !numeric::is_finite_half(numeric::float_bits_to_half(bits)))
       return detail::codec_error(errc::field_out_of_range, i);
     if ((bits & 0x7fffffffu) > largest) largest = bits & 0x7fffffffu;
   }
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      detail::store(out.data() + 2 * i, detail::float_bits_to_half(std::bit_cast<std::uint32_t>(values[i])), 2);
+      numeric::store_le(out.data() + 2 * i, numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(values[i])), 2);
     return {};
   }
   const std::uint32_t scale = detail::scale_of(largest);
   if (scale > detail::largest_scale_bits) return detail::codec_error(errc::field_out_of_range, 0);
-  detail::store(out.data(), scale, 4);
+  numeric::store_le(out.data(), scale, 4);
   const double unit = scale == 0 ? 0.0 : 1.0 / static_cast<double>(std::bit_cast<float>(scale));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double steps = static_cast<double>(values[i]) * unit;
-    detail::store(out.data() + 4 + i,
-                  static_cast<std::uint64_t>(static_cast<std::int64_t>(steps < 0 ? steps - 0.5 : steps + 0.5)), 1);
+    numeric::store_le(out.data() + 4 + i,
+                      static_cast<std::uint64_t>(static_cast<std::int64_t>(steps < 0 ? steps - 0.5 : steps + 0.5)), 1);
   }
   return {};
 }
@@ -124,10 +124,10 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = std::bit_cast<float>(
-          detail::half_to_float_bits(static_cast<std::uint32_t>(detail::load(bytes.data() + 2 * i, 2))));
+          numeric::half_to_float_bits(static_cast<std::uint32_t>(numeric::load_le(bytes.data() + 2 * i, 2))));
     return {};
   }
-  const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(bytes.data(), 4)));
+  const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(numeric::load_le(bytes.data(), 4)));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const int steps = static_cast<int>(std::to_integer<unsigned>(bytes[4 + i]));
     out[i] = scale * static_cast<float>(steps < 128 ? steps : steps - 256);

@@ -9,7 +9,7 @@
 #ifndef SPECVERIFY_CORE_RANDOM_HPP
 #define SPECVERIFY_CORE_RANDOM_HPP
 
-#include <specverify/config.hpp>
+#include <specverify/core/numeric.hpp>
 
 #include <cstdint>
 
@@ -123,18 +123,6 @@ struct philox {
 [[nodiscard]] SPECVERIFY_HD constexpr double decision_uniform(const random_block& block, int half = 0) noexcept {
   const std::uint64_t bits = (std::uint64_t{block.word[2 * half]} << 32) | block.word[2 * half + 1];
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
-}
-
-//! High and low 64 bits of a 64 x 64 product, without a 128-bit type.
-struct wide_product {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-};
-[[nodiscard]] SPECVERIFY_HD constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
-  const std::uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
-  const std::uint64_t p00 = a0 * b0, p01 = a0 * b1, p10 = a1 * b0, p11 = a1 * b1;
-  const std::uint64_t middle = (p00 >> 32) + (p01 & 0xFFFFFFFFu) + (p10 & 0xFFFFFFFFu);
-  return {p11 + (p01 >> 32) + (p10 >> 32) + (middle >> 32), (middle << 32) | (p00 & 0xFFFFFFFFu)};
 }
 
 //! An unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection; the retry number goes

@@ -54,7 +54,8 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
-//! A value, or the status that says why there is none.
+//! A value, or the status that says why there is none. Reads like std::expected: `if (!made) return made.error();`,
+//! `*made`, `made->size()`.
 template <class Value>
 class [[nodiscard]] result {
  public:
@@ -63,6 +64,8 @@ class [[nodiscard]] result {
       : value_(std::move(value)) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return value_.has_value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr explicit operator bool() const noexcept { return value_.has_value(); }
+  //! Why there is no value; ok where there is one.
   [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& value() & noexcept {
     SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
@@ -76,6 +79,13 @@ class [[nodiscard]] result {
     SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
     return *std::move(value_);
   }
+
+  // As std::expected: the value, which must be there.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value& operator*() & noexcept { return value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& operator*() const& noexcept { return value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value&& operator*() && noexcept { return std::move(*this).value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value* operator->() noexcept { return &value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const Value* operator->() const noexcept { return &value(); }
 
  private:
   status status_{};

@@ -63,12 +63,6 @@ namespace detail {
 [[nodiscard]] constexpr status head_error(errc code, std::size_t where) noexcept {
   return {code, part::decision_head, static_cast<std::uint32_t>(where)};
 }
-[[nodiscard]] constexpr bool head_finite(float value) noexcept {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u;
-}
-[[nodiscard]] constexpr bool head_finite(double value) noexcept {
-  return (std::bit_cast<std::uint64_t>(value) & 0x7FF0000000000000u) != 0x7FF0000000000000u;
-}
 
 }  // namespace detail
 
@@ -112,7 +106,7 @@ template <channel_description Channel>
       static_cast<double>(channel.uplink_loss), static_cast<double>(channel.downlink_loss),
       static_cast<double>(channel.round_trip)};
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const bool finite = detail::head_finite(fields[i]);
+    const bool finite = numeric::is_finite(fields[i]);
     if (i < 2 && !(finite && fields[i] > 0)) return detail::head_error(errc::invalid_rate, i);
     if (i >= 2 && i < 4 && !(finite && fields[i] >= 0 && fields[i] < 1))
       return detail::head_error(errc::invalid_loss, i);
@@ -147,7 +141,7 @@ template <channel_description Channel>
 //! Errors: value_not_finite; invalid_argument (a scale that is not positive); `where` = index of the feature.
 [[nodiscard]] constexpr status check(const channel_standardisation& used) noexcept {
   for (std::size_t i = 0; i < channel_feature_count; ++i) {
-    if (!detail::head_finite(used.mean[i]) || !detail::head_finite(used.scale[i]))
+    if (!numeric::is_finite(used.mean[i]) || !numeric::is_finite(used.scale[i]))
       return detail::head_error(errc::value_not_finite, i);
     if (!(used.scale[i] > 0)) return detail::head_error(errc::invalid_argument, i);
   }

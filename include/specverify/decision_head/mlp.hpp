@@ -72,10 +72,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   for (const std::span<const float> values :
        {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!detail::head_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
+      if (!numeric::is_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
     }
   }
-  if (!detail::head_finite(head.threshold) || head.threshold < 0) return detail::head_error(errc::invalid_argument, 13);
+  if (!numeric::is_finite(head.threshold) || head.threshold < 0) return detail::head_error(errc::invalid_argument, 13);
   return {};
 }
 
@@ -142,7 +142,7 @@ namespace detail {
     float unit = head.first_bias[k] + part;
     unit += detail::lane_dot(row, target.data(), target.size());
     unit += detail::lane_dot(row + target.size(), channel.data(), channel.size());
-    if (!detail::head_finite(unit)) return detail::head_error(errc::value_not_finite, k);
+    if (!numeric::is_finite(unit)) return detail::head_error(errc::value_not_finite, k);
     if (unit > 0) sum += static_cast<double>(head.second[k]) * static_cast<double>(unit);
   }
   logit = sum;

@@ -42,15 +42,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors: invalid_argument, `where` = index of the field.
 [[nodiscard]] constexpr status check(const relabel_options& options) noexcept {
-  if (!detail::head_finite(options.decay_length) || !(options.decay_length > 0))
+  if (!numeric::is_finite(options.decay_length) || !(options.decay_length > 0))
     return detail::head_error(errc::invalid_argument, 0);
-  if (!detail::head_finite(options.softness) || !(options.softness > 0))
+  if (!numeric::is_finite(options.softness) || !(options.softness > 0))
     return detail::head_error(errc::invalid_argument, 1);
-  if (!detail::head_finite(options.minimum_share) || options.minimum_share < 0 || options.minimum_share > 1)
+  if (!numeric::is_finite(options.minimum_share) || options.minimum_share < 0 || options.minimum_share > 1)
     return detail::head_error(errc::invalid_argument, 2);
-  if (!detail::head_finite(options.minimum_rate) || !(options.minimum_rate > 0))
+  if (!numeric::is_finite(options.minimum_rate) || !(options.minimum_rate > 0))
     return detail::head_error(errc::invalid_argument, 3);
-  if (!detail::head_finite(options.maximum_rate) || !(options.maximum_rate > options.minimum_rate))
+  if (!numeric::is_finite(options.maximum_rate) || !(options.maximum_rate > options.minimum_rate))
     return detail::head_error(errc::invalid_argument, 4);
   if (options.form > smoothing::maximum) return detail::head_error(errc::invalid_argument, 5);
   return {};
@@ -202,7 +202,7 @@ template <uniform_source Source>
   if (important.size() != positions.size()) return detail::head_error(errc::size_mismatch, 1);
   if (scores.size() != positions.size()) return detail::head_error(errc::size_mismatch, 2);
   if (labels.size() != positions.size()) return detail::head_error(errc::size_mismatch, 3);
-  if (!detail::head_finite(quality) || quality < 0 || quality > 1) return detail::head_error(errc::invalid_argument, 6);
+  if (!numeric::is_finite(quality) || quality < 0 || quality > 1) return detail::head_error(errc::invalid_argument, 6);
   const std::uint32_t all = important_count(important);
   const double budget = label_budget(all, quality, options);
   const bool keeps_all = budget >= all - 1e-9;

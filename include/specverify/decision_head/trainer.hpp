@@ -157,12 +157,12 @@ class head_trainer {
   [[nodiscard]] static status check_options(const training_options& o) noexcept {
     const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
     if (o.width == 0 || o.width > max_head_size) return bad(0);
-    if (!detail::head_finite(o.dropout) || o.dropout < 0 || o.dropout >= 1) return bad(1);
-    if (!detail::head_finite(o.learning_rate) || !(o.learning_rate > 0)) return bad(2);
-    if (!detail::head_finite(o.late_rate) || !(o.late_rate > 0)) return bad(3);
-    if (!detail::head_finite(o.weight_decay) || o.weight_decay < 0) return bad(4);
-    if (!detail::head_finite(o.positive_weight) || o.positive_weight < 0) return bad(5);
-    if (!detail::head_finite(o.validation_share) || o.validation_share <= 0 || o.validation_share >= 1) return bad(6);
+    if (!numeric::is_finite(o.dropout) || o.dropout < 0 || o.dropout >= 1) return bad(1);
+    if (!numeric::is_finite(o.learning_rate) || !(o.learning_rate > 0)) return bad(2);
+    if (!numeric::is_finite(o.late_rate) || !(o.late_rate > 0)) return bad(3);
+    if (!numeric::is_finite(o.weight_decay) || o.weight_decay < 0) return bad(4);
+    if (!numeric::is_finite(o.positive_weight) || o.positive_weight < 0) return bad(5);
+    if (!numeric::is_finite(o.validation_share) || o.validation_share <= 0 || o.validation_share >= 1) return bad(6);
     if (o.batch == 0) return bad(7);
     return o.epochs == 0 ? bad(8) : status{};
   }
@@ -179,12 +179,12 @@ class head_trainer {
     }
     for (const std::span<const float> values : {s.drafter, s.target}) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!detail::head_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
+        if (!numeric::is_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
       }
     }
     for (std::size_t i = 0; i < s.channel.size(); ++i) {
       for (const float c : s.channel[i]) {
-        if (!detail::head_finite(c)) return detail::head_error(errc::value_not_finite, i);
+        if (!numeric::is_finite(c)) return detail::head_error(errc::value_not_finite, i);
       }
     }
     return {};

@@ -144,11 +144,11 @@ template <std::size_t Count>
   if (!read_numbers<float>(header.fields[5], out.channel.mean)) return bad(5);
   if (!read_numbers<float>(header.fields[6], out.channel.scale)) return bad(6);
   for (const float mean : out.channel.mean) {
-    if (!head_finite(mean)) return bad(5);
+    if (!numeric::is_finite(mean)) return bad(5);
   }
   if (!check(out.channel).ok()) return bad(6);
   if (!read_numbers(header.fields[7], std::span(&out.threshold, 1))) return bad(7);
-  return head_finite(out.threshold) && out.threshold >= 0 ? status{} : bad(7);
+  return numeric::is_finite(out.threshold) && out.threshold >= 0 ? status{} : bad(7);
 }
 
 //! Tensors of the sizes that the metadata say, of floats, side by side over all `data_size` bytes.
@@ -195,14 +195,14 @@ template <std::size_t Count>
   if (const status why = check(head); !why.ok()) return why;
   const std::size_t size = head_file_size(head), data = 4 * parameter_count(head.shape);
   if (out.size() < size) return detail::head_error(errc::output_too_small, size);
-  detail::store(out.data(), size - data - 8, 8);
+  numeric::store_le(out.data(), size - data - 8, 8);
   detail::header_writer header(out.subspan(8, size - data - 8));
   detail::write_head_header(head, header);
   std::byte* to = out.data() + (size - data);
   for (const std::span<const float> values :
        {head.first, head.first_bias, head.second, std::span<const float>(&head.second_bias, 1)}) {
     for (const float value : values) {
-      detail::store(to, std::bit_cast<std::uint32_t>(value), 4);
+      numeric::store_le(to, std::bit_cast<std::uint32_t>(value), 4);
       to += 4;
     }
   }
@@ -217,7 +217,7 @@ class decision_head {
   //! the order of the file block); value_not_finite.
   [[nodiscard]] static result<decision_head> make(std::span<const std::byte> file) noexcept {
     if (file.size() < 8) return detail::head_error(errc::truncated, file.size());
-    const std::uint64_t length = detail::load(file.data(), 8);
+    const std::uint64_t length = numeric::load_le(file.data(), 8);
     if (length > file.size() - 8) return detail::head_error(errc::truncated, 8);
     const std::span<const std::byte> text = file.subspan(8, static_cast<std::size_t>(length)),
                                      data = file.subspan(8 + static_cast<std::size_t>(length));
@@ -234,7 +234,7 @@ class decision_head {
     for (std::size_t t = 0; t < sizes.size(); ++t) {
       const std::byte* at = data.data() + header.tensors[t].offsets[0];
       for (std::size_t i = 0; i < sizes[t]; ++i, at += 4)
-        made.values_.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(at, 4))));
+        made.values_.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(numeric::load_le(at, 4))));
     }
     why = check(made.view());
     if (!why.ok()) return why;
@@ -267,7 +267,7 @@ class decision_head {
 
   //! Errors: invalid_argument (NaN, infinite or negative).
   [[nodiscard]] status set_threshold(double threshold) noexcept {
-    if (!detail::head_finite(threshold) || threshold < 0) return detail::head_error(errc::invalid_argument, 13);
+    if (!numeric::is_finite(threshold) || threshold < 0) return detail::head_error(errc::invalid_argument, 13);
     head_.threshold = threshold;
     return {};
   }

@@ -78,8 +78,8 @@ class markov_channel {
   [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
     if (const status why = check(options.low); !why.ok()) return why;
     if (const status why = check(options.high); !why.ok()) return detail::link_error(why.code, why.where + 8);
-    if (!detail::within(options.low_to_high, 1)) return detail::link_error(errc::invalid_probability, 16);
-    if (!detail::within(options.high_to_low, 1)) return detail::link_error(errc::invalid_probability, 17);
+    if (!numeric::is_within(options.low_to_high, 1)) return detail::link_error(errc::invalid_probability, 16);
+    if (!numeric::is_within(options.high_to_low, 1)) return detail::link_error(errc::invalid_probability, 17);
     const bool frozen = options.low_to_high == 0 && options.high_to_low == 0;
     if (options.start > markov_start::stationary || (frozen && options.start == markov_start::stationary))
       return detail::link_error(errc::invalid_argument, 18);

@@ -56,7 +56,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr status check(const power_options& power) noexcept {
   const double fields[] = {power.draft, power.transmit, power.receive, power.verify, power.uncertainty_energy};
   for (std::uint32_t i = 0; i < 5; ++i) {
-    if (!detail::within(fields[i], detail::largest_gain)) return detail::link_error(errc::invalid_gain, i);
+    if (!numeric::is_within(fields[i], detail::largest_gain)) return detail::link_error(errc::invalid_gain, i);
   }
   return {};
 }

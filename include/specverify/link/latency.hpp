@@ -72,9 +72,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors (where = field in order, from 0): invalid_duration.
 [[nodiscard]] constexpr status check(const round_times& times) noexcept {
-  if (!detail::within(times.draft_time, detail::longest_time)) return detail::link_error(errc::invalid_duration, 0);
-  return detail::within(times.verify_time, detail::longest_time) ? status{}
-                                                                 : detail::link_error(errc::invalid_duration, 1);
+  if (!numeric::is_within(times.draft_time, detail::longest_time)) return detail::link_error(errc::invalid_duration, 0);
+  return numeric::is_within(times.verify_time, detail::longest_time) ? status{}
+                                                                     : detail::link_error(errc::invalid_duration, 1);
 }
 
 //! The paper takes the uncertainty of a draft as free (E24). Charged: M softmaxes of `softmax_time` s each on the
@@ -175,7 +175,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (draft_lengths.size() != seconds.size()) return detail::link_error(errc::size_mismatch, 0);
   double count = 0, mean_length = 0, mean_seconds = 0;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    if (!detail::within(seconds[i], detail::longest_time))
+    if (!numeric::is_within(seconds[i], detail::longest_time))
       return detail::link_error(errc::invalid_duration, static_cast<std::uint32_t>(i));
     count += 1;
     mean_length += draft_lengths[i];

@@ -106,29 +106,15 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, con
   }
 }
 
-[[nodiscard]] constexpr bool is_finite(float x) noexcept {
-  return (std::bit_cast<std::uint32_t>(x) & 0x7F800000u) != 0x7F800000u;
-}
-[[nodiscard]] constexpr bool is_finite(double x) noexcept {
-  return (std::bit_cast<std::uint64_t>(x) & 0x7FF0000000000000u) != 0x7FF0000000000000u;
-}
-
-//! FNV-1a, 64 bits.
-[[nodiscard]] constexpr std::uint64_t dqn_checksum(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t sum = 0xCBF29CE484222325u;
-  for (const std::byte byte : bytes) sum = (sum ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001B3u;
-  return sum;
-}
 template <class Number>
 constexpr void dqn_put(std::span<std::byte> out, std::size_t& at, Number value) noexcept {
-  for (std::size_t i = 0; i < sizeof(Number); ++i) out[at++] = static_cast<std::byte>(value >> (8 * i));
+  numeric::store_le(out.data() + at, value, sizeof(Number));
+  at += sizeof(Number);
 }
 template <class Number>
 [[nodiscard]] constexpr Number dqn_get(std::span<const std::byte> in, std::size_t& at) noexcept {
-  Number value = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    value = static_cast<Number>(value | (std::to_integer<Number>(in[at++]) << (8 * i)));
-  return value;
+  at += sizeof(Number);
+  return static_cast<Number>(numeric::load_le(in.data() + at - sizeof(Number), sizeof(Number)));
 }
 inline constexpr std::uint64_t dqn_magic = 0x31304E5144565300u;  // "\0SVDQN01" in little-endian order
 inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
@@ -162,7 +148,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 //! Errors: value_not_finite (`where` = index of the weight).
 [[nodiscard]] constexpr status check(const dqn_weights& weights) noexcept {
   for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
-    if (!detail::is_finite(weights.values[i])) return {errc::value_not_finite, part::policy, i};
+    if (!numeric::is_finite(weights.values[i])) return {errc::value_not_finite, part::policy, i};
   }
   return {};
 }
@@ -182,7 +168,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
     detail::dqn_put(out, at, layer.outputs);
   }
   for (const float value : weights.values) detail::dqn_put(out, at, std::bit_cast<std::uint32_t>(value));
-  const std::uint64_t sum = detail::dqn_checksum(out.first(at));
+  const std::uint64_t sum = numeric::fnv1a(out.first(at));
   detail::dqn_put(out, at, sum);
   return {};
 }
@@ -210,12 +196,12 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   if (in.size() > dqn_file_bytes)
     return {errc::trailing_bytes, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
   std::size_t tail = dqn_file_bytes - 8;
-  if (detail::dqn_get<std::uint64_t>(in, tail) != detail::dqn_checksum(in.first(dqn_file_bytes - 8))) {
+  if (detail::dqn_get<std::uint64_t>(in, tail) != numeric::fnv1a(in.first(dqn_file_bytes - 8))) {
     return {errc::checksum_mismatch, part::policy, static_cast<std::uint32_t>(dqn_file_bytes - 8)};
   }
   for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
     std::size_t place = header + 4 * std::size_t{i};
-    if (!detail::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place))))
+    if (!numeric::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place))))
       return {errc::value_not_finite, part::policy, i};
   }
   for (float& value : out.values) value = std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, at));

@@ -76,7 +76,9 @@ class dqn_trainer {
  public:
   //! Errors: invalid_argument (`where` = place of the option).
   [[nodiscard]] static result<dqn_trainer> make(const dqn_trainer_options& options = {}) {
-    const auto within = [](double x, double low, double high) { return detail::is_finite(x) && x >= low && x <= high; };
+    const auto within = [](double x, double low, double high) {
+      return numeric::is_finite(x) && x >= low && x <= high;
+    };
     const auto bad = [](std::uint32_t where) { return status{errc::invalid_argument, part::policy, where}; };
     if (!within(options.learning_rate, 1e-12, 1)) return bad(1);
     if (!within(options.discount, 0, 0.999999)) return bad(2);
@@ -113,7 +115,7 @@ class dqn_trainer {
   }
   //! False, and nothing is kept: an action that is none of the network's, or a reward that is NaN or infinite.
   bool remember(const dqn_transition& transition) noexcept {
-    if (transition.action >= dqn_actions || !detail::is_finite(transition.reward)) return false;
+    if (transition.action >= dqn_actions || !numeric::is_finite(transition.reward)) return false;
     memory_[remembered_ % memory_.size()] = transition;
     remembered_ += 1;
     return true;
@@ -128,7 +130,7 @@ class dqn_trainer {
   }
   //! Keeps the current weights if their score is the highest so far. A score that is NaN or infinite says nothing.
   void consider(double score) noexcept {
-    if (!detail::is_finite(score) || (considered_ && score <= best_score_)) return;
+    if (!numeric::is_finite(score) || (considered_ && score <= best_score_)) return;
     considered_ = true;
     best_score_ = score;
     *best_ = *online_;

@@ -14,6 +14,7 @@
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 
 #include <cstddef>
@@ -41,20 +42,13 @@ inline constexpr std::uint32_t journal_magic = 0x4A565053u;  // "SPVJ"
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 
-[[nodiscard]] constexpr std::uint64_t journal_check(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
-  return hash;
-}
 template <class Number>
 constexpr void journal_store(std::byte* at, Number number) noexcept {
-  for (std::size_t i = 0; i < sizeof(Number); ++i) at[i] = static_cast<std::byte>(number >> (8 * i));
+  numeric::store_le(at, number, sizeof(Number));
 }
 template <class Number>
 [[nodiscard]] constexpr Number journal_load(const std::byte* at) noexcept {
-  Number number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) number |= static_cast<Number>(static_cast<Number>(at[i]) << (8 * i));
-  return number;
+  return static_cast<Number>(numeric::load_le(at, sizeof(Number)));
 }
 
 }  // namespace detail
@@ -78,15 +72,14 @@ template <class Snapshot>
   detail::journal_store(at + 4, static_cast<std::uint32_t>(payload));
   detail::journal_store(at + 8, first_position);
   detail::journal_store(at + 12, static_cast<std::uint32_t>(ids.size()));
-  detail::journal_store(at + 16, detail::journal_check(out.first(16)));
+  detail::journal_store(at + 16, numeric::fnv1a(out.first(16)));
   std::byte* next = at + detail::journal_head_bytes;
   for (const token_id id : ids) {
     detail::journal_store(next, static_cast<std::uint32_t>(id));
     next += 4;
   }
   std::memcpy(next, &snapshot, sizeof(Snapshot));
-  detail::journal_store(next + sizeof(Snapshot),
-                        detail::journal_check(out.subspan(detail::journal_head_bytes, payload)));
+  detail::journal_store(next + sizeof(Snapshot), numeric::fnv1a(out.subspan(detail::journal_head_bytes, payload)));
   written = bytes;
   return {};
 }
@@ -109,7 +102,7 @@ template <class Snapshot>
     const auto first = detail::journal_load<std::uint32_t>(rest.data() + 8);
     const auto count = detail::journal_load<std::uint32_t>(rest.data() + 12);
     if (detail::journal_load<std::uint32_t>(rest.data()) != detail::journal_magic) return corrupt;
-    if (detail::journal_load<std::uint64_t>(rest.data() + 16) != detail::journal_check(rest.first(16))) return corrupt;
+    if (detail::journal_load<std::uint64_t>(rest.data() + 16) != numeric::fnv1a(rest.first(16))) return corrupt;
     if (payload != 4 * std::uint64_t{count} + sizeof(Snapshot) || first > found.text_length) return corrupt;
     if (rest.size() - detail::journal_head_bytes < std::size_t{payload} + detail::journal_check_bytes) {
       found.torn = true;
@@ -117,7 +110,7 @@ template <class Snapshot>
     }
     const std::byte* next = rest.data() + detail::journal_head_bytes;
     if (detail::journal_load<std::uint64_t>(next + payload) !=
-        detail::journal_check(rest.subspan(detail::journal_head_bytes, payload)))
+        numeric::fnv1a(rest.subspan(detail::journal_head_bytes, payload)))
       return corrupt;
     if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
     for (std::uint32_t i = 0; i < count; ++i, next += 4)

@@ -51,7 +51,7 @@ struct min_p {
 };
 
 constexpr status check(const min_p& rule) noexcept {
-  const bool share = detail::is_number(rule.ratio) && rule.ratio >= 0 && rule.ratio <= 1;
+  const bool share = !numeric::is_nan(rule.ratio) && rule.ratio >= 0 && rule.ratio <= 1;
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 

@@ -109,10 +109,10 @@ struct online_vocabulary_budget {
 
 constexpr status check(const online_vocabulary_budget& rule) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
-  if (!detail::is_number(rule.size.distortion) || rule.size.distortion <= 0) return wrong(0);
-  if (!detail::is_number(rule.size.sharpness) || rule.size.sharpness <= 0) return wrong(1);
-  if (!detail::is_number(rule.slope)) return wrong(2);
-  return detail::is_number(rule.intercept) ? status{} : wrong(3);
+  if (numeric::is_nan(rule.size.distortion) || rule.size.distortion <= 0) return wrong(0);
+  if (numeric::is_nan(rule.size.sharpness) || rule.size.sharpness <= 0) return wrong(1);
+  if (numeric::is_nan(rule.slope)) return wrong(2);
+  return !numeric::is_nan(rule.intercept) ? status{} : wrong(3);
 }
 
 static_assert(token_sparsifier<online_vocabulary_budget>);

@@ -59,7 +59,7 @@ struct threshold {
 };
 
 constexpr status check(const threshold& rule) noexcept {
-  return detail::is_number(rule.minimum_probability) ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+  return !numeric::is_nan(rule.minimum_probability) ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
 static_assert(sparsifier<threshold>);

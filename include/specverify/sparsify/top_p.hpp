@@ -70,7 +70,7 @@ struct top_p {
 };
 
 constexpr status check(const top_p& rule) noexcept {
-  const bool share = detail::is_number(rule.mass) && rule.mass > 0 && rule.mass <= 1;
+  const bool share = !numeric::is_nan(rule.mass) && rule.mass > 0 && rule.mass <= 1;
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 

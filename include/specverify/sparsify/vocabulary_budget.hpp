@@ -185,7 +185,7 @@ struct vocabulary_budget {
 };
 
 constexpr status check(const vocabulary_budget& rule) noexcept {
-  const bool distance = detail::is_number(rule.distortion) && rule.distortion >= 0 && rule.distortion <= 2;
+  const bool distance = !numeric::is_nan(rule.distortion) && rule.distortion >= 0 && rule.distortion <= 2;
   return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
@@ -200,7 +200,7 @@ struct offline_calibration {
 
 //! Records one uploaded round: the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
 inline void record(offline_calibration& into, const tail_profile& profile, double total_variation) noexcept {
-  if (!detail::is_number(total_variation) || !(total_variation > into.least_variation)) return;
+  if (numeric::is_nan(total_variation) || !(total_variation > into.least_variation)) return;
   for (std::size_t k = 1; k <= into.sums.size() && k < profile.size(); ++k)
     into.sums[k - 1] += profile.distortion(static_cast<std::uint32_t>(k)) / total_variation;
   ++into.rounds;

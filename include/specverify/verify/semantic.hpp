@@ -71,9 +71,6 @@ struct no_rows {};
   const auto bits = std::bit_cast<std::uint64_t>(rho);
   return bits <= 0x3FF0000000000000u || bits == 0x8000000000000000u;
 }
-[[nodiscard]] constexpr bool is_nan(double value) noexcept {
-  return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u;
-}
 
 }  // namespace detail
 
@@ -136,7 +133,7 @@ template <token_draft Draft>
   detail::round round(drafts, detail::no_rows{}, kept);
   if (round.failed()) return round.done({});
   if (round.wants_log_probabilities()) return round.fail(errc::unsupported, 0), round.done({});
-  if (detail::is_nan(threshold)) return round.fail(errc::invalid_argument, 0), round.done({});
+  if (numeric::is_nan(threshold)) return round.fail(errc::invalid_argument, 0), round.done({});
   if (best.size() < round.rows()) return round.fail(errc::output_too_small, round.rows()), round.done({});
   if (mismatches.size() * 64 < round.length())
     return round.fail(errc::output_too_small, round.length()), round.done({});
@@ -191,7 +188,7 @@ struct semantic_rule {
   [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&,
                                const verify_request& request, workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
-    if (!round.failed() && detail::is_nan(threshold)) round.fail(errc::invalid_argument, 0);
+    if (!round.failed() && numeric::is_nan(threshold)) round.fail(errc::invalid_argument, 0);
     if (round.failed()) return round.done({});
     const std::size_t mark = scratch.mark();
     std::span<double> log_probabilities;

@@ -345,7 +345,7 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
   auto block = make_block(format);
   workspace scratch(memory);
   REQUIRE(decode_draft(some_context, format, message, scratch, block).ok());
-  detail::store(message.data() + 8, 0, 1);
+  specverify::numeric::store_le(message.data() + 8, 0, 1);
   message.erase(message.begin() + 9, message.begin() + 11);
   seal(some_context, message_kind::draft, message);
   CHECK(decode_draft(some_context, format, message, scratch, block) == status{errc::size_mismatch, part::codec, 0});
@@ -358,7 +358,7 @@ TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skippe
   int accepted = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
-    detail::store(message.data() + 8, body, 2);
+    specverify::numeric::store_le(message.data() + 8, body, 2);
     seal(some_context, message_kind::draft, message);
     std::array<claimed_draft, 1> read{};
     std::array<token_id, 2> storage{};
@@ -401,7 +401,7 @@ TEST_CASE("channel report: every pattern of a field comes back as the same half"
   for (std::uint32_t field = 0; field < 5; ++field) {
     for (unsigned half = 0; half < 65536; ++half) {
       bytes.fill(std::byte{0});
-      detail::store(bytes.data() + 2 * field, half, 2);
+      specverify::numeric::store_le(bytes.data() + 2 * field, half, 2);
       channel_report value;
       const status outcome = decode_channel_report(bytes, value);
       if (!outcome.ok()) {
@@ -462,7 +462,7 @@ TEST_CASE("channel report: what is refused, by name") {
   CHECK(with(0, 2e38f) == status{errc::field_out_of_range, part::codec, 0});
   CHECK(with(2, 1.0f) == status{errc::field_out_of_range, part::codec, 2});
   CHECK(with(3, std::nextafter(1.0f, 0.0f)).ok());
-  CHECK(detail::load(out.data() + 6, 2) == 0x3bff);
+  CHECK(specverify::numeric::load_le(out.data() + 6, 2) == 0x3bff);
   CHECK(with(4, 65520.0f) == status{errc::field_out_of_range, part::codec, 4});
   CHECK(encode_channel_report(good, std::span(out).first(9)) == status{errc::output_too_small, part::codec, 10});
   channel_report read;

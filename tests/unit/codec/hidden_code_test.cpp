@@ -34,13 +34,13 @@ std::vector<std::byte> encoded(std::span<const float> values, hidden_format form
 TEST_CASE("halves: all 63488 finite patterns go to their value and back") {
   int finite = 0;
   for (unsigned half = 0; half < 65536; ++half) {
-    if (!detail::is_finite_half(half)) continue;
+    if (!specverify::numeric::is_finite_half(half)) continue;
     ++finite;
-    const float value = std::bit_cast<float>(detail::half_to_float_bits(half));
+    const float value = std::bit_cast<float>(specverify::numeric::half_to_float_bits(half));
     REQUIRE(static_cast<double>(value) == value_of_half(half));
     // of zeros too: -ffast-math has no signbit for them
-    REQUIRE((detail::half_to_float_bits(half) >> 31) == (half >> 15));
-    REQUIRE(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(value)) == half);
+    REQUIRE((specverify::numeric::half_to_float_bits(half) >> 31) == (half >> 15));
+    REQUIRE(specverify::numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(value)) == half);
   }
   CHECK(finite == 63488);
 }
@@ -50,15 +50,18 @@ TEST_CASE("halves: the nearest one, ties to even, between all neighbours") {
     const double low = value_of_half(half), high = value_of_half(half + 1);
     const auto middle = static_cast<float>((low + high) / 2);
     REQUIRE(static_cast<double>(middle) == (low + high) / 2);
-    const auto to_half = [](float x) { return detail::float_bits_to_half(std::bit_cast<std::uint32_t>(x)); };
+    const auto to_half = [](float x) {
+      return specverify::numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(x));
+    };
     REQUIRE(to_half(middle) == (half % 2 == 0 ? half : half + 1));
     REQUIRE(to_half(std::nextafter(middle, 0.0f)) == half);
     REQUIRE(to_half(std::nextafter(middle, 1e9f)) == half + 1);
     REQUIRE(to_half(-middle) == ((half % 2 == 0 ? half : half + 1) | 0x8000u));
   }
-  CHECK(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(65519.996f)) == 0x7bff);
-  CHECK(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(65520.0f)) == 0x7c00);
-  CHECK(detail::float_bits_to_half(std::bit_cast<std::uint32_t>(std::numeric_limits<float>::max())) == 0x7c00);
+  CHECK(specverify::numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(65519.996f)) == 0x7bff);
+  CHECK(specverify::numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(65520.0f)) == 0x7c00);
+  CHECK(specverify::numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(std::numeric_limits<float>::max())) ==
+        0x7c00);
 }
 
 TEST_CASE("vectors of random numbers: error bounds, and what comes back encodes to the same bytes") {
@@ -73,9 +76,10 @@ TEST_CASE("vectors of random numbers: error bounds, and what comes back encodes 
       const auto bytes = encoded(values, format);
       CHECK(bytes.size() == (format == hidden_format::float16 ? 2 * size : size + 4));
       REQUIRE(decode_hidden(bytes, format, read).ok());
-      const float scale = format == hidden_format::int8
-                              ? std::bit_cast<float>(static_cast<std::uint32_t>(detail::load(bytes.data(), 4)))
-                              : 0.0f;
+      const float scale =
+          format == hidden_format::int8
+              ? std::bit_cast<float>(static_cast<std::uint32_t>(specverify::numeric::load_le(bytes.data(), 4)))
+              : 0.0f;
       for (std::size_t i = 0; i < size; ++i) {
         const double error = std::fabs(static_cast<double>(read[i]) - static_cast<double>(values[i]));
         const double bound = format == hidden_format::float16
@@ -127,15 +131,15 @@ TEST_CASE("each thing that is no vector has its error, and the output stays as i
   std::array<float, 2> read{7, 7};
   const auto halves = [&](unsigned first, unsigned second) {
     std::array<std::byte, 4> bytes{};
-    detail::store(bytes.data(), first, 2);
-    detail::store(bytes.data() + 2, second, 2);
+    specverify::numeric::store_le(bytes.data(), first, 2);
+    specverify::numeric::store_le(bytes.data() + 2, second, 2);
     return decode_hidden(bytes, hidden_format::float16, read);
   };
   const auto steps = [&](std::uint32_t scale, unsigned first, unsigned second) {
     std::array<std::byte, 6> bytes{};
-    detail::store(bytes.data(), scale, 4);
-    detail::store(bytes.data() + 4, first, 1);
-    detail::store(bytes.data() + 5, second, 1);
+    specverify::numeric::store_le(bytes.data(), scale, 4);
+    specverify::numeric::store_le(bytes.data() + 4, first, 1);
+    specverify::numeric::store_le(bytes.data() + 5, second, 1);
     return decode_hidden(bytes, hidden_format::int8, read);
   };
   for (const unsigned wrong : {0x7c00u, 0x7e00u, 0xfc00u, 0x7c01u})
@@ -166,8 +170,8 @@ TEST_CASE("of all int8 vectors of one number under one scale, two are accepted")
   int accepted = 0;
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::array<std::byte, 5> bytes{};
-    detail::store(bytes.data(), 0x3f800000u, 4);
-    detail::store(bytes.data() + 4, byte, 1);
+    specverify::numeric::store_le(bytes.data(), 0x3f800000u, 4);
+    specverify::numeric::store_le(bytes.data() + 4, byte, 1);
     accepted += check_hidden(bytes, hidden_format::int8, 1).ok() ? 1 : 0;
   }
   CHECK(accepted == 2);

@@ -44,7 +44,7 @@ std::vector<std::byte> encoded(const hello_message& hello) {
 // Writes `value` at a byte of a message and seals it again: what a forger sends.
 void forge(std::vector<std::byte>& message, message_kind kind, std::size_t at, std::uint64_t value, unsigned bytes,
            const wire_context& context = some_context) {
-  detail::store(message.data() + at, value, bytes);
+  specverify::numeric::store_le(message.data() + at, value, bytes);
   seal(context, kind, message);
 }
 
@@ -230,21 +230,21 @@ TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins wi
     out[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
   }
   for (const unsigned kind : {0u, 10u, 15u}) {
-    detail::store(out.data(), kind, 1);
+    specverify::numeric::store_le(out.data(), kind, 1);
     CHECK(decode_stop(some_context, message, stop).code == errc::unknown_message);
   }
   refuse_message refuse;
   seal(some_context, message_kind::stop, message);
   CHECK(decode_refuse(some_context, message, refuse).code == errc::unexpected_message);
   // A forger who knows the context cannot give the short copies other values.
-  detail::store(out.data() + 1, 0x04, 1);
-  detail::store(out.data() + 4, message_checksum(some_context, message), 4);
+  specverify::numeric::store_le(out.data() + 1, 0x04, 1);
+  specverify::numeric::store_le(out.data() + 4, message_checksum(some_context, message), 4);
   CHECK(decode_stop(some_context, message, stop) == status{errc::not_canonical, part::codec, 1});
   seal(some_context, message_kind::stop, message);
-  detail::store(out.data() + 2, 7, 2);
-  detail::store(out.data() + 4, message_checksum(some_context, message), 4);
+  specverify::numeric::store_le(out.data() + 2, 7, 2);
+  specverify::numeric::store_le(out.data() + 4, message_checksum(some_context, message), 4);
   CHECK(decode_stop(some_context, message, stop) == status{errc::not_canonical, part::codec, 2});
-  detail::store(out.data() + 8, 5, 1);
+  specverify::numeric::store_le(out.data() + 8, 5, 1);
   seal(some_context, message_kind::stop, message);
   CHECK(decode_stop(some_context, message, stop).code == errc::field_out_of_range);
 }
@@ -308,7 +308,7 @@ TEST_CASE("feedback: ceil(log2(L + 1)) bits, 5 bits and a token; ranges") {
   int accepted = 0, refused_tokens = 0, refused_padding = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
-    detail::store(message.data() + 8, body, 2);
+    specverify::numeric::store_le(message.data() + 8, body, 2);
     seal(some_context, message_kind::feedback, message);
     feedback_message read;
     const status outcome = decode_feedback(some_context, tiny, 2, message, read);
@@ -572,7 +572,7 @@ TEST_CASE("claims: ids and counts without laws") {
   int accepted = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
-    detail::store(message.data() + 8, body, 2);
+    specverify::numeric::store_le(message.data() + 8, body, 2);
     seal(some_context, message_kind::draft, message);
     accepted += decode_claims(some_context, only, message, read, count).ok() ? 1 : 0;
   }
@@ -618,11 +618,11 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
     std::vector<std::byte> message(8 + 2 + 2 * halves.size() + 1);
     std::size_t at = 10;
     for (const unsigned half : halves) {
-      detail::store(message.data() + at, half, 2);
+      specverify::numeric::store_le(message.data() + at, half, 2);
       at += 2;
     }
-    detail::store(message.data() + 8, length, 2);
-    detail::store(message.data() + at, tokens, 1);
+    specverify::numeric::store_le(message.data() + 8, length, 2);
+    specverify::numeric::store_le(message.data() + at, tokens, 1);
     seal(some_context, message_kind::draft, message);
     workspace scratch(memory);
     return decode_draft(some_context, row, message, scratch, block).code;

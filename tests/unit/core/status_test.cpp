@@ -79,3 +79,20 @@ TEST_CASE("a result holds a value or the reason why not") {
   const std::unique_ptr<int> taken = std::move(owner).value();
   CHECK(*taken == 5);
 }
+
+TEST_CASE("a result reads like std::expected") {
+  const auto half_of = [](int number) -> result<std::unique_ptr<int>> {
+    if (number % 2 != 0) return status{errc::invalid_argument, part::host, 3};
+    return std::make_unique<int>(number / 2);
+  };
+  auto four = half_of(8);
+  CHECK(static_cast<bool>(four));
+  CHECK(**four == 4);
+  CHECK(four->get() == four.value().get());
+  const std::unique_ptr<int> taken = *std::move(four);
+  CHECK(*taken == 4);
+  const auto none = half_of(7);
+  CHECK_FALSE(static_cast<bool>(none));
+  CHECK(none.error().where == 3);
+  static_assert(!std::is_convertible_v<result<int>, bool>, "only an explicit test");
+}

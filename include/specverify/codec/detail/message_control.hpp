@@ -117,7 +117,7 @@ inline std::size_t max_control_bytes(const draft_format& format) noexcept {
 inline status encode_hello(const hello_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
   if (const status bad = detail::check(value); !bad.ok()) return bad;
   if (const status bad = detail::begin_message(value.context, detail::hello_bytes, 1, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, value.version, 2);
+  numeric::store_le(out.data() + 8, value.version, 2);
   detail::store_context(out, 10, value.context);
   detail::field_writer fields(out, 38);
   fields.put(value.fingerprint_low, 8);
@@ -152,7 +152,7 @@ inline status encode_hello(const hello_message& value, std::span<std::byte> out,
 inline status decode_hello(std::span<const std::byte> message, hello_message& value) noexcept {
   if (const status bad = detail::open_message(message_kind::hello, {}, message); !bad.ok()) return bad;
   hello_message read;
-  read.version = static_cast<std::uint16_t>(detail::load(message.data() + 8, 2));
+  read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
   if (read.version != wire_version) return detail::codec_error(errc::unknown_version, 8);
   if (const status bad = detail::close_message(detail::hello_bytes, 1, message); !bad.ok()) return bad;
   read.context = detail::load_context(message, 10);
@@ -251,9 +251,9 @@ inline status encode_refuse(const wire_context& context, const refuse_message& v
     return detail::codec_error(errc::field_out_of_range, 8);
   if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
   if (const status bad = detail::begin_message(context, detail::refuse_bytes, 1, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
-  detail::store(out.data() + 10, static_cast<std::uint64_t>(value.reason.reporter), 2);
-  detail::store(out.data() + 12, value.reason.where, 4);
+  numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
+  numeric::store_le(out.data() + 10, static_cast<std::uint64_t>(value.reason.reporter), 2);
+  numeric::store_le(out.data() + 12, value.reason.where, 4);
   detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out, written);
   return {};
 }
@@ -261,11 +261,11 @@ inline status decode_refuse(const wire_context& context, std::span<const std::by
                             refuse_message& value) noexcept {
   if (const status bad = detail::open_message(message_kind::refuse, context, message); !bad.ok()) return bad;
   if (const status bad = detail::close_message(detail::refuse_bytes, 1, message); !bad.ok()) return bad;
-  const auto code = static_cast<errc>(detail::load(message.data() + 8, 2));
-  const auto reporter = static_cast<part>(detail::load(message.data() + 10, 2));
+  const auto code = static_cast<errc>(numeric::load_le(message.data() + 8, 2));
+  const auto reporter = static_cast<part>(numeric::load_le(message.data() + 10, 2));
   if (code == errc::ok || !detail::is_known(code)) return detail::codec_error(errc::field_out_of_range, 8);
   if (reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
-  value.reason = {code, reporter, static_cast<std::uint32_t>(detail::load(message.data() + 12, 4))};
+  value.reason = {code, reporter, static_cast<std::uint32_t>(numeric::load_le(message.data() + 12, 4))};
   return {};
 }
 
@@ -273,7 +273,7 @@ inline status encode_stop(const wire_context& context, const stop_message& value
                           std::size_t& written) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
   if (const status bad = detail::begin_message(context, detail::stop_bytes, 1, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
+  numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
   detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out, written);
   return {};
 }

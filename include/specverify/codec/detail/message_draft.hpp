@@ -24,7 +24,7 @@ template <class Draft>
 
 template <class Draft>
 void encode_half_rows(const draft_format& format, std::span<const Draft> drafts, std::byte* at) noexcept {
-  store(at, drafts.size(), 2);
+  numeric::store_le(at, drafts.size(), 2);
   at += 2;
   for (const Draft& drafted : drafts) {
     const law& from = drafted.source_law();
@@ -33,7 +33,7 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
       std::uint32_t half = 0;
       if (entry < from.size && static_cast<std::uint32_t>(from.ids[entry]) == id)
         (void)count_to_half(from.counts[entry++], half);
-      store(at, half, 2);
+      numeric::store_le(at, half, 2);
     }
   }
   bit_writer tokens(at);
@@ -47,7 +47,7 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
                                              std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
   if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
-  const auto length = static_cast<std::uint32_t>(load(message.data() + begin, 2));
+  const auto length = static_cast<std::uint32_t>(numeric::load_le(message.data() + begin, 2));
   if (length > format.max_draft_length) return codec_error(errc::draft_too_long, length);
   const std::uint64_t bytes = begin + half_row_bytes(format, length);
   if (const status bad = close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
@@ -57,7 +57,7 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
     law from{ids.data(), counts.data(), 0, 0, 0, format.vocab_size};
     std::uint64_t sum = 0;
     for (std::uint32_t id = 0; id < format.vocab_size; ++id, at += 2) {
-      const auto half = static_cast<std::uint32_t>(load(at, 2));
+      const auto half = static_cast<std::uint32_t>(numeric::load_le(at, 2));
       if (half > half_of_one) return codec_error(errc::field_out_of_range, i);
       if (half == 0) continue;
       ids[from.size] = static_cast<token_id>(id);

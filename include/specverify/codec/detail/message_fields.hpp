@@ -18,7 +18,7 @@ class field_reader {
  public:
   explicit field_reader(std::span<const std::byte> bytes, std::size_t at) noexcept : at_(bytes.data() + at) {}
   [[nodiscard]] std::uint64_t take(unsigned bytes) noexcept {
-    const std::uint64_t value = load(at_, bytes);
+    const std::uint64_t value = numeric::load_le(at_, bytes);
     at_ += bytes;
     return value;
   }
@@ -34,7 +34,7 @@ class field_writer {
  public:
   explicit field_writer(std::span<std::byte> bytes, std::size_t at) noexcept : at_(bytes.data() + at) {}
   void put(std::uint64_t value, unsigned bytes) noexcept {
-    store(at_, value, bytes);
+    numeric::store_le(at_, value, bytes);
     at_ += bytes;
   }
 
@@ -100,7 +100,7 @@ inline constexpr crc_tables crc{};
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 8; left -= 8, at += 8) {
-    const std::uint64_t word = load(at, 8) ^ state;
+    const std::uint64_t word = numeric::load_le(at, 8) ^ state;
     state = crc.of[7][word & 255u] ^ crc.of[6][(word >> 8) & 255u] ^ crc.of[5][(word >> 16) & 255u] ^
             crc.of[4][(word >> 24) & 255u] ^ crc.of[3][(word >> 32) & 255u] ^ crc.of[2][(word >> 40) & 255u] ^
             crc.of[1][(word >> 48) & 255u] ^ crc.of[0][word >> 56];
@@ -147,10 +147,11 @@ inline void end_message(message_kind kind, const wire_context& context, std::uin
                         std::span<std::byte> out, std::size_t& written) noexcept {
   const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
   for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
-  store(out.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
-  store(out.data() + 1, context.round, 1);
-  store(out.data() + 2, context.base_length, 2);
-  store(out.data() + 4, message_checksum(context, out.first(total)), 4);
+  numeric::store_le(out.data(),
+                    static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  numeric::store_le(out.data() + 1, context.round, 1);
+  numeric::store_le(out.data() + 2, context.base_length, 2);
+  numeric::store_le(out.data() + 4, message_checksum(context, out.first(total)), 4);
   written = total;
 }
 
@@ -194,7 +195,7 @@ inline status peek_header(std::span<const std::byte> message, message_header& ou
 inline std::uint32_t message_checksum(const wire_context& context, std::span<const std::byte> message) noexcept {
   std::byte unsent[detail::context_bytes + 4];
   detail::store_context(unsent, 0, context);
-  detail::store(unsent + detail::context_bytes, message.size(), 4);
+  numeric::store_le(unsent + detail::context_bytes, message.size(), 4);
   std::uint32_t state = detail::crc_update(~std::uint32_t{0}, unsent);
   state = detail::crc_update(state, message.first(4));
   return ~detail::crc_update(state, message.subspan(message_header_bytes));

@@ -86,8 +86,8 @@ inline status encode_text(const wire_context& context, const draft_format& forma
   const unsigned width = token_bits(format.vocab_size);
   const std::uint64_t bytes = detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * width);
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, value.position, 4);
-  detail::store(out.data() + 12, count, 4);
+  numeric::store_le(out.data() + 8, value.position, 4);
+  numeric::store_le(out.data() + 12, count, 4);
   detail::bit_writer bits(out.data() + detail::text_prefix_bytes);
   for (const token_id token : value.tokens) bits.put(static_cast<std::uint32_t>(token), width);
   bits.finish();
@@ -99,7 +99,7 @@ inline status decode_text(const wire_context& context, const draft_format& forma
   if (const status bad = check(format); !bad.ok()) return bad;
   if (const status bad = detail::open_message(message_kind::text, context, message); !bad.ok()) return bad;
   if (message.size() < detail::text_prefix_bytes) return detail::codec_error(errc::truncated, message.size());
-  const std::uint64_t count = detail::load(message.data() + 12, 4);
+  const std::uint64_t count = numeric::load_le(message.data() + 12, 4);
   const unsigned width = token_bits(format.vocab_size);
   const std::uint64_t bytes = detail::text_prefix_bytes + detail::bits_to_bytes(count * width);
   if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
@@ -114,7 +114,7 @@ inline status decode_text(const wire_context& context, const draft_format& forma
     }
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
-  value.position = static_cast<std::uint32_t>(detail::load(message.data() + 8, 4));
+  value.position = static_cast<std::uint32_t>(numeric::load_le(message.data() + 8, 4));
   value.tokens = storage.first(static_cast<std::size_t>(count));
   return {};
 }
@@ -127,7 +127,7 @@ inline status encode_request(const wire_context& context, const draft_format& fo
     return bad;
   const std::uint64_t bytes = message_header_bytes + 1 + detail::bits_to_bytes(draft_length);
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-  detail::store(out.data() + 8, value.what, 1);
+  numeric::store_le(out.data() + 8, value.what, 1);
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
   detail::end_message(message_kind::request, context, bytes, format.pad_to, out, written);
   return {};
@@ -163,9 +163,9 @@ inline status encode_supply(const wire_context& context, const draft_format& for
   if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out);
       !bad.ok())
     return bad;
-  detail::store(out.data() + 8, value.what, 1);
+  numeric::store_le(out.data() + 8, value.what, 1);
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
-  detail::store(out.data() + head - 4, value.payload.size(), 4);
+  numeric::store_le(out.data() + head - 4, value.payload.size(), 4);
   for (std::size_t i = 0; i < value.payload.size(); ++i) out[head + i] = value.payload[i];
   detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to, out,
                       written);
@@ -180,7 +180,7 @@ inline status decode_supply(const wire_context& context, const draft_format& for
   std::size_t at = 0;
   if (const status bad = detail::load_positions(format, message, draft_length, words, at); !bad.ok()) return bad;
   if (message.size() < at + 4) return detail::codec_error(errc::truncated, message.size());
-  const std::uint64_t length = detail::load(message.data() + at, 4);
+  const std::uint64_t length = numeric::load_le(message.data() + at, 4);
   if (const status bad = detail::close_message(at + 4 + length, format.pad_to, message); !bad.ok()) return bad;
   const auto payload = message.subspan(at + 4, static_cast<std::size_t>(length));
   const auto bitmap =

@@ -13,55 +13,22 @@
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 
 #include <cstdint>
-#include <cstring>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 inline constexpr double log2_e = 1.4426950408889634074;
 
-template <class To, class From>
-[[nodiscard]] SPECVERIFY_INLINE To bits_as(From from) noexcept {
-  static_assert(sizeof(To) == sizeof(From), "bits_as keeps the size");
-  To to;
-  std::memcpy(&to, &from, sizeof(To));
-  return to;
-}
-
-//! Bit patterns, so that -ffast-math cannot assume them away.
-[[nodiscard]] SPECVERIFY_INLINE bool is_nan(float value) noexcept {
-  return (bits_as<std::uint32_t>(value) << 1) > 0xFF000000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_nan(double value) noexcept {
-  return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_finite(float value) noexcept {
-  return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_finite(double value) noexcept {
-  return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative(float value) noexcept {
-  return (bits_as<std::uint32_t>(value) >> 31) != 0;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative(double value) noexcept {
-  return (bits_as<std::uint64_t>(value) >> 63) != 0;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(float value) noexcept {
-  return bits_as<std::uint32_t>(value) == 0x7F800000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_positive_infinity(double value) noexcept {
-  return bits_as<std::uint64_t>(value) == 0x7FF0000000000000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(float value) noexcept {
-  return bits_as<std::uint32_t>(value) == 0xFF800000u;
-}
-[[nodiscard]] SPECVERIFY_INLINE bool is_negative_infinity(double value) noexcept {
-  return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u;
-}
+using numeric::bits_as;
+using numeric::is_finite;
+using numeric::is_nan;
+using numeric::is_negative;
+using numeric::is_negative_infinity;
+using numeric::is_positive_infinity;
 
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE Work negative_infinity() noexcept {

@@ -45,15 +45,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! 0 <= x <= limit by bit pattern, so that a NaN fails under fast-math too; -0 counts as negative. `limit` >= 0 and
-//! finite.
-[[nodiscard]] constexpr bool within(double x, double limit) noexcept {
-  return std::bit_cast<std::uint64_t>(x) <= std::bit_cast<std::uint64_t>(limit);
-}
-//! 0 < x <= limit.
-[[nodiscard]] constexpr bool positive_within(double x, double limit) noexcept {
-  return std::bit_cast<std::uint64_t>(x) - 1 < std::bit_cast<std::uint64_t>(limit);
-}
 //! 0 <= x < 1.
 [[nodiscard]] constexpr bool is_loss(double x) noexcept {
   return std::bit_cast<std::uint64_t>(x) < std::bit_cast<std::uint64_t>(1.0);
@@ -78,11 +69,12 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
 //! Whether a state's numbers are in range. Errors (where = field in order, from 0): invalid_rate, invalid_loss,
 //! invalid_duration.
 [[nodiscard]] constexpr status check(const channel_state& state) noexcept {
-  if (!detail::positive_within(state.uplink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
-  if (!detail::positive_within(state.downlink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 1);
+  if (!numeric::is_positive_within(state.uplink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
+  if (!numeric::is_positive_within(state.downlink_rate, unlimited_rate))
+    return detail::link_error(errc::invalid_rate, 1);
   if (!detail::is_loss(state.uplink_loss)) return detail::link_error(errc::invalid_loss, 2);
   if (!detail::is_loss(state.downlink_loss)) return detail::link_error(errc::invalid_loss, 3);
-  if (!detail::within(state.round_trip, detail::longest_time)) return detail::link_error(errc::invalid_duration, 4);
+  if (!numeric::is_within(state.round_trip, detail::longest_time)) return detail::link_error(errc::invalid_duration, 4);
   return {};
 }
 
@@ -102,12 +94,12 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
   const double positive[] = {radio.transmit_power, radio.distance, radio.noise_power};
   constexpr std::uint32_t place[] = {0, 1, 3};
   for (std::uint32_t i = 0; i < 3; ++i) {
-    if (!detail::positive_within(positive[i], detail::largest_gain))
+    if (!numeric::is_positive_within(positive[i], detail::largest_gain))
       return detail::link_error(errc::invalid_gain, place[i]);
   }
-  if (!detail::within(radio.path_loss_exponent, 16)) return detail::link_error(errc::invalid_gain, 2);
+  if (!numeric::is_within(radio.path_loss_exponent, 16)) return detail::link_error(errc::invalid_gain, 2);
   const double snr = radio.transmit_power * std::pow(radio.distance, -radio.path_loss_exponent) / radio.noise_power;
-  if (!detail::positive_within(snr, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 4);
+  if (!numeric::is_positive_within(snr, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 4);
   return snr;
 }
 

@@ -44,10 +44,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors (where = field in order, from 0): invalid_rate, invalid_probability (efficiency), invalid_duration.
 [[nodiscard]] constexpr status check(const compute_engine& engine) noexcept {
-  if (!detail::positive_within(engine.peak, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
-  if (!detail::positive_within(engine.efficiency, 1)) return detail::link_error(errc::invalid_probability, 1);
-  if (!detail::positive_within(engine.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 2);
-  return detail::within(engine.launch, detail::longest_time) ? status{} : detail::link_error(errc::invalid_duration, 3);
+  if (!numeric::is_positive_within(engine.peak, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
+  if (!numeric::is_positive_within(engine.efficiency, 1)) return detail::link_error(errc::invalid_probability, 1);
+  if (!numeric::is_positive_within(engine.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 2);
+  return numeric::is_within(engine.launch, detail::longest_time) ? status{}
+                                                                 : detail::link_error(errc::invalid_duration, 3);
 }
 //! Errors (where = field in order, from 0): invalid_argument (a zero, or more key heads than heads).
 [[nodiscard]] constexpr status check(const transformer_shape& shape) noexcept {

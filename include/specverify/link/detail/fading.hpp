@@ -34,19 +34,21 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors (where = field in order, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor),
 //! invalid_argument (rule, stream), invalid_loss, invalid_duration.
 [[nodiscard]] inline status check(const fading_options& options) noexcept {
-  if (!detail::positive_within(options.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
-  if (!detail::positive_within(options.mean_snr, detail::largest_gain))
+  if (!numeric::is_positive_within(options.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
+  if (!numeric::is_positive_within(options.mean_snr, detail::largest_gain))
     return detail::link_error(errc::invalid_gain, 1);
-  if (!detail::positive_within(options.minimum_gain, 1)) return detail::link_error(errc::invalid_gain, 2);
+  if (!numeric::is_positive_within(options.minimum_gain, 1)) return detail::link_error(errc::invalid_gain, 2);
   if (options.outage > outage_rule::conditional) return detail::link_error(errc::invalid_argument, 3);
-  if (!detail::positive_within(options.downlink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 4);
+  if (!numeric::is_positive_within(options.downlink_rate, unlimited_rate))
+    return detail::link_error(errc::invalid_rate, 4);
   if (!detail::is_loss(options.uplink_loss)) return detail::link_error(errc::invalid_loss, 5);
   if (!detail::is_loss(options.downlink_loss)) return detail::link_error(errc::invalid_loss, 6);
-  if (!detail::within(options.round_trip, detail::longest_time)) return detail::link_error(errc::invalid_duration, 7);
+  if (!numeric::is_within(options.round_trip, detail::longest_time))
+    return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
   // The rate at the floor, the least one, must be a rate too.
-  if (!detail::positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
-                               unlimited_rate))
+  if (!numeric::is_positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
+                                   unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);
   return {};
 }
@@ -113,7 +115,7 @@ class rician_channel {
   //! factor.
   [[nodiscard]] static result<rician_channel> make(const fading_options& options, double factor = 10) noexcept {
     if (const status why = check(options); !why.ok()) return why;
-    if (!detail::within(factor, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 9);
+    if (!numeric::is_within(factor, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 9);
     return rician_channel(options, factor);
   }
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }

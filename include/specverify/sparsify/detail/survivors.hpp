@@ -11,11 +11,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A NaN test that fast-math leaves alone.
-[[nodiscard]] constexpr bool is_number(double value) noexcept {
-  return (std::bit_cast<std::uint64_t>(value) & 0x7FFFFFFFFFFFFFFFu) <= 0x7FF0000000000000u;
-}
-
 //! The survivors of a digest: a prefix of the total order (weight descending, id ascending), listed by ascending id.
 struct survivor_view {
   std::span<const token_id> ids{};

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Numbers by their bit patterns: NaN and infinity, half precision, little-endian bytes, wide products, checksums.
+//!
+//! Use it when a number must be tested under -ffast-math, where the compiler removes `x != x` and `std::isnan`, or
+//! when bytes must read the same on every machine.
+//! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` are O(1).
+//! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp, examples/docs/numeric.cpp
+#ifndef SPECVERIFY_CORE_NUMERIC_HPP
+#define SPECVERIFY_CORE_NUMERIC_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! High and low 64 bits of a 64 x 64 product, without a 128-bit type.
+struct wide_product {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+[[nodiscard]] SPECVERIFY_HD constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
+  const std::uint64_t p00 = a0 * b0, p01 = a0 * b1, p10 = a1 * b0, p11 = a1 * b1;
+  const std::uint64_t middle = (p00 >> 32) + (p01 & 0xFFFFFFFFu) + (p10 & 0xFFFFFFFFu);
+  return {p11 + (p01 >> 32) + (p10 >> 32) + (middle >> 32), (middle << 32) | (p00 & 0xFFFFFFFFu)};
+}
+
+namespace numeric {
+
+//! The bits of `from` as another type of the same size.
+template <class To, class From>
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr To bits_as(From from) noexcept {
+  static_assert(sizeof(To) == sizeof(From), "bits_as keeps the size");
+  return __builtin_bit_cast(To, from);
+}
+
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_nan(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) << 1) > 0xFF000000u;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_nan(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u;
+}
+//! Neither NaN nor infinite.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_finite(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_finite(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u;
+}
+//! The sign bit: -0 and negative NaN count.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_negative(float value) noexcept {
+  return (bits_as<std::uint32_t>(value) >> 31) != 0;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_negative(double value) noexcept {
+  return (bits_as<std::uint64_t>(value) >> 63) != 0;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_positive_infinity(float value) noexcept {
+  return bits_as<std::uint32_t>(value) == 0x7F800000u;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_positive_infinity(double value) noexcept {
+  return bits_as<std::uint64_t>(value) == 0x7FF0000000000000u;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_negative_infinity(float value) noexcept {
+  return bits_as<std::uint32_t>(value) == 0xFF800000u;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_negative_infinity(double value) noexcept {
+  return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u;
+}
+
+//! 0 <= value <= limit; a NaN fails, and so does -0. `limit`: finite, >= 0.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_within(double value, double limit) noexcept {
+  return bits_as<std::uint64_t>(value) <= bits_as<std::uint64_t>(limit);
+}
+//! 0 < value <= limit; a NaN fails.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_positive_within(double value, double limit) noexcept {
+  return bits_as<std::uint64_t>(value) - 1 < bits_as<std::uint64_t>(limit);
+}
+
+// ---- IEEE binary16, as bits
+
+inline constexpr std::uint32_t half_infinity = 0x7C00;
+
+[[nodiscard]] SPECVERIFY_HD constexpr bool is_finite_half(std::uint32_t half) noexcept {
+  return (half & half_infinity) != half_infinity;
+}
+
+//! The binary32 pattern of a finite binary16 pattern.
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t half_to_float_bits(std::uint32_t half) noexcept {
+  const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u;
+  std::uint32_t fraction = half & 1023u;
+  if (exponent != 0) return sign | (exponent + 112) << 23 | fraction << 13;
+  if (fraction == 0) return sign;
+  std::uint32_t shift = 0;  // value = fraction * 2^-24, brought to the form 1.x
+  for (; fraction < 1024; fraction <<= 1) ++shift;
+  return sign | (113 - shift) << 23 | (fraction & 1023u) << 13;
+}
+
+//! The nearest binary16 pattern of a finite binary32 pattern, ties to even; half_infinity (with the sign) when it is
+//! too large.
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) noexcept {
+  const std::uint32_t sign = bits >> 16 & 0x8000u, exponent = bits >> 23 & 255u;
+  if (exponent < 102) return sign;  // below 2^-25
+  // The significand in units of the last place of the half; that of subnormals is 2^-24.
+  const std::uint32_t significand = (bits & 0x7FFFFFu) | 0x800000u;
+  const std::uint32_t shift = exponent < 113 ? 126 - exponent : 13;
+  const std::uint32_t kept = significand >> shift, rest = significand & ((std::uint32_t{1} << shift) - 1),
+                      tie = std::uint32_t{1} << (shift - 1);
+  const std::uint32_t rounded = kept + (rest > tie || (rest == tie && (kept & 1u) != 0) ? 1 : 0);
+  // A significand of 2^11 carries into the exponent by itself.
+  const std::uint32_t half = exponent < 113 ? rounded : ((exponent - 112) << 10) + rounded - 1024;
+  return sign | (half < half_infinity ? half : half_infinity);
+}
+
+// ---- bytes
+
+//! The little-endian number in `bytes` bytes (1..8) at `at`.
+template <class Byte>
+[[nodiscard]] constexpr std::uint64_t load_le(const Byte* at, unsigned bytes) noexcept {
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(at[i]) << (8 * i);
+  return value;
+}
+//! Writes the low `bytes` bytes (1..8) of `value` to `at`, little-endian.
+constexpr void store_le(std::byte* at, std::uint64_t value, unsigned bytes) noexcept {
+  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
+}
+
+//! FNV-1a, 64 bits, of a range of std::byte: finds accidents, not forgeries. O(size).
+template <class Bytes>
+[[nodiscard]] constexpr std::uint64_t fnv1a(const Bytes& bytes) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
+  return hash;
+}
+
+}  // namespace numeric
+SPECVERIFY_NAMESPACE_END
+
+#endif
