@@ -4,9 +4,8 @@
 //! between runs.
 //!
 //! File: "SVTRACE1", version, dim, probe (hash of the model's states on a fixed text: another model, or the same one
-//!       compiled to other
-//! arithmetic, is refused), nodes (parent, token, state, attention length), states, attention rows, checksum; little
-//! endian.
+//!       compiled to other arithmetic, is refused), nodes (parent, token, state, attention length), states, attention
+//!       rows, checksum; little endian.
 #ifndef SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 

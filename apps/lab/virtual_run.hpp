@@ -3,9 +3,8 @@
 //! real bytes, what they take on the link and what a forward pass takes are given numbers.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
-//!       greeting and the
-//! prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th round; a token that the
-//! edge commits alone is a round of its own.
+//!       greeting and the prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th
+//!       round; a token that the edge commits alone is a round of its own.
 #ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 

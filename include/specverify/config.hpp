@@ -2,10 +2,9 @@
 //! Macros of the library: namespaces, the assert hook, the xsimd switch.
 //!
 //! One-definition rule: every function of the library stands in an inline namespace named after the instruction set,
-//!                      the SIMD
-//! back end and the floating-point mode of the translation unit that includes it, so two objects built with different
-//! flags link without sharing a function body. Plain types stand one level higher, in `v0`, so that such objects can
-//! exchange them; a member function of a type in `v0` is therefore always inlined (`SPECVERIFY_INLINE`).
+//! the SIMD back end and the floating-point mode of the translation unit that includes it, so two objects built with
+//! different flags link without sharing a function body. Plain types stand one level higher, in `v0`, so that such
+//! objects can exchange them; a member function of a type in `v0` is therefore always inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -17,8 +16,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header is
-//                        found.
+// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header
+// is found.
 #ifndef SPECVERIFY_WITH_XSIMD
 #if defined(__has_include)
 #if __has_include(<xsimd/xsimd.hpp>)

@@ -2,9 +2,8 @@
 //! A decoder-only transformer: shared weights, and sequences with a key-value cache that rolls back.
 //!
 //! Decoder blocks: RMSNorm, rotary attention, RMSNorm, SwiGLU; tied embedding. train/reference.py computes the same in
-//!                 NumPy.
-//! A position's logits, hidden state and attention row depend on the ids up to it alone, bit for bit: not on how many
-//! positions or sequences are evaluated together, and not on what was fed and rolled back before (kernels.hpp says
+//! NumPy. A position's logits, hidden state and attention row depend on the ids up to it alone, bit for bit: not on how
+//! many positions or sequences are evaluated together, and not on what was fed and rolled back before (kernels.hpp says
 //! why).
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP

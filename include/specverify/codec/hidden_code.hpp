@@ -57,8 +57,8 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 //! Whether these are bytes that the encoder writes. `where`: index of the number.
 //! Errors: size_mismatch (the length is no vector's); value_not_finite; int8: field_out_of_range (a scale with a sign
-//!         or too large; a byte of -128),
-//! not_canonical (a scale of more than 17 bits or below the normal floats; no byte of +-127; a byte under the scale 0).
+//!         or too large; a byte of -128), not_canonical (a scale of more than 17 bits or below the normal floats; no
+//!         byte of +-127; a byte under the scale 0).
 [[nodiscard]] inline status check_hidden(std::span<const std::byte> bytes, hidden_format format,
                                          std::size_t size) noexcept {
   if (size == 0 || format == hidden_format::none || bytes.size() != hidden_bytes(format, size))

@@ -192,8 +192,7 @@ concept lawful_draft = requires(const Draft& drafted) {
 };
 
 //! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` = index of the field
-//!         in draft_format, 6 and on
-//! those of side_format.
+//!         in draft_format, 6 and on those of side_format.
 [[nodiscard]] constexpr status check(const draft_format& format) noexcept;
 
 //! Bytes that hold any draft message of `draft_length` drafts in this format, header, side and padding included; 0 for
@@ -239,8 +238,8 @@ concept lawful_draft = requires(const Draft& drafted) {
 //! vocabulary size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are
 //! multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a
-//!         count that is no half
-//! float or no multiple), support_too_large, token_not_in_law and those of check(law); `where` = index of the draft. Of
+//!         count that is no half float or no multiple), support_too_large, token_not_in_law and those of check(law);
+//!         `where` = index of the draft. Of
 //! the side: message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (the vectors are not
 //! those of the drafts), and those of check_hidden (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>

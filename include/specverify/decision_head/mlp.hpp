@@ -60,8 +60,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Errors: those of check(head_shape), check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12
-//!         second); value_not_finite (a weight);
-//! invalid_argument (13: a threshold that is NaN, infinite or negative). O(parameters).
+//!         second); value_not_finite (a weight); invalid_argument (13: a threshold that is NaN, infinite or negative).
+//!         O(parameters).
 [[nodiscard]] constexpr status check(const head_weights& head) noexcept {
   if (const status why = check(head.shape); !why.ok()) return why;
   if (head.first.size() != head.shape.width * head.shape.input_size())

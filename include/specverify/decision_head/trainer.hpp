@@ -71,8 +71,8 @@ class head_trainer {
  public:
   //! The spans of `samples` must live as long as the trainer.
   //! Errors: invalid_argument (`where` = index of the option); size_mismatch (20 drafter, 21 target, 22 state or
-  //!         channel or labels, 23 a state index);
-  //! value_not_finite; training_set_empty (a part without samples, or a training part of one label).
+  //!         channel or labels, 23 a state index); value_not_finite; training_set_empty (a part without samples, or a
+  //!         training part of one label).
   [[nodiscard]] static result<head_trainer> make(const training_options& options,
                                                  const training_samples& samples) noexcept {
     if (const status why = check_options(options); !why.ok()) return why;

@@ -73,8 +73,7 @@ class fixed_channel {
 class markov_channel {
  public:
   //! Errors: those of check(channel_state) (where + 8 for the high state); invalid_probability (16, 17);
-  //!         invalid_argument (18: start, or a
-  //! stationary start where no state is ever left; 19: stream).
+  //!         invalid_argument (18: start, or a stationary start where no state is ever left; 19: stream).
   [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
     if (const status why = check(options.low); !why.ok()) return why;
     if (const status why = check(options.high); !why.ok()) return detail::link_error(why.code, why.where + 8);

@@ -47,8 +47,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors: invalid_argument (no action, or more than there is room for: `where` = their number; L = 0: `where` =
-//!         action), invalid_resolution (l = 0 or
-//! above 2^16: `where` = action).
+//!         action), invalid_resolution (l = 0 or above 2^16: `where` = action).
 [[nodiscard]] constexpr status check(const action_grid& grid) noexcept {
   if (grid.size == 0 || grid.size > max_window_actions) return {errc::invalid_argument, part::policy, grid.size};
   for (std::uint32_t i = 0; i < grid.size; ++i) {

@@ -32,9 +32,9 @@ struct lattice {
   //! Writes b into counts[0, K); every token outside `kept` has count 0. `resolution` in [1, 2^16].
   //! `kept` holds the K largest entries of the row (as `top_k` selects them) and the exact W of the whole row.
   //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,
-  //!         support_too_large, output_too_small,
-  //! weight_too_large, zero_weight (W = 0), workspace_too_small, digest_insufficient (K is too small to tell; `where` =
-  //! entries that suffice). On error counts stay as they were.
+  //!         support_too_large, output_too_small, weight_too_large, zero_weight (W = 0), workspace_too_small,
+  //!         digest_insufficient (K is too small to tell; `where` = entries that suffice). On error counts stay as they
+  //!         were.
   [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
                                 workspace& scratch) const noexcept {
     if (resolution == 0 || resolution > max_lattice_resolution)

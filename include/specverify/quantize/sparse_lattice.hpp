@@ -27,9 +27,8 @@ struct sparse_lattice {
   //! Writes b into counts[0, K). `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for
   //! the residual to cover.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
-  //!         output_too_small,
-  //! weight_too_large (above 2^31; `where` = entry), zero_weight (all zero), workspace_too_small. On error counts stay
-  //! as they were.
+  //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
+  //!         workspace_too_small. On error counts stay as they were.
   [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
                                 workspace& scratch) const noexcept {
     if (resolution == 0 || resolution > max_lattice_resolution)

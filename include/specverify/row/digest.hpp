@@ -91,11 +91,10 @@ template <class Policy, class Scalar>
 
 //! Reads a row and fills `out`. On error `out` stays as it was and the workspace gives back what was taken.
 //! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside
-//!         [0, 1]), invalid_temperature,
-//! size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (nodes; a
-//! bias on probabilities, or their spread), workspace_too_small; row_has_nan, row_has_positive_infinity,
-//! row_is_negative, row_is_empty, row_not_normalised (|sum - 1| > 4e-3), `where` = id. The stored values of masked and
-//! padded ids are never looked at.
+//!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
+//!         invalid_truncation, unsupported (nodes; a bias on probabilities, or their spread), workspace_too_small;
+//!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
+//!         4e-3), `where` = id. The stored values of masked and padded ids are never looked at.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                             const digest_request& request, workspace& space, row_digest& out) noexcept {

@@ -62,9 +62,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in
 //! `sample`.
 //! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different
-//!         lengths), support_too_large (the spans
-//! are too short: `where` = ids needed), empty_support (no probability reaches 2^-25). The spans' contents are
-//! unspecified on error, `out` stays as it was.
+//!         lengths), support_too_large (the spans are too short: `where` = ids needed), empty_support (no probability
+//!         reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status half_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                      const row_digest& from, const workspace& space, std::span<token_id> ids,

@@ -17,8 +17,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes one weight per valid id and their sum. A temperature below 1e-6 gives 2^31 at the argmax and 0 elsewhere.
 //! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
-//!         output_too_small (weights shorter
-//! than valid_size). On error nothing is written.
+//!         output_too_small (weights shorter than valid_size). On error nothing is written.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                      std::span<std::uint32_t> weights, std::uint64_t& total) noexcept {

@@ -17,8 +17,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors: those of `digest` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
-//!         where z / T has no finite value);
-//! unsupported (a truncation). On error `out` stays as it was.
+//!         where z / T has no finite value); unsupported (a truncation). On error `out` stays as it was.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                  double& out) noexcept {

@@ -45,8 +45,7 @@ concept subtracted_law = requires(const Law& subtracted, token_id id) {
 //! Draws a token. `row`, `transform`, `from`, `space` as in `sample`; `scale` in (0, 1].
 //! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
 //! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row),
-//!         residual_unavailable (p has no mass).
-//! On error `out` stays as it was.
+//!         residual_unavailable (p has no mass). On error `out` stays as it was.
 template <execution_policy Policy, class Scalar, subtracted_law Law, uniform_source Source>
 [[nodiscard]] status residual(Policy policy, row_view<Scalar> row, const row_transform& transform,
                               const row_digest& from, const workspace& space, const Law& subtracted, double scale,

@@ -100,9 +100,8 @@ inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, 
 //! How many of M draws, one at every temperature with the uniform of the same index, give `token`. `row` and
 //! `transform` are those of the digest `from`, whose arrays live in `space`.
 //! Errors: invalid_argument (an empty digest; a uniform outside [0, 1), `where` = its index), null_span, size_mismatch
-//!         (another row; spans of
-//! different lengths), unsupported (a row of probabilities), token_out_of_range, invalid_temperature (`where` = index).
-//! On error `out` stays as it was.
+//!         (another row; spans of different lengths), unsupported (a row of probabilities), token_out_of_range,
+//!         invalid_temperature (`where` = index). On error `out` stays as it was.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                     const row_digest& from, const workspace& space, token_id token,

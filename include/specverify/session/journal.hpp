@@ -2,8 +2,7 @@
 //! The journal of a session: records of {ids, snapshot} that a host appends to a file and reads back after a restart.
 //!
 //! A record: magic, length of the payload, first position, number of ids (4 bytes each, little-endian), a 64-bit check
-//!           of these 16
-//! bytes; then the ids, the bytes of the snapshot, and a 64-bit check of ids and snapshot.
+//!           of these 16 bytes; then the ids, the bytes of the snapshot, and a 64-bit check of ids and snapshot.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
 //!             from their first position on, the last snapshot counts. A record that the end of the file cuts off is
 //!             ignored (a killed process leaves one); any other damage is journal_corrupt. FNV-1a, 64 bits: finds

@@ -154,8 +154,8 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
 //! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `space`, which
 //! keeps them.
 //! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
-//!         invalid_resolution, ids_not_ascending,
-//! zero_weight, workspace_too_small; then `space` and `out` are as they were.
+//!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small; then `space` and `out` are as they
+//!         were.
 [[nodiscard]] inline status compressed_law(const support& kept, const compressed_law_options& options, workspace& space,
                                            law& out) noexcept {
   return detail::make_compressed(kept, no_token, 0, options, space, out);

@@ -4,9 +4,8 @@
 //!
 //! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //!         `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's
-//!         law exact.
-//! The state carries what a rule learns along the text (an adaptive threshold); a session keeps the states of a window
-//! and goes back to the one after the last token that stood.
+//!         law exact. The state carries what a rule learns along the text (an adaptive threshold); a session keeps the
+//!         states of a window and goes back to the one after the last token that stood.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP

@@ -42,9 +42,8 @@ struct top_n_sigma {
   }
 
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //!         (tokens above the bound were
-  //! not gathered), workspace_too_small. A digest that was not asked for the spread has sigma 0: the largest logit and
-  //! its equals.
+  //!         (tokens above the bound were not gathered), workspace_too_small. A digest that was not asked for the
+  //!         spread has sigma 0: the largest logit and its equals.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
                               support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;

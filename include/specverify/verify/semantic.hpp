@@ -119,9 +119,8 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
 //! host asks for the first alone). Scores after a rejection may be missing. `request` is that of step 1; its row states
 //! stay as step 1 left them. `vocab_size` only tells the counters which ids the target does not have.
 //! Errors: invalid_argument (a threshold that is NaN; a score outside [0, 1], `where` = its index), output_too_small
-//!         (`best` or `mismatches` is shorter
-//! than the drafts), not_read (`best` holds no id where one is needed, `where` = row), unsupported (log-probabilities).
-//! O(drafts).
+//!         (`best` or `mismatches` is shorter than the drafts), not_read (`best` holds no id where one is needed,
+//!         `where` = row), unsupported (log-probabilities). O(drafts).
 template <token_draft Draft>
 [[nodiscard]] verdict decide_semantically(std::span<const Draft> drafts, std::span<const token_id> best,
                                           std::span<const std::uint64_t> mismatches, std::span<const double> scores,

@@ -2,13 +2,10 @@
 //! The three exponentials of the library, one number at a time: a certified coarse one, an integer one, an exact one.
 //!
 //! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 +
-//! 2^-16)
-//!          for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or reorder, so
-//!          the same
-//!          bits on every backend (bit-exact).
+//!          2^-16) for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or
+//!          reorder, so the same bits on every backend (bit-exact).
 //! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (bit-exact). At
-//! most
-//!          1/2 + 2^-26 w from the real value, 2^31 exactly at 0, never increasing in the exponent.
+//!          most 1/2 + 2^-26 w from the real value, 2^31 exactly at 0, never increasing in the exponent.
 //! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (near-tie).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
