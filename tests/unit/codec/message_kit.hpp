@@ -115,8 +115,8 @@ inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 7000
 
 //! Writes the header and the checksum that fit a body: what a forger who knows the context sends.
 inline void seal(const wire_context& context, message_kind kind, std::span<std::byte> message) {
-  specverify::numeric::store_le(message.data(),
-                static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  specverify::numeric::store_le(
+      message.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
   specverify::numeric::store_le(message.data() + 1, context.round, 1);
   specverify::numeric::store_le(message.data() + 2, context.base_length, 2);
   specverify::numeric::store_le(message.data() + 4, message_checksum(context, message), 4);
