@@ -51,6 +51,12 @@ header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel m
 header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes concepts and observation only'
 header row/digest.hpp '#include <specverify/specverify.hpp>'; red arrows 'includes the umbrella'
 header row/digest.hpp '#include "specverify/core/views.hpp"'; red arrows 'angle brackets'
+mkdir include/specverify/core/detail
+header core/views.hpp '#include <specverify/core/detail/views.hpp>'
+header core/detail/views.hpp '#include <specverify/core/views.hpp>'
+red arrows 'circle of includes: core/detail/views.hpp core/views.hpp'
+rm -r include/specverify/core/detail
+header core/views.hpp '#include <specverify/core/views.hpp>'; red arrows 'circle of includes: core/views.hpp'
 rm tests/unit/row/digest_test.cpp; red mirror 'no tests/unit/row/digest_test.cpp'
 rm docs/algorithms/digest.md; red mirror 'no page docs/algorithms/digest.md'
 rm benchmarks/bench_digest.cpp; red mirror 'no benchmarks/bench_digest.cpp'

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Drafts without laws, and the sizes of draft messages. Used by codec/message.hpp, where they are documented.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 
@@ -88,15 +84,6 @@ inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t dra
              2;
   }
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
-}
-
-inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept {
-  return std::uint64_t{detail::law_entries(format)} * draft_length;
-}
-
-inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept {
-  const std::size_t entries = detail::law_entries(format);
-  return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
 }
 
 inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped) noexcept {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format agreed on, hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are
-//! documented.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
+//! hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are documented.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 
+#include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/detail/message_fields.hpp>
+
+#include <bit>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -69,31 +67,6 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 }
 
 }  // namespace detail
-
-constexpr status check(const draft_format& format) noexcept {
-  const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
-  if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, 0);
-  if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, 1);
-  if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, 1);
-  const std::uint32_t largest = lattice                                        ? max_lattice_resolution
-                                : format.format == law_format::token_and_count ? std::uint32_t{1} << 31
-                                                                               : 0;
-  if (format.resolution > largest || (largest > 0 && format.resolution == 0))
-    return detail::codec_error(errc::invalid_resolution, 2);
-  // The law that a top_k_tail message decodes to has the resolution l (V - K), K >= 1.
-  if (format.format == law_format::top_k_tail &&
-      std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
-    return detail::codec_error(errc::invalid_resolution, 2);
-  const bool sparse = format.format <= law_format::sparse_paper || format.format == law_format::top_k_tail;
-  if (format.support_size > (sparse ? format.vocab_size : 0)) return detail::codec_error(errc::invalid_argument, 3);
-  if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length)
-    return detail::codec_error(errc::invalid_argument, 4);
-  if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
-  if (const status bad = check(format.side); !bad.ok())
-    return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
-  if (format.side.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
-  return {};
-}
 
 inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept {
   return static_cast<std::size_t>(detail::padded(

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draft messages with laws. Used by codec/message.hpp, where they are documented.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 
 #include <specverify/codec/detail/message_laws.hpp>
 #include <specverify/codec/detail/message_side.hpp>
+#include <specverify/core/workspace.hpp>
+#include <specverify/distribution/draft_block.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -104,6 +102,15 @@ template <class Draft>
 }
 
 }  // namespace detail
+
+inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept {
+  return std::uint64_t{detail::law_entries(format)} * draft_length;
+}
+
+inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept {
+  const std::size_t entries = detail::law_entries(format);
+  return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
+}
 
 template <lawful_draft Draft>
 status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts,

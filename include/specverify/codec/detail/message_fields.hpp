@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What every message is made of: little-endian fields, packed bits, the CRC-32C and the header. Used by
 //! codec/message.hpp.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 
 #include <specverify/codec/detail/bytes.hpp>
+#include <specverify/codec/message_types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -133,48 +134,6 @@ inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire
   return context;
 }
 
-//! Where an encoder starts: the length is known, the bytes after it are padding.
-[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
-                                          std::span<std::byte> out) noexcept {
-  if (context.transmission > 15) return codec_error(errc::field_out_of_range, 0);
-  const std::uint64_t total = padded(bytes, pad_to);
-  if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
-  if (out.size() < total) return codec_error(errc::output_too_small, total);
-  return {};
-}
-//! Where it ends: padding, header, checksum.
-inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
-                        std::span<std::byte> out, std::size_t& written) noexcept {
-  const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
-  for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
-  numeric::store_le(out.data(),
-                    static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
-  numeric::store_le(out.data() + 1, context.round, 1);
-  numeric::store_le(out.data() + 2, context.base_length, 2);
-  numeric::store_le(out.data() + 4, message_checksum(context, out.first(total)), 4);
-  written = total;
-}
-
-//! check_message, and the kind that was expected.
-[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context,
-                                         std::span<const std::byte> message) noexcept {
-  message_header header;
-  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
-  if (header.kind != kind) return codec_error(errc::unexpected_message, 0);
-  return check_message(context, message);
-}
-//! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.
-[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to,
-                                          std::span<const std::byte> message) noexcept {
-  const std::uint64_t total = padded(bytes, pad_to);
-  if (message.size() < total) return codec_error(errc::truncated, message.size());
-  if (message.size() > total) return codec_error(errc::trailing_bytes, total);
-  for (auto at = static_cast<std::size_t>(bytes); at < message.size(); ++at) {
-    if (message[at] != std::byte{0}) return codec_error(errc::padding_not_zero, at);
-  }
-  return {};
-}
-
 }  // namespace detail
 
 inline status peek_header(std::span<const std::byte> message, message_header& out) noexcept {
@@ -218,6 +177,52 @@ inline status check_message(const wire_context& context, std::span<const std::by
     return detail::codec_error(errc::not_canonical, 2);
   return {};
 }
+
+namespace detail {
+
+//! Where an encoder starts: the length is known, the bytes after it are padding.
+[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
+                                          std::span<std::byte> out) noexcept {
+  if (context.transmission > 15) return codec_error(errc::field_out_of_range, 0);
+  const std::uint64_t total = padded(bytes, pad_to);
+  if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
+  if (out.size() < total) return codec_error(errc::output_too_small, total);
+  return {};
+}
+//! Where it ends: padding, header, checksum.
+inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
+                        std::span<std::byte> out, std::size_t& written) noexcept {
+  const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
+  for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
+  numeric::store_le(out.data(),
+                    static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
+  numeric::store_le(out.data() + 1, context.round, 1);
+  numeric::store_le(out.data() + 2, context.base_length, 2);
+  numeric::store_le(out.data() + 4, message_checksum(context, out.first(total)), 4);
+  written = total;
+}
+
+//! check_message, and the kind that was expected.
+[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context,
+                                         std::span<const std::byte> message) noexcept {
+  message_header header;
+  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
+  if (header.kind != kind) return codec_error(errc::unexpected_message, 0);
+  return check_message(context, message);
+}
+//! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.
+[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to,
+                                          std::span<const std::byte> message) noexcept {
+  const std::uint64_t total = padded(bytes, pad_to);
+  if (message.size() < total) return codec_error(errc::truncated, message.size());
+  if (message.size() > total) return codec_error(errc::trailing_bytes, total);
+  for (auto at = static_cast<std::size_t>(bytes); at < message.size(); ++at) {
+    if (message[at] != std::byte{0}) return codec_error(errc::padding_not_zero, at);
+  }
+  return {};
+}
+
+}  // namespace detail
 
 SPECVERIFY_NAMESPACE_END
 

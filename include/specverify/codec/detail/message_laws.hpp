@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One law and its token in every format. Used by codec/message.hpp, where they are documented.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 
 #include <specverify/codec/count_code.hpp>
+#include <specverify/codec/detail/half_float.hpp>
 #include <specverify/codec/detail/message_control.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! text, request and supply: ids, positions, and what was asked of them. Used by codec/message.hpp, where they are
 //! documented.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands in a draft message in front of the drafts: skipped ids, the channel report, hidden states. Used by
 //! codec/message.hpp.
-
-// Before the guard: whoever includes this file first gets message.hpp, which includes it in its place.
-#include <specverify/codec/message.hpp>
-
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_SIDE_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_SIDE_HPP
 
+#include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/detail/message_fields.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
