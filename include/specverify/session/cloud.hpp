@@ -122,6 +122,11 @@ class cloud_session {
   // Outputs.
   [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
 
+  //! `evaluate` is unanswered. Ask before `supply_rows` where the engine works while messages arrive.
+  [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
+  //! `judge` is unanswered.
+  [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::judging; }
+
   [[nodiscard]] cloud_state state() const noexcept { return state_; }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return now_.session_id; }
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), now_.length}; }

@@ -153,6 +153,9 @@ class basic_edge_session {
     return ahead_at_.has_value() && (!deadline_.has_value() || *ahead_at_ < *deadline_) ? ahead_at_ : deadline_;
   }
 
+  //! `evaluate` is unanswered. Ask before `supply_row` where the engine works while messages arrive.
+  [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
+
   [[nodiscard]] edge_state state() const noexcept { return state_; }
   //! Temperature and truncation of the session, as `edge_options::transform` gave them: pass this one with the rows.
   [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }

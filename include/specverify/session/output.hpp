@@ -32,8 +32,10 @@ enum class session_action : std::uint8_t {
   //! holds their
   judge,
   //!< hidden vectors in ascending order as they travelled; answered by `supply_scores`
-  finished,  //!< the text is complete; `stop` says why
-  failed     //!< the session is over; `reason` says why
+  //! the text is complete; `stop` says why. The cloud hears it from the edge: `stop` is none where that ended the text
+  //! alone
+  finished,
+  failed  //!< the session is over; `reason` says why
 };
 
 //! Who has the last word on a position of the text.

@@ -223,11 +223,30 @@ TEST_CASE("cloud: rows that come after the edge said stop add nothing to a strea
   REQUIRE(kind_of(stop) == message_kind::stop);
   CHECK(p.cloud->receive(stop, 1).ok());
   CHECK(p.cloud->length() == 4);
+  CHECK(p.cloud->next().action == session_action::finished);
+  CHECK(p.cloud->wants_rows());
   CHECK(supply().ok());  // the engine was at it when stop came
+  CHECK_FALSE(p.cloud->wants_rows());
   CHECK(p.run_cloud().empty());
   CHECK(p.cloud->length() == 4);
   CHECK(p.cloud->state() == cloud_state::finished);
   CHECK(supply().code == errc::unexpected_message);
+}
+
+TEST_CASE("cloud: stop ends the session for its host, once, with why and where") {
+  pair p;
+  bytes question = p.start();
+  while (kind_of(question) != message_kind::stop) question = p.exchange(question);
+  CHECK(p.cloud->state() == cloud_state::finished);  // the last verdict; the edge may still ask for it
+  CHECK(p.cloud->next().action == session_action::none);
+  CHECK(p.cloud->receive(question, 1).ok());
+  const session_output end = p.cloud->next();
+  CHECK(end.action == session_action::finished);
+  CHECK(end.stop == stop_reason::budget);
+  CHECK(end.position == 23);
+  CHECK(p.cloud->next().action == session_action::none);
+  CHECK(p.cloud->receive(question, 1).code == errc::duplicate);
+  CHECK(p.run_cloud().empty());
 }
 
 TEST_CASE("cloud: journals that do not fit are refused") {

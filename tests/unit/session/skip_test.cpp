@@ -174,6 +174,7 @@ TEST_CASE(
   REQUIRE(kind_of(question) == message_kind::stop);
   CHECK(p.cloud->receive(question, p.now).ok());
   CHECK(p.cloud->state() == cloud_state::finished);  // it has heard of no token
+  CHECK(p.cloud->next().stop == stop_reason::none);
   keep = false;
   p.new_edge();
   p.now = 1000;
@@ -207,6 +208,7 @@ TEST_CASE(
   REQUIRE(kind_of(question) == message_kind::stop);
   CHECK(p.cloud->receive(question, p.now).ok());
   REQUIRE(p.cloud->state() == cloud_state::finished);
+  CHECK(p.run_cloud().empty());
   CHECK(p.cloud->length() < p.edge->length());
   const std::uint64_t drafts = p.edge->statistics().messages_up - 2;
   REQUIRE(drafts >= 8);  // so far behind, a number counts as one that was not heard yet

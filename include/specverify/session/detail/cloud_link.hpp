@@ -163,8 +163,13 @@ inline status cloud_session::receive(std::span<const std::byte> message, session
   if (header.kind == message_kind::stop && detail::belongs_to(context(), message, header)) {
     errc why_not = errc::ok;
     if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    if (state_ == cloud_state::ready || state_ == cloud_state::streaming || state_ == cloud_state::filling)
-      state_ = cloud_state::finished;
+    if (round_is_open() || state_ == cloud_state::failed) return {};
+    state_ = cloud_state::finished;
+    session_output out;
+    out.action = session_action::finished;
+    out.stop = now_.stop;
+    out.position = now_.length;
+    outputs_.push(out);
     return {};
   }
   if (const wire_context* then = memory_.find(message, header); then != nullptr) {
