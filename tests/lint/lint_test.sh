@@ -19,6 +19,7 @@ header() { # path, lines of the body
   } >"include/specverify/$1"
 }
 reset() {
+  rm -f docs/*.md
   header row/digest.hpp '#include <specverify/core/views.hpp>' 'template <execution_policy Policy>' 'int digest(Policy);'
   header core/views.hpp 'struct row_access;'
   rm -f include/specverify/{kernel,session,policy}/*
@@ -44,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in arrows mirror sizes forbidden guards row_access pages repository version; do green "$name"; done
+for name in arrows mirror sizes forbidden guards row_access pages repository version ids; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -79,6 +80,10 @@ echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from 
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
 header row/digest.hpp "// see /$(printf 'ho')me/somebody/notes"; red repository 'a path of one machine'
 header row/digest.hpp "// $(printf 'TO')DO later"; red repository 'left unfinished'
+header row/digest.hpp '// (E99)'; red ids 'E99 has no entry in docs/errata.md'
+header row/digest.hpp '// SMP-99'; red ids 'SMP-99 has no entry in docs/requirements.md'
+header row/digest.hpp '// T99'; red ids 'T99 has no entry in docs/guarantees.md'
+printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >docs/errata.md; red ids 'does not hold E1'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
 exit "$code"
