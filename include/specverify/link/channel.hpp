@@ -16,7 +16,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP
 
-#include <specverify/link/detail/fading.hpp>
+#include <specverify/link/fading.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -12,7 +12,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 #define SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 
-#include <specverify/link/detail/channel_state.hpp>
+#include <specverify/link/channel_state.hpp>
 
 #include <bit>
 #include <charconv>

@@ -13,12 +13,12 @@
 //!             costs no time; the fixed time of Table I holds its round trip, so it goes with a state whose round trip
 //!             is 0.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), examples/docs/latency.cpp,
-//!             link/detail/compute.hpp
+//!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
 
 #include <specverify/link/channel.hpp>
-#include <specverify/link/detail/compute.hpp>
+#include <specverify/link/compute.hpp>
 #include <specverify/link/payload.hpp>
 
 #include <cstddef>

@@ -18,9 +18,9 @@
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 
-#include <specverify/testing/detail/exact_mass.hpp>
 #include <specverify/testing/detail/law_enumerator.hpp>
-#include <specverify/testing/detail/uniform_script.hpp>
+#include <specverify/testing/exact_mass.hpp>
+#include <specverify/testing/uniform_script.hpp>
 
 #include <cstddef>
 #include <cstdint>

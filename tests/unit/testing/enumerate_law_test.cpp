@@ -25,33 +25,6 @@ double second(const sv::scripted_source& source, sv::random_counter counter) {
 
 }  // namespace
 
-TEST_CASE("enumerate_law: exact masses add and scale without rounding") {
-  const sv::exact_mass one = sv::exact_mass::one();
-  CHECK(one.value() == 1.0);
-  sv::exact_mass third = one.scaled(3).scaled(5);  // 15 / 2^106
-  CHECK(third.value() == 15 * 0x1.0p-106);
-  sv::exact_mass rest = one.scaled(sv::uniform_steps - 3);
-  rest += one.scaled(3).scaled(sv::uniform_steps - 5);
-  CHECK_FALSE(rest == one);
-  rest += third;
-  CHECK(rest == one);
-  CHECK(one.scaled(sv::uniform_steps) == one);
-  CHECK(one.scaled(0) == sv::exact_mass{});
-}
-
-TEST_CASE("enumerate_law: a script answers what was written, remembers what was read") {
-  sv::uniform_script script(sv::script_fill::near_one);
-  const sv::scripted_source source(script);
-  script.set_uniform(at(7, sv::purpose::acceptance), 0, 0.25);
-  CHECK(first(source, at(7, sv::purpose::acceptance)) == 0.25);
-  CHECK(second(source, at(7, sv::purpose::acceptance)) == 1.0 - 0x1.0p-53);
-  CHECK(first(source, at(8, sv::purpose::acceptance)) == 1.0 - 0x1.0p-53);
-  CHECK(script.reads().size() == 2);
-  CHECK(script.reads()[1].position == 8);
-  script.set_fill(sv::script_fill::zero);
-  CHECK(first(source, at(8, sv::purpose::acceptance)) == 0.0);
-}
-
 TEST_CASE("enumerate_law: a coin, to the last bit") {
   for (const double p : {0.5, 0.1, 1.0 / 3.0, 0x1.0p-53, 1.0 - 0x1.0p-53, 0x1.8p-40}) {
     const auto law = sv::enumerate_law(

@@ -4,8 +4,8 @@
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
-#include <specverify/testing/detail/exact_mass.hpp>
-#include <specverify/testing/detail/uniform_script.hpp>
+#include <specverify/testing/exact_mass.hpp>
+#include <specverify/testing/uniform_script.hpp>
 
 #include <algorithm>
 #include <array>

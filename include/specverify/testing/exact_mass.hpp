@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A sum of products of interval widths, each a multiple of 2^-53, without rounding.
-#ifndef SPECVERIFY_TESTING_DETAIL_EXACT_MASS_HPP
-#define SPECVERIFY_TESTING_DETAIL_EXACT_MASS_HPP
+//!
+//! Paper:      none; test kit.
+//! Guarantees: sums and products are exact; `value` is within one unit in the last place. O(digits); allocates.
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/exact_mass_test.cpp,
+//!             examples/docs/enumerate_law.cpp
+#ifndef SPECVERIFY_TESTING_EXACT_MASS_HPP
+#define SPECVERIFY_TESTING_EXACT_MASS_HPP
 
 #include <specverify/core/random.hpp>
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline. See:
-//! specverify/link/latency.hpp
-#ifndef SPECVERIFY_LINK_DETAIL_COMPUTE_HPP
-#define SPECVERIFY_LINK_DETAIL_COMPUTE_HPP
+//! Computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline.
+//!
+//! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
+//! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.
+//! Guarantees: O(1), no allocation, noexcept. Formulas take checked values (`check`).
+//! Deviates:   a memory roof and a launch time, which the paper does not have; by default both cost nothing.
+//! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp, examples/docs/latency.cpp
+#ifndef SPECVERIFY_LINK_COMPUTE_HPP
+#define SPECVERIFY_LINK_COMPUTE_HPP
 
-#include <specverify/link/detail/channel_state.hpp>
+#include <specverify/link/channel_state.hpp>
 
 #include <cstdint>
 

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A uniform source whose numbers are written down beforehand, keyed by counter, and which remembers what was read.
-#ifndef SPECVERIFY_TESTING_DETAIL_UNIFORM_SCRIPT_HPP
-#define SPECVERIFY_TESTING_DETAIL_UNIFORM_SCRIPT_HPP
+//!
+//! Use it to run an entry point on chosen numbers, and to check which counters it reads, and in which order.
+//! Paper:      none; test kit.
+//! Symbols:    k = a decision uniform times 2^53; half = one of a counter's two 64-bit words.
+//! Guarantees: every counter has an answer: what was written, else what `script_fill` says. Allocates; one thread.
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp,
+//!             examples/docs/enumerate_law.cpp
+#ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
+#define SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
 
 #include <specverify/core/concepts.hpp>
-#include <specverify/testing/detail/exact_mass.hpp>
+#include <specverify/testing/exact_mass.hpp>
 
 #include <cstddef>
 #include <cstdint>

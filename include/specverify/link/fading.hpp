@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Block fading: the gain is drawn anew each round and holds during it. See: specverify/link/channel.hpp
-#ifndef SPECVERIFY_LINK_DETAIL_FADING_HPP
-#define SPECVERIFY_LINK_DETAIL_FADING_HPP
+//! Block fading: the gain is drawn anew each round and holds during it.
+//!
+//! Paper:      CU-HLM (arXiv 2505.11788) II-B: Rayleigh and Rician fading.
+//! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).
+//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, to the
+//!             precision of the platform's logarithm and cosine.
+//! Deviates:   the gain has a floor, and a rule for what happens below it (link/channel.hpp says why).
+//! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14), examples/docs/channel.cpp
+#ifndef SPECVERIFY_LINK_FADING_HPP
+#define SPECVERIFY_LINK_FADING_HPP
 
 #include <specverify/core/concepts.hpp>
-#include <specverify/link/detail/channel_state.hpp>
+#include <specverify/link/channel_state.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 

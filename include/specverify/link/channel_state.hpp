@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a link can do in one round, the checks of its numbers, and rates from power and distance. See:
-//! specverify/link/channel.hpp
-#ifndef SPECVERIFY_LINK_DETAIL_CHANNEL_STATE_HPP
-#define SPECVERIFY_LINK_DETAIL_CHANNEL_STATE_HPP
+//! What a link can do in one round, the checks of its numbers, and rates from power and distance.
+//!
+//! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
+//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.
+//! Guarantees: O(1), no allocation, noexcept. The checks hold under fast-math too; rates are as precise as the
+//!             platform's logarithm and power.
+//! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp, examples/docs/channel.cpp
+#ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP
+#define SPECVERIFY_LINK_CHANNEL_STATE_HPP
 
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
