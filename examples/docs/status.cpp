@@ -2,6 +2,7 @@
 // Errors are values with a number, a name and a place.
 #include <specverify/core/status.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -19,5 +20,8 @@ int main() {
   if (!four || *four != 4) return 1;
   const auto none = half_of(7);
   if (none || none.error().where != 7) return 2;
-  return std::string_view(name(none.error().code)) == "invalid_argument" ? 0 : 3;
+  if (std::string_view(name(none.error().code)) != "invalid_argument") return 3;
+  std::array<char, specverify::status_text_size> memory;
+  const auto line = to_string(none.error(), memory);
+  return line && *line == "invalid_argument in host at 7: an option is outside its documented range" ? 0 : 4;
 }

@@ -4,6 +4,8 @@
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 
+#include <specverify/cpp20.hpp>
+
 #include <specverify/specverify.hpp>
 
 // the drafts of a round, in an arena

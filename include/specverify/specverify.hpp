@@ -7,6 +7,8 @@
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
 
+#include <specverify/cpp20.hpp>
+
 #include <specverify/config.hpp>
 #include <specverify/fwd.hpp>
 

@@ -13,6 +13,7 @@
 #define SPECVERIFY_CODEC_BIT_COST_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <bit>
 #include <cmath>

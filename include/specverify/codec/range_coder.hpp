@@ -16,6 +16,7 @@
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <bit>
 #include <cstddef>

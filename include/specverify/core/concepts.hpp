@@ -5,6 +5,7 @@
 #define SPECVERIFY_CORE_CONCEPTS_HPP
 
 #include <specverify/core/random.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <concepts>
 

@@ -31,9 +31,11 @@ inline constexpr simd_policy simd{};
 
 }  // namespace exec
 
+#if __cplusplus >= 202002L
 //! A policy that runs on the host.
 template <class Policy>
 concept execution_policy = std::is_base_of_v<exec::seq_policy, Policy>;
+#endif  // C++20: kernels that a CUDA unit includes name policies, and no concept
 
 SPECVERIFY_NAMESPACE_END
 

@@ -9,10 +9,16 @@
 
 #include <specverify/config.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
+
+#if __cplusplus >= 202002L
+#include <span>
+#include <string_view>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -118,6 +124,39 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
   return "unknown";
 }
+
+//! The spelled-out name of a room, for logs.
+[[nodiscard]] constexpr const char* name(part reporter) noexcept {
+  constexpr const char* names[] = {"core", "row",    "distribution",  "sparsify", "quantize",   "uncertainty", "codec",
+                                   "link", "verify", "decision_head", "policy",   "vocabulary", "session",     "host"};
+  const auto index = static_cast<std::size_t>(reporter);
+  return index < sizeof(names) / sizeof(names[0]) ? names[index] : "unknown";
+}
+
+#if __cplusplus >= 202002L
+inline constexpr std::size_t status_text_size = 192;  //!< bytes that hold the text of every status
+
+//! A status in words, as "row_has_nan in row at 3: a row holds a NaN", written to `out` and ended by a zero, which the
+//! view leaves out. Never allocates. Errors: output_too_small (`where` = bytes that `out` must have).
+[[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
+  char digits[10] = {};
+  std::size_t first = sizeof(digits);
+  std::uint32_t rest = why.where;
+  do digits[--first] = static_cast<char>('0' + rest % 10);
+  while ((rest /= 10) != 0);
+  const std::string_view where(digits + first, sizeof(digits) - first);
+  const std::string_view pieces[] = {name(why.code), " in ", name(why.reporter), " at ",
+                                     where,          ": ",   message(why.code)};
+  std::size_t size = 0;
+  for (std::string_view piece : pieces) size += piece.size();
+  if (out.size() <= size) return status{errc::output_too_small, part::core, static_cast<std::uint32_t>(size + 1)};
+  char* end = out.data();
+  for (std::string_view piece : pieces)
+    for (char letter : piece) *end++ = letter;
+  *end = 0;
+  return std::string_view(out.data(), size);
+}
+#endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
 

@@ -72,16 +72,33 @@ class row_view {
   row_kind kind_ = row_kind::logits;
 };
 
+//! A count of entries as rows store it; saturates.
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t row_size(std::size_t count) noexcept {
+  return count < 0xFFFFFFFFu ? static_cast<std::uint32_t>(count) : 0xFFFFFFFFu;
+}
+//! Logits of one position, as an engine returns them: `size` entries at `values`. A size beyond
+//! 2^32 - 1 counts as that, so that reading refuses it as too large and never sees a part of it.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(const Scalar* values, std::size_t size) noexcept {
+  return {row_kind::logits, values, row_size(size)};
+}
+//! A final probability law of one position: `size` entries at `values`.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> probability_row(const Scalar* values,
+                                                                           std::size_t size) noexcept {
+  return {row_kind::probabilities, values, row_size(size)};
+}
+
 #if __cplusplus >= 202002L
-//! Logits of one position, as an engine returns them.
+//! Logits of one position, in a span.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(std::span<const Scalar> values) noexcept {
-  return {row_kind::logits, values.data(), static_cast<std::uint32_t>(values.size())};
+  return logits_row(values.data(), values.size());
 }
-//! A final probability law of one position.
+//! A final probability law of one position, in a span.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> probability_row(std::span<const Scalar> values) noexcept {
-  return {row_kind::probabilities, values.data(), static_cast<std::uint32_t>(values.size())};
+  return probability_row(values.data(), values.size());
 }
 
 #endif  // C++20

@@ -10,6 +10,7 @@
 #define SPECVERIFY_CORE_WORKSPACE_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -14,6 +14,7 @@
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <array>
 #include <bit>

@@ -8,6 +8,7 @@
 #define SPECVERIFY_DISTRIBUTION_SUPPORT_HPP
 
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <span>
 

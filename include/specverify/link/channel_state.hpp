@@ -11,6 +11,7 @@
 
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <bit>
 #include <cmath>

@@ -10,6 +10,7 @@
 #define SPECVERIFY_ROW_TRANSFORM_HPP
 
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <span>
 

@@ -15,6 +15,7 @@
 
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -10,6 +10,7 @@
 #define SPECVERIFY_SESSION_PREFIX_HASH_HPP
 
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstdint>
 #include <span>

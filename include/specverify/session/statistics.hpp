@@ -12,6 +12,7 @@
 #define SPECVERIFY_SESSION_STATISTICS_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstdint>
 

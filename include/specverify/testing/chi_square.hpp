@@ -16,6 +16,7 @@
 #define SPECVERIFY_TESTING_CHI_SQUARE_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cmath>
 #include <cstddef>

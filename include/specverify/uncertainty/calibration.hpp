@@ -16,6 +16,7 @@
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 #include <specverify/kernel/scalar/exponential.hpp>
 
 #include <cmath>

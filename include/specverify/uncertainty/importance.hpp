@@ -18,6 +18,7 @@
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 #include <specverify/kernel/scalar/exponential.hpp>
 
 #include <cmath>

@@ -12,6 +12,7 @@
 #define SPECVERIFY_VERIFY_VERDICT_HPP
 
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <limits>
 #include <span>

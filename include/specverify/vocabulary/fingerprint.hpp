@@ -14,6 +14,7 @@
 
 #include <specverify/core/random.hpp>
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstddef>
 #include <cstdint>

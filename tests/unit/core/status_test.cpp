@@ -3,10 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 using specverify::errc;
@@ -61,6 +66,53 @@ TEST_CASE("every error has a number, a name and a message of its own") {
   CHECK(messages.size() == static_cast<std::size_t>(entries));
   CHECK(std::string(message(static_cast<errc>(9999))) == "unknown error code");
   CHECK(std::string(name(static_cast<errc>(9999))) == "unknown");
+}
+
+TEST_CASE("every room has a name of its own") {
+  std::set<std::string> names;
+  for (int reporter = 0; reporter <= static_cast<int>(part::host); ++reporter)
+    names.insert(name(static_cast<part>(reporter)));
+  CHECK(names.size() == static_cast<std::size_t>(part::host) + 1);
+  CHECK(std::string(name(part::core)) == "core");
+  CHECK(std::string(name(part::uncertainty)) == "uncertainty");
+  CHECK(std::string(name(part::codec)) == "codec");
+  CHECK(std::string(name(part::decision_head)) == "decision_head");
+  CHECK(std::string(name(part::vocabulary)) == "vocabulary");
+  CHECK(std::string(name(part::host)) == "host");
+  CHECK(std::string(name(static_cast<part>(static_cast<int>(part::host) + 1))) == "unknown");
+}
+
+TEST_CASE("a status in words, in the caller's memory") {
+  std::array<char, specverify::status_text_size> memory{};
+  const auto text = specverify::to_string(status{errc::row_has_nan, part::row, 3}, memory);
+  REQUIRE(text.ok());
+  CHECK(text.value() == "row_has_nan in row at 3: a row holds a NaN");
+  CHECK(text.value().data() == memory.data());
+  CHECK(std::strlen(memory.data()) == text.value().size());  // good for printf
+  CHECK(specverify::to_string(status{}, memory).value() == "ok in core at 0: no error");
+
+  // One byte too few, the zero's own among them: nothing is written, and the error says how many it takes.
+  const std::size_t needed = std::string_view("ok in core at 0: no error").size() + 1;
+  memory.fill('#');
+  const auto none = specverify::to_string(status{}, std::span(memory).first(needed - 1));
+  CHECK(none.error() == status{errc::output_too_small, part::core, static_cast<std::uint32_t>(needed)});
+  CHECK(std::all_of(memory.begin(), memory.end(), [](char letter) { return letter == '#'; }));
+  CHECK(specverify::to_string(status{}, std::span(memory).first(needed)).ok());
+  CHECK(specverify::to_string(status{}, {}).error().code == errc::output_too_small);
+}
+
+TEST_CASE("status_text_size holds the text of every status") {
+  std::size_t longest = 0;
+  std::array<char, 512> memory{};
+  for (int number = 0; number < 200; ++number)
+    for (int reporter = 0; reporter <= static_cast<int>(part::host) + 1; ++reporter) {
+      const status why{static_cast<errc>(number), static_cast<part>(reporter), 0xFFFFFFFFu};
+      const auto text = specverify::to_string(why, memory);
+      REQUIRE(text.ok());
+      longest = std::max(longest, text.value().size());
+    }
+  CHECK(longest < specverify::status_text_size);
+  CHECK(longest > specverify::status_text_size / 2);
 }
 
 TEST_CASE("a result holds a value or the reason why not") {

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -37,6 +40,28 @@ TEST_CASE("spans become rows") {
   CHECK(logits.valid_size() == 4);
   CHECK(logits.stride() == 1);
   CHECK(specverify::probability_row(std::span<const double>(values)).kind() == row_kind::probabilities);
+}
+
+TEST_CASE_TEMPLATE("a pointer and a size become a row", Scalar, float, double, float16_bits, bfloat16_bits) {
+  const std::array<Scalar, 3> values{};
+  const row_view<Scalar> logits = specverify::logits_row(values.data(), 3);
+  CHECK(logits.kind() == row_kind::logits);
+  CHECK(logits.has_data());
+  CHECK(logits.size() == 3);
+  CHECK(logits.valid_size() == 3);
+  CHECK(logits.stride() == 1);
+  const row_view<Scalar> law = specverify::probability_row(values.data(), values.size());
+  CHECK(law.kind() == row_kind::probabilities);
+  CHECK(law.size() == 3);
+  CHECK(specverify::logits_row(static_cast<const Scalar*>(nullptr), 0).empty());
+}
+
+TEST_CASE("a size that rows cannot store is not cut to a smaller vocabulary") {
+  const float value = 0;
+  const std::size_t beyond = (std::size_t{1} << 32) + 5;  // 5 in 32 bits
+  CHECK(specverify::logits_row(&value, beyond).size() == std::numeric_limits<std::uint32_t>::max());
+  CHECK(specverify::probability_row(std::span<const float>(&value, beyond)).size() > specverify::max_vocab_size);
+  CHECK(specverify::logits_row(&value, 0xFFFFFFFEu).size() == 0xFFFFFFFEu);
 }
 
 TEST_CASE("the storage types of rows") {

@@ -10,6 +10,7 @@
 #define SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <bit>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #define SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <bit>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #define SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 
 #include <specverify/core/random.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <Eigen/Core>
 

@@ -5,6 +5,7 @@
 #define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <charconv>
 #include <cstddef>

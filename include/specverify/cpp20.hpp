@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Says what is missing, instead of a page of errors, when a header with concepts or spans is compiled as older C++.
+//! Without it, and good for C++17, are the headers that CUDA kernels include: core/random, core/status, core/views,
+//! core/execution, distribution/law and kernel/.
+#ifndef SPECVERIFY_CPP20_HPP
+#define SPECVERIFY_CPP20_HPP
+
+#if __cplusplus < 202002L && (!defined(_MSVC_LANG) || _MSVC_LANG < 202002L)
+#error "specverify needs C++20: compile with -std=c++20"
+#endif
+
+#endif
