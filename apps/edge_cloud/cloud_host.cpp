@@ -27,12 +27,12 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
   options.secret = run.cloud_secret;
-  options.largest.format = specverify::law_format::half_row;  // the bulkiest laws of this demo
+  options.largest.format = specverify::law_format::fp16_row;  // the bulkiest laws of this demo
   options.largest.vocab_size = model.vocab_size;
   options.largest.resolution = 0;
   options.largest.max_draft_length = demo_max_draft_length;
-  if (judge) options.largest.side = judged_side(judge->hidden_size(), true);
-  options.largest.side.max_skipped = demo_max_skipped;
+  if (judge) options.largest.attachments = judged_attachments(judge->hidden_size(), true);
+  options.largest.attachments.max_skipped = demo_max_skipped;
   options.lazy = run.lazy;
   options.fingerprint = model.fingerprint;
   options.max_length = model.context;

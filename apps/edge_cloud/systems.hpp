@@ -15,7 +15,7 @@ namespace edge_cloud {
 enum class upload {
   none,          //!< no drafts: the target alone
   ids,           //!< the most probable tokens, no laws
-  half_row,      //!< V values in half precision
+  fp16_row,      //!< V values in half precision
   dense,         //!< a lattice point over the whole vocabulary
   sparse_paper,  //!< the top K ids and a lattice point on them, zero counts included
   sparse,        //!< only the ids that got a count
@@ -87,7 +87,7 @@ struct system_plan {
 inline constexpr std::array<system_plan, 21> all_systems{{
     {"target", "target alone, streamed", upload::none, 0, 0, 0},
     // HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
-    {"hlm", "HLM, full fp16 law", upload::half_row, 1, 0, 0},
+    {"hlm", "HLM, full fp16 law", upload::fp16_row, 1, 0, 0},
     {"qs", "QS, dense lattice l=240", upload::dense, 4, 0, 240},
     {"ksqs-paper", "K-SQS K=16 l=100, paper code", upload::sparse_paper, 4, 16, 100},
     {"ksqs", "K-SQS K=16 l=100, our code", upload::sparse, 4, 16, 100},
@@ -100,14 +100,14 @@ inline constexpr std::array<system_plan, 21> all_systems{{
      states::unused, windowing::budget},
     {"csqs-budget", "C-SQS, 1000 bits a round", upload::sparse, 12, 0, 100, support_rule::conformal, skipping::never,
      states::unused, windowing::budget},
-    {"rand-hlm", "Rand-HLM, half of the tokens", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::coin},
-    {"u-hlm", "U-HLM, u > 0.8", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain},
+    {"rand-hlm", "Rand-HLM, half of the tokens", upload::fp16_row, 1, 0, 0, support_rule::top_k, skipping::coin},
+    {"u-hlm", "U-HLM, u > 0.8", upload::fp16_row, 1, 0, 0, support_rule::top_k, skipping::certain},
     {"cu-hlm", "CU-HLM offline, k=30", upload::top_k_tail, 1, 30, 255, support_rule::top_k, skipping::certain},
     {"cu-hlm-online", "CU-HLM online, k by token", upload::top_k_tail, 1, 1024, 255,
      support_rule::online_vocabulary_budget, skipping::certain},
     {"cu-hlm-lossless", "CU-HLM lossless, N(k)<=0.1", upload::top_k_tail, 1, 1024, 255,
      support_rule::vocabulary_budget},
-    {"ui", "UI, k=3 gamma=1.5", upload::half_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
+    {"ui", "UI, k=3 gamma=1.5", upload::fp16_row, 1, 0, 0, support_rule::top_k, skipping::certain_or_unimportant},
     {"greedy", "greedy, ids only", upload::ids, 8, 0, 0},
     {"wisv-fh", "WISV, states with drafts", upload::ids, 8, 0, 0, support_rule::top_k, skipping::never,
      states::with_draft},

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t demo_max_draft_length = 12;
 inline constexpr std::uint32_t demo_round_bits = 1000;
 
 //! What travels beside the drafts of a judged system, for hidden states of so many numbers.
-[[nodiscard]] inline specverify::side_format judged_side(std::uint32_t hidden_size, bool with_draft) {
+[[nodiscard]] inline specverify::attachment_format judged_attachments(std::uint32_t hidden_size, bool with_draft) {
   return {hidden_size, specverify::hidden_format::float16, with_draft, true, 0};
 }
 
@@ -58,8 +58,8 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
     case upload::none:
     case upload::ids:
       break;
-    case upload::half_row:
-      return specverify::law_format::half_row;
+    case upload::fp16_row:
+      return specverify::law_format::fp16_row;
     case upload::dense:
       return specverify::law_format::dense_lattice;
     case upload::sparse_paper:
@@ -82,9 +82,10 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
   made.resolution = system.resolution;
   // a token outside the support is an entry of its own
   made.support_size = system.support_size + (system.draws_from_row() ? 1 : 0);
-  if (system.judged != states::unused) made.side = judged_side(hidden_size, system.judged == states::with_draft);
-  if (system.skip != skipping::never) made.side.max_skipped = demo_max_skipped;
-  made.side.resolution_with_draft = system.changes_resolution();
+  if (system.judged != states::unused)
+    made.attachments = judged_attachments(hidden_size, system.judged == states::with_draft);
+  if (system.skip != skipping::never) made.attachments.max_skipped = demo_max_skipped;
+  made.attachments.resolution_with_draft = system.changes_resolution();
   return made;
 }
 

@@ -272,10 +272,10 @@ class virtual_pair {
   //! What the session may ask for beside the drafter's row.
   [[nodiscard]] specverify::row_extras extras() {
     specverify::row_extras made{drafter_.hidden(0), drafter_.attention(0)};
-    if (options_.format.side.hidden == specverify::hidden_format::none) {
+    if (options_.format.attachments.hidden == specverify::hidden_format::none) {
       made.hidden = {};
     } else if (options_.project) {
-      projected_.resize(options_.format.side.hidden_size);
+      projected_.resize(options_.format.attachments.hidden_size);
       options_.project(made.hidden, projected_);
       made.hidden = projected_;
     }
@@ -285,7 +285,7 @@ class virtual_pair {
   //! Scores of the mismatches that the cloud names.
   void judge(const specverify::session_output& asked) {
     if (!options_.judge) throw std::logic_error("the semantic rule needs a judge");
-    const specverify::side_format& side = options_.format.side;
+    const specverify::attachment_format& side = options_.format.attachments;
     const std::size_t each = specverify::hidden_bytes(side);
     std::vector<double> scores;
     judge_request request;

@@ -26,7 +26,7 @@ namespace detail {
     options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
     options.temperature = temperature;
     options.session_id = context.seed("wisv_reject") + i;
-    options.format.format = specverify::law_format::half_row;
+    options.format.format = specverify::law_format::fp16_row;
     options.format.support_size = options.format.resolution = 0;
     options.format.max_draft_length = length;
     made[i] = run_virtually(options, models.drafter, models.target, specverify::top_k{},
@@ -301,15 +301,16 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       options.format.format = specverify::law_format::token_only;
       options.format.support_size = options.format.resolution = 0;
       options.format.max_draft_length = main_length;
-      options.format.side.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size();
-      options.format.side.hidden = v.split ? specverify::hidden_format::int8 : specverify::hidden_format::float16;
-      options.format.side.hidden_with_draft = v.with_draft;
+      options.format.attachments.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size();
+      options.format.attachments.hidden =
+          v.split ? specverify::hidden_format::int8 : specverify::hidden_format::float16;
+      options.format.attachments.hidden_with_draft = v.with_draft;
       if (v.split) {
         options.project = [&head](std::span<const float> state, std::span<float> part) {
           demand(specverify::device_part(head, state, part), "device_part");
         };
       }
-      options.format.side.channel_report = true;
+      options.format.attachments.channel_report = true;
       options.channel = study.changing_link(i);
       options.judge = [&head, given = v.split ? specverify::drafter_input::device_part
                                               : specverify::drafter_input::hidden_state](const judge_request& asked) {

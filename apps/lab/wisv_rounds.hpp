@@ -4,7 +4,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 
-#include <specverify/codec/draft_side.hpp>
+#include <specverify/codec/draft_attachments.hpp>
 #include <specverify/decision_head/mlp.hpp>
 #include <specverify/link/latency.hpp>
 #include <specverify/policy/protocol.hpp>

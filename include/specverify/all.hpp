@@ -19,7 +19,7 @@
 // bytes
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/count_code.hpp>
-#include <specverify/codec/draft_side.hpp>
+#include <specverify/codec/draft_attachments.hpp>
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/codec/message.hpp>
 #include <specverify/codec/range_coder.hpp>

@@ -41,14 +41,14 @@ inline constexpr std::array<draft_format, 18> law_formats{{
     {law_format::sparse_paper, 40, 9, 0, 3, 1},
     {law_format::dense_lattice, 50272, 240, 0, 4, 1},
     {law_format::dense_lattice, 9, 5, 0, 8, 8},
-    {law_format::half_row, 11, 0, 0, 4, 1},
-    {law_format::half_row, 3, 0, 0, 2, 32},
+    {law_format::fp16_row, 11, 0, 0, 4, 1},
+    {law_format::fp16_row, 3, 0, 0, 2, 32},
     {law_format::sparse_drop_zero, 16777216, 65536, 40, 2, 1},
     {law_format::top_k_tail, 32000, 255, 64, 2, 1},
     {law_format::top_k_tail, 6, 5, 0, 3, 1},
     {law_format::top_k_tail, 16777216, 256, 12, 2, 16},
     {law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}},
-    {law_format::half_row, 5, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}},
+    {law_format::fp16_row, 5, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}},
     {law_format::top_k_tail, 40, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}},
     {law_format::dense_lattice, 30, 12, 0, 4, 1, {0, hidden_format::none, false, false, 0, true}},
     {law_format::sparse_drop_zero, 500, 40, 6, 4, 1, {1, hidden_format::float16, true, true, 5, true}},
@@ -104,8 +104,8 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
   if (!slot) slot = std::make_unique<bench>(law_formats[choice % law_formats.size()]);
   workspace scratch(slot->memory);
   std::array<token_id, skipped_room> skipped{};
-  draft_side side;
-  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block, skipped, side);
+  draft_attachments attachments;
+  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block, skipped, attachments);
   demand(outcome.ok() || slot->block.empty(), "a refused message left drafts behind");
   if (!outcome.ok()) return;
   for (const received_draft& drafted : slot->block.drafts()) {
@@ -113,12 +113,14 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
     demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
   }
   again second(message.size());
-  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, side),
-              message);
+  second.same(
+      encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, attachments),
+      message);
   std::size_t exact = 0;
-  demand(draft_bytes(slot->format, slot->block.drafts(), exact, side.skipped.size(), side.resolution).ok() &&
-             exact == message.size(),
-         "draft_bytes is not exact");
+  demand(
+      draft_bytes(slot->format, slot->block.drafts(), exact, attachments.skipped.size(), attachments.resolution).ok() &&
+          exact == message.size(),
+      "draft_bytes is not exact");
   demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
 }
 
@@ -127,13 +129,13 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
   std::array<claimed_draft, 8> claims{};
   std::uint32_t count = 0;
   std::array<token_id, skipped_room> skipped{};
-  draft_side side;
-  if (!decode_claims(context, format, message, claims, count, skipped, side).ok()) return;
+  draft_attachments attachments;
+  if (!decode_claims(context, format, message, claims, count, skipped, attachments).ok()) return;
   again second(message.size());
   second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count),
-                            second.bytes, second.written, side),
+                            second.bytes, second.written, attachments),
               message);
-  demand(claims_bytes(format, count, side.skipped.size()) == message.size(), "claims_bytes is not exact");
+  demand(claims_bytes(format, count, attachments.skipped.size()) == message.size(), "claims_bytes is not exact");
 }
 
 inline void take_hello(unsigned, std::span<const std::byte> message) {
@@ -171,7 +173,7 @@ inline void take_text(unsigned choice, std::span<const std::byte> message) {
 inline void take_request(unsigned choice, std::span<const std::byte> message) {
   draft_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
-  if (choice >= 128) format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+  if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
   request_message value;
@@ -183,7 +185,7 @@ inline void take_request(unsigned choice, std::span<const std::byte> message) {
 inline void take_supply(unsigned choice, std::span<const std::byte> message) {
   draft_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
-  if (choice >= 128) format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+  if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
   supply_message value;
@@ -215,7 +217,7 @@ inline void take_hidden(unsigned choice, std::span<const std::byte> bytes) {
   std::vector<float> values(size);
   if (!decode_hidden(bytes, format, values).ok()) return;
   for (const float value : values)
-    demand(detail::is_finite_float(std::bit_cast<std::uint32_t>(value)), "a number that is not finite");
+    demand(numeric::is_finite(value), "a number that is not finite");
   std::vector<std::byte> second(bytes.size());
   demand(encode_hidden(values, format, second).ok() && std::equal(bytes.begin(), bytes.end(), second.begin()),
          "an accepted vector encodes to other bytes");

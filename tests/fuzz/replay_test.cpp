@@ -30,21 +30,21 @@ void write_seed(const char* name, const char* label, unsigned choice, std::span<
   }
 }
 
-// What travels beside so many drafts.
-struct beside {
+// What travels with so many drafts.
+struct attached {
   std::vector<std::byte> hidden;
   std::array<token_id, 2> skipped{0, 0};
-  side_format format;
+  attachment_format format;
   std::uint32_t resolution = 0;
-  beside(const side_format& with, std::size_t drafts) : hidden(drafts * hidden_bytes(with)), format(with) {
+  attached(const attachment_format& with, std::size_t drafts) : hidden(drafts * hidden_bytes(with)), format(with) {
     std::vector<float> state(with.hidden_size);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(i) - 1.5f;
     for (std::size_t i = 0; i < drafts && !state.empty(); ++i)
       REQUIRE(encode_hidden(state, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with), hidden_bytes(with)))
                   .ok());
   }
-  [[nodiscard]] draft_side side(std::size_t drafts) const {
-    draft_side made;
+  [[nodiscard]] draft_attachments attachments(std::size_t drafts) const {
+    draft_attachments made;
     if (format.max_skipped > 0) made.skipped = skipped;
     made.resolution = resolution;
     made.channel = {4e6f, 0.0f, 0.125f, 0.0f, 0.05f};
@@ -67,23 +67,24 @@ void write_seeds() {
     const draft_format& format = specverify_fuzz::law_formats[choice];
     draft_list list;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      if (format.format == law_format::half_row) {
+      if (format.format == law_format::fp16_row) {
         list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, i);
       } else if (format.format == law_format::top_k_tail) {
         list.add_top_k_tail(random, format.vocab_size, format.resolution, 3 + i, i);
       } else {
         const bool zeros = format.format == law_format::sparse_paper;
         const std::uint32_t size = format.support_size != 0 ? format.support_size : 3;
-        const std::uint32_t resolution = format.side.resolution_with_draft ? format.resolution - 5 : format.resolution;
+        const std::uint32_t resolution =
+            format.attachments.resolution_with_draft ? format.resolution - 5 : format.resolution;
         list.add(random_law(random, format.vocab_size, resolution, size, zeros), i);
       }
     }
-    beside with(format.side, list.view().size());
-    if (format.side.resolution_with_draft) with.resolution = format.resolution - 5;
+    attached with(format.attachments, list.view().size());
+    if (format.attachments.resolution_with_draft) with.resolution = format.resolution - 5;
     keep("draft", "seed" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view(), out, written, with.side(2)));
+         encode_draft(context, format, list.view(), out, written, with.attachments(2)));
     keep("draft", "empty" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view().first(0), out, written, with.side(0)));
+         encode_draft(context, format, list.view().first(0), out, written, with.attachments(0)));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
     const draft_format& format = specverify_fuzz::claim_formats[choice];
@@ -91,9 +92,9 @@ void write_seeds() {
     const std::array<claimed_draft, 2> claims{
         claimed_draft{0, counted ? 2u : 0, format.resolution},
         {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
-    const beside with(format.side, claims.size());
+    const attached with(format.attachments, claims.size());
     keep("claims", "seed" + std::to_string(choice), choice,
-         encode_claims(context, format, std::span(claims), out, written, with.side(2)));
+         encode_claims(context, format, std::span(claims), out, written, with.attachments(2)));
   }
   hello_message hello;
   hello.context = context;
@@ -130,8 +131,8 @@ void write_seeds() {
   for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
     draft_format format = specverify_fuzz::law_formats[choice % 3];
     format.max_draft_length = 200;
-    format.side = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
-    const beside with(format.side, 2);
+    format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+    const attached with(format.attachments, 2);
     const std::array<std::uint64_t, 3> two{0x10000001u, 0, 0};
     const auto positions = std::span(two).first((choice % 7 * 31 + 63) / 64);
     keep("request", "hidden" + std::to_string(choice), choice,
@@ -140,7 +141,7 @@ void write_seeds() {
          encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out, written));
   }
   for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
-    const beside with({5, format}, 1);
+    const attached with({5, format}, 1);
     const auto folder = folder_of("hidden", "raw");
     std::filesystem::create_directories(folder);
     std::ofstream file(folder / (format == hidden_format::float16 ? "halves" : "bytes"), std::ios::binary);

@@ -37,7 +37,7 @@ class session_script {
         {{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
          {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
          {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
-         {law_format::half_row, vocab_size, 0, 0, 2, 4},
+         {law_format::fp16_row, vocab_size, 0, 0, 2, 4},
          {law_format::token_only, vocab_size, 0, 0, 4, 1},
          {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
          {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
@@ -47,7 +47,9 @@ class session_script {
     static_assert(formats.size() == systems);
     format_ = formats[choice % formats.size()];
     mode_ = choice & 0x80 ? session_mode::stream : session_mode::draft;
-    rule_ = format_.side.hidden_size != 0 ? wire_rule::semantic : choice & 0x40 ? wire_rule::greedy : wire_rule::token;
+    rule_ = format_.attachments.hidden_size != 0 ? wire_rule::semantic
+            : choice & 0x40                      ? wire_rule::greedy
+                                                 : wire_rule::token;
     lazy_ = (choice & 0x20) != 0;
     new_cloud();
     new_edge();
@@ -251,7 +253,8 @@ class session_script {
       }
       if (out.action == session_action::judge) {
         demand(out.rows > 0 && out.rows <= format_.max_draft_length, "a judge asked for nothing");
-        demand(out.bytes.size() == out.rows * hidden_bytes(format_.side), "vectors that are not those of the drafts");
+        demand(out.bytes.size() == out.rows * hidden_bytes(format_.attachments),
+               "vectors that are not those of the drafts");
         const std::array<double, 4> scores{0.1, 0.9, 0.4, 0.6};
         (void)cloud_->supply_scores(std::span<const double>(scores).first(out.rows), now_);
       }

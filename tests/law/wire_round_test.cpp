@@ -100,7 +100,7 @@ TEST_CASE("T1 COR-2 drafts that travelled as bytes keep the target's law: every 
     CHECK(wire_text_distance <= 1e-12);
   }
   SUBCASE("half_row") {
-    format.format = sv::law_format::half_row;
+    format.format = sv::law_format::fp16_row;
     format.resolution = 0;
     // multiples of 2^-24 that fp16 holds
     const std::vector<std::uint32_t> halves{1u << 22, 3u << 20, 1u << 23, 1u << 21};

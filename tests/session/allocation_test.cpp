@@ -22,7 +22,7 @@ struct system_options {
   wire_rule rule = wire_rule::token;
   bool bonus = true;
   std::uint32_t draft_length = 4;
-  side_format side{};
+  attachment_format attachments{};
   bool draw_from_row = false;
 };
 
@@ -39,7 +39,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
                    sparse ? 16u : 0u,
                    system.draft_length,
                    1,
-                   system.side};
+                   system.attachments};
   device.rule = system.rule;
   device.bonus = system.bonus;
   device.draw_from_row = system.draw_from_row;
@@ -95,7 +95,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
 
 TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per message") {
   for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice,
-                                  law_format::half_row, law_format::token_only}) {
+                                  law_format::fp16_row, law_format::token_only}) {
     std::uint64_t emitted = 0;
     CHECK(allocations_of(exec::simd, {format}, emitted) == 0);
     CHECK(emitted == 60);
@@ -108,14 +108,14 @@ TEST_CASE(
     "PRF-7 no heap allocation where the edge commits tokens alone, nor with hidden states with each draft or on "
     "request") {
   std::uint64_t emitted = 0;
-  system_options hybrid{law_format::half_row, wire_rule::token, false, 1, {}};
-  hybrid.side.max_skipped = 8;
+  system_options hybrid{law_format::fp16_row, wire_rule::token, false, 1, {}};
+  hybrid.attachments.max_skipped = 8;
   CHECK(allocations_of(exec::simd, hybrid, emitted, uncertainty_gate{0.5}) == 0);
   CHECK(emitted == 60);
   CHECK(allocations_of(exec::seq, hybrid, emitted, uncertainty_and_importance_gate{0.5}) == 0);
   CHECK(emitted == 60);
   system_options compressed{law_format::top_k_tail, wire_rule::token, false, 1, {}};
-  compressed.side.max_skipped = 8;
+  compressed.attachments.max_skipped = 8;
   for (const bool from_row : {false, true}) {
     compressed.draw_from_row = from_row;
     CHECK(allocations_of(exec::simd, compressed, emitted, random_skip{0.5}) == 0);

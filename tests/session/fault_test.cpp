@@ -34,7 +34,7 @@ simulation_options options_of(std::uint64_t seed) {
       o.format = sv::law_format::sparse_paper;
       break;
     case 7:
-      o.format = seed % 16 == 7 ? sv::law_format::half_row : sv::law_format::token_only;
+      o.format = seed % 16 == 7 ? sv::law_format::fp16_row : sv::law_format::token_only;
       break;
     default:
       break;
@@ -125,7 +125,7 @@ simulation_options hybrid_options(std::uint64_t seed) {
   o.session_id = seed;
   o.bonus = false;
   o.draft_length = 1;
-  o.format = seed % 3 == 0   ? sv::law_format::half_row
+  o.format = seed % 3 == 0   ? sv::law_format::fp16_row
              : seed % 3 == 1 ? sv::law_format::sparse_drop_zero
                              : sv::law_format::top_k_tail;
   o.draw_from_row = o.format == sv::law_format::top_k_tail && seed % 4 == 0;

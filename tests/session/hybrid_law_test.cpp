@@ -107,7 +107,7 @@ probabilities mixture(kind how, token_id last) {
 
 //! How laws travel.
 struct law_kind {
-  law_format format = law_format::half_row;
+  law_format format = law_format::fp16_row;
   std::uint32_t resolution = 0;
   bool draw_from_row = false;
 };
@@ -121,7 +121,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   device.secret = 3;
   device.format = {laws.format, vocab_size, laws.resolution, 0, 1, 1};
   device.draw_from_row = laws.draw_from_row;
-  device.format.side.max_skipped = 2;
+  device.format.attachments.max_skipped = 2;
   device.bonus = false;
   device.token_budget = 2;
   device.max_length = 8;

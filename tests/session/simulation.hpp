@@ -163,11 +163,11 @@ class basic_simulation {
         options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
     const bool tail = options_.format == sv::law_format::top_k_tail;
     f.support_size = options_.any_support ? 0 : sparse || tail ? 8 : 0;
-    f.side.max_skipped = options_.max_skipped;
-    f.side.hidden = options_.hidden;
-    f.side.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
-    f.side.hidden_with_draft = options_.with_draft;
-    f.side.channel_report = options_.hidden != sv::hidden_format::none;
+    f.attachments.max_skipped = options_.max_skipped;
+    f.attachments.hidden = options_.hidden;
+    f.attachments.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
+    f.attachments.hidden_with_draft = options_.with_draft;
+    f.attachments.channel_report = options_.hidden != sv::hidden_format::none;
     f.resolution = sparse || tail || options_.format == sv::law_format::dense_lattice ? 50 : 0;
     return f;
   }

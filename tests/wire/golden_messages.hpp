@@ -104,15 +104,15 @@ inline std::vector<golden> golden_messages() {
   });
 
   const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws,
-                            const draft_side& side = {}) {
-    return [format, &laws, &add, side](const char* name) {
+                            const draft_attachments& attachments = {}) {
+    return [format, &laws, &add, attachments](const char* name) {
       std::vector<draft> drafts;
       for (std::size_t i = 0; i < laws.size(); ++i) {
         drafts.push_back(draw(laws[i].view(format.vocab_size),
                               golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
       }
       add(name, [&](std::span<std::byte> out, std::size_t& written) {
-        return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written, side);
+        return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written, attachments);
       });
     };
   };
@@ -139,10 +139,10 @@ inline std::vector<golden> golden_messages() {
   draft_of({law_format::sparse_paper, 128256, 100, 0, 8, 64}, zeros)("draft_paper_announced_padded");
   draft_of({law_format::dense_lattice, 128256, 240, 0, 8, 1}, dense)("draft_dense");
   const token_id alone[] = {128255};
-  const draft_side announced{alone, {}, {}, 240};
+  const draft_attachments announced{alone, {}, {}, 240};
   draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense,
            announced)("draft_dense_announced");
-  draft_of({law_format::half_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
+  draft_of({law_format::fp16_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
   add("claims", [&](std::span<std::byte> out, std::size_t& written) {
@@ -152,19 +152,19 @@ inline std::vector<golden> golden_messages() {
     return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out,
                          written);
   });
-  // The same claims and a law with a tail, with everything that can travel beside them.
-  const side_format beside{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
+  // The same claims and a law with a tail, with everything that can travel with them.
+  const attachment_format everything{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
   const token_id skipped[] = {1, 31999, 77};
   const float states[2][3] = {{0.5f, -2.0f, 1.0f}, {0.0f, 1.0f, -0.25f}};
-  std::vector<std::byte> vectors(2 * hidden_bytes(beside)), halves(2 * hidden_bytes(on_request));
+  std::vector<std::byte> vectors(2 * hidden_bytes(everything)), halves(2 * hidden_bytes(on_request));
   for (std::size_t i = 0; i < 2; ++i) {
-    (void)encode_hidden(states[i], beside.hidden, std::span(vectors).subspan(7 * i, 7));
+    (void)encode_hidden(states[i], everything.hidden, std::span(vectors).subspan(7 * i, 7));
     (void)encode_hidden(states[i], on_request.hidden, std::span(halves).subspan(6 * i, 6));
   }
-  const draft_side side{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
+  const draft_attachments attachments{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
   add("claims_beside", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, beside}, std::span(ids), out,
-                         written, side);
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids), out,
+                         written, attachments);
   });
   golden_law kept;
   for (std::uint32_t i = 0; i < 30; ++i) {
@@ -180,8 +180,8 @@ inline std::vector<golden> golden_messages() {
                         out, written);
   });
   add("draft_tail_beside", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, beside},
-                        std::span<const draft>(tail), out, written, side);
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, everything},
+                        std::span<const draft>(tail), out, written, attachments);
   });
   add("request_hidden", [&](std::span<std::byte> out, std::size_t& written) {
     const std::uint64_t words[] = {0x42};

@@ -27,7 +27,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes that hold any draft message of `draft_length` drafts in this format, header, side and padding included; 0 for
+//! Bytes that hold any draft message of `draft_length` drafts in this format, header, attachments and padding included; 0 for
 //! a format that does not check. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
 //! Bytes that hold any feedback, request, refuse, stop, hello or resume message under this format.
@@ -66,18 +66,17 @@ SPECVERIFY_NAMESPACE_BEGIN
                                           std::size_t& written) noexcept;
 [[nodiscard]] inline status decode_resume(std::span<const std::byte> message, resume_message& value) noexcept;
 
-//! Encodes 0..max_draft_length drafts with their laws, and what travels beside them. The laws must have the format's
+//! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's
 //! vocabulary size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are
 //! multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a
 //!         count that is no half float or no multiple), support_too_large, token_not_in_law and those of check(law);
-//!         `where` = index of the draft. Of
-//! the side: message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (the vectors are not
+//!         `where` = index of the draft. Of the attachments: message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (the vectors are not
 //! those of the drafts), and those of check_hidden (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
 [[nodiscard]] status encode_draft(const wire_context& context, const draft_format& format,
                                   std::span<const Draft> drafts, std::span<std::byte> out, std::size_t& written,
-                                  const draft_side& side = {}) noexcept;
+                                  const draft_attachments& attachments = {}) noexcept;
 //! Exact bytes of that message with so many skipped ids and laws of this resolution (0: the format's), without writing
 //! it.
 template <lawful_draft Draft>
@@ -86,12 +85,12 @@ template <lawful_draft Draft>
 //! Decodes into a block, which is emptied first. Errors: law_kind_mismatch, draft_too_long, support_too_large (the
 //! block's arena), workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside
 //! [0, 1]), empty_support, invalid_resolution. Skipped ids are written to the front of `skipped` (output_too_small), to
-//! which side.skipped points; side.hidden points into the message.
+//! which attachments.skipped points; attachments.hidden points into the message.
 [[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format,
                                          std::span<const std::byte> message, workspace& scratch,
                                          received_draft_block& block, std::span<token_id> skipped,
-                                         draft_side& side) noexcept;
-//! Without a look at the side; a message with skipped ids is output_too_small.
+                                         draft_attachments& attachments) noexcept;
+//! Without the attachments; a message with skipped ids is output_too_small.
 [[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format,
                                          std::span<const std::byte> message, workspace& scratch,
                                          received_draft_block& block) noexcept;
@@ -99,13 +98,14 @@ template <lawful_draft Draft>
 //! `claims`.
 [[nodiscard]] inline status encode_claims(const wire_context& context, const draft_format& format,
                                           std::span<const claimed_draft> claims, std::span<std::byte> out,
-                                          std::size_t& written, const draft_side& side = {}) noexcept;
+                                          std::size_t& written, const draft_attachments& attachments = {}) noexcept;
 //! Exact bytes of a message of so many claims and skipped ids; 0 where encode_claims gives an error.
 [[nodiscard]] inline std::size_t claims_bytes(const draft_format& format, std::size_t claims,
                                               std::size_t skipped = 0) noexcept;
 [[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format,
                                           std::span<const std::byte> message, std::span<claimed_draft> claims,
-                                          std::uint32_t& count, std::span<token_id> skipped, draft_side& side) noexcept;
+                                          std::uint32_t& count, std::span<token_id> skipped,
+                                          draft_attachments& attachments) noexcept;
 [[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format,
                                           std::span<const std::byte> message, std::span<claimed_draft> claims,
                                           std::uint32_t& count) noexcept;

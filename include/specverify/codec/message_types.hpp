@@ -8,9 +8,10 @@
 #ifndef SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
 #define SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
 
-#include <specverify/codec/draft_side.hpp>
+#include <specverify/codec/draft_attachments.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/distribution/draft.hpp>
+#include <specverify/distribution/law_format.hpp>
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/row/transform.hpp>
 
@@ -55,38 +56,18 @@ struct wire_context {
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_context&, const wire_context&) noexcept = default;
 };
 
-//! How the law of a drafted token travels.
-enum class law_format : std::uint8_t {
-  //! K+ positive counts: log2 C(V,K+) + log2 C(l-1,K+-1), K+ and the token's place among them (our code)
-  sparse_drop_zero = 0,
-  //! K ids, zeros allowed: log2 C(V,K) + log2 C(l+K-1,K-1) (SQS), and the token's place among the K
-  sparse_paper = 1,
-  dense_lattice = 2,    //!< counts over the whole vocabulary: log2 C(l+V-1,V-1) (QS), and the token id
-  half_row = 3,         //!< V values in IEEE binary16 (HLM), and the token id
-  token_only = 4,       //!< the token id; read into claimed_draft
-  token_and_count = 5,  //!< the token id and its count; read into claimed_draft
-  //! K ids with lattice counts, one count for the other V-K together (CU-HLM), and the token. As a law: counts b_i
-  //! (V-K), tail b
-  top_k_tail = 6,
-};
-
-//! Whether a format carries laws (encode_draft) or claims (encode_claims).
-[[nodiscard]] SPECVERIFY_INLINE constexpr bool carries_laws(law_format format) noexcept {
-  return format != law_format::token_only && format != law_format::token_and_count;
-}
-
 //! What hello agrees on for every draft message, and with it the width of a token id and the padding.
 struct draft_format {
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;  //!< V, 1..2^24
-  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; half_row, token_only: 0
+  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
   std::uint32_t resolution = 100;
   //! sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
   std::uint32_t support_size = 0;
   std::uint32_t max_draft_length = 8;  //!< L, 1..4096
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
-  side_format side{};  //!< what travels beside the drafts; none by default
+  attachment_format attachments{};  //!< what travels with the drafts; none by default
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_format&, const draft_format&) noexcept = default;
 };
 
@@ -138,7 +119,7 @@ struct text_message {
 
 //! Asks for more about some drafted positions of the round (a second upload, a lazy law).
 struct request_message {
-  //! 0: the law of the position; 1: its hidden state, of side_format::hidden; others are refused
+  //! 0: the law of the position; 1: its hidden state, of attachment_format::hidden; others are refused
   std::uint8_t what = 0;
   //! bit i of word i / 64: position i of the draft; exactly ceil(L / 64) words
   std::span<const std::uint64_t> positions{};
@@ -180,7 +161,7 @@ concept lawful_draft = requires(const Draft& drafted) {
 };
 
 //! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` = index of the field
-//!         in draft_format, 6 and on those of side_format.
+//!         in draft_format, 6 and on those of attachment_format.
 [[nodiscard]] constexpr status check(const draft_format& format) noexcept {
   const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
   if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, 0);
@@ -200,9 +181,9 @@ concept lawful_draft = requires(const Draft& drafted) {
   if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length)
     return detail::codec_error(errc::invalid_argument, 4);
   if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
-  if (const status bad = check(format.side); !bad.ok())
+  if (const status bad = check(format.attachments); !bad.ok())
     return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
-  if (format.side.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
+  if (format.attachments.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
   return {};
 }
 

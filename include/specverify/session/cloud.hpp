@@ -172,7 +172,7 @@ class cloud_session {
   [[nodiscard]] inline status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] inline status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] inline status read_draft(const wire_context& context, std::span<const std::byte> message,
-                                         std::uint32_t& drafts, draft_side& side) noexcept;
+                                         std::uint32_t& drafts, draft_attachments& attachments) noexcept;
   [[nodiscard]] inline errc judge_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] inline status judge_length(const wire_context& peer) noexcept;
   [[nodiscard]] inline status judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept;

@@ -82,7 +82,8 @@ enum class edge_state : std::uint8_t {
 
 //! What an engine gives beside a row where the session needs it.
 struct row_extras {
-  std::span<const float> hidden{};  //!< the drafter's hidden state behind this row; format.side.hidden_size numbers
+  std::span<const float>
+      hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
   //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
   std::span<const float> attention{};
 };
@@ -100,7 +101,7 @@ class basic_edge_session {
   static constexpr guarantee strength = Skip::strength;
 
   //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here);
-  //!         invalid_argument (also a skip policy without room for skipped tokens: format.side.max_skipped is 0); those
+  //!         invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those
   //!         of `check` of the rule, the window and the skip policy, where they have one.
   [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {},
                                                        const Window& window = {}, const Skip& skip = {});
@@ -244,7 +245,7 @@ class basic_edge_session {
   }
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
-  [[nodiscard]] draft_side side() const noexcept;
+  [[nodiscard]] draft_attachments attachments() const noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status encode_hidden_supply(std::span<std::byte> out, std::size_t& written) noexcept;
 

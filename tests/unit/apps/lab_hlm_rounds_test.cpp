@@ -31,12 +31,12 @@ constexpr std::uint32_t text_tokens = 48;
 edge_cloud::wire_plan plan_of(const hlm_system& system) {
   edge_cloud::wire_plan made;
   const bool whole = system.size == lab::hlm_size::full;
-  made.format.format = whole ? sv::law_format::half_row : sv::law_format::top_k_tail;
+  made.format.format = whole ? sv::law_format::fp16_row : sv::law_format::top_k_tail;
   made.format.vocab_size = vocab_size;
   made.format.resolution = whole ? 0 : resolution;
   made.format.support_size = 0;
   made.format.max_draft_length = 1;
-  made.format.side.max_skipped = 255;
+  made.format.attachments.max_skipped = 255;
   made.bonus = false;
   made.draw_from_row = !whole && !system.drawn_from_sent;
   made.window = sv::fixed_window{{1, resolution, vocab_size}};

@@ -33,9 +33,9 @@ const char* const problem = "Q: Tom has 31 coins. He loses 5 and gives 12 to Rut
 //! HLM and its family: one draft a round, no bonus.
 run_options hybrid() {
   run_options made = text(problem);
-  made.format.format = sv::law_format::half_row;
+  made.format.format = sv::law_format::fp16_row;
   made.format.max_draft_length = 1;
-  made.format.side.max_skipped = 64;
+  made.format.attachments.max_skipped = 64;
   made.bonus = false;
   return made;
 }
@@ -47,10 +47,10 @@ run_options greedy(bool with_draft, bool lazy = false) {
   made.rule = sv::wire_rule::semantic;
   made.format.format = sv::law_format::token_only;
   made.format.max_draft_length = 16;
-  made.format.side.hidden_size = 96;
-  made.format.side.hidden = sv::hidden_format::float16;
-  made.format.side.hidden_with_draft = with_draft;
-  made.format.side.channel_report = true;
+  made.format.attachments.hidden_size = 96;
+  made.format.attachments.hidden = sv::hidden_format::float16;
+  made.format.attachments.hidden_with_draft = with_draft;
+  made.format.attachments.channel_report = true;
   made.lazy = lazy;
   return made;
 }
@@ -130,7 +130,7 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   lab::live_model drafter(models().drafter), target(models().target);
   run_options plain = greedy(false);
   plain.rule = sv::wire_rule::greedy;
-  plain.format.side = {};
+  plain.format.attachments = {};
   const run_result exact = lab::run_virtually(plain, drafter, target, sv::top_k{1}, sixteen);
   check_rounds(exact);
 
@@ -185,8 +185,8 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
 TEST_CASE("a projected hidden state travels in its place") {
   lab::live_model drafter(models().drafter), target(models().target);
   run_options options = greedy(true);
-  options.format.side.hidden_size = 8;
-  options.format.side.hidden = sv::hidden_format::int8;
+  options.format.attachments.hidden_size = 8;
+  options.format.attachments.hidden = sv::hidden_format::int8;
   options.project = [](std::span<const float> hidden, std::span<float> sent) {
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = hidden[i] + hidden[i + 8];
   };

@@ -29,7 +29,7 @@ struct scheme {
 };
 const scheme systems[] = {{"qs", sv::law_format::dense_lattice, 4, 0, 240},
                           {"ksqs", sv::law_format::sparse_drop_zero, 4, 16, 100},
-                          {"hlm", sv::law_format::half_row, 1, 0, 0}};
+                          {"hlm", sv::law_format::fp16_row, 1, 0, 0}};
 
 run_options options_of(const scheme& s, const char* prompt, std::uint64_t session) {
   run_options made;

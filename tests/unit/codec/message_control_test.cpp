@@ -414,15 +414,16 @@ TEST_CASE("hidden states on request: one vector a position, ascending, each one 
   std::array<std::uint64_t, 1> words{}, storage{};
   std::size_t written = 0;
   for (int run = 0; run < 2000; ++run) {
-    format.side.hidden = run % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
+    format.attachments.hidden = run % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
     const auto length = static_cast<std::uint32_t>(1 + random() % 9);
     words[0] = 1 + random() % ((std::uint64_t{1} << length) - 1);
-    const std::size_t each = hidden_bytes(format.side), asked = static_cast<std::size_t>(std::popcount(words[0]));
+    const std::size_t each = hidden_bytes(format.attachments),
+                      asked = static_cast<std::size_t>(std::popcount(words[0]));
     payload.assign(asked * each, std::byte{0});
     for (std::size_t i = 0; i < asked; ++i) {
       std::array<float, 4> state{};
       for (float& value : state) value = static_cast<float>(random() % 1000) - 500;
-      REQUIRE(encode_hidden(state, format.side.hidden, std::span(payload).subspan(i * each, each)).ok());
+      REQUIRE(encode_hidden(state, format.attachments.hidden, std::span(payload).subspan(i * each, each)).ok());
     }
     out.assign(max_supply_bytes(format, length), std::byte{0});
     REQUIRE(encode_request(some_context, format, length, {1, words}, out, written).ok());
@@ -442,7 +443,7 @@ TEST_CASE("hidden states on request: one vector a position, ascending, each one 
               .code == errc::size_mismatch);
   }
   // Forged: 2 positions of 3, int8 vectors of 4 numbers; the payload begins at byte 14.
-  format.side.hidden = hidden_format::int8;
+  format.attachments.hidden = hidden_format::int8;
   words[0] = 5;
   const std::array<float, 4> state{1, 2, 3, -4};
   payload.assign(16, std::byte{0});
@@ -569,7 +570,7 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
   CHECK(attempt(format, {{1, 2, 3, 4}, {4, 4, 1, 1}, 50}) == errc::support_too_large);
   CHECK(attempt({law_format::sparse_paper, 50, 10, 3, 2, 1}, {{1, 2}, {5, 5}, 50}) == errc::support_too_large);
   CHECK(attempt({law_format::token_only, 50, 0, 0, 2, 1}, {{1, 2}, {5, 5}, 50}) == errc::law_kind_mismatch);
-  CHECK(attempt({law_format::half_row, 50, 0, 0, 2, 1}, {{1, 2}, {5, 2049}, 50}) == errc::law_kind_mismatch);
+  CHECK(attempt({law_format::fp16_row, 50, 0, 0, 2, 1}, {{1, 2}, {5, 2049}, 50}) == errc::law_kind_mismatch);
   {
     owned_law from{{1, 2}, {5, 5}, 50};
     law with_tail = from.view();
@@ -583,7 +584,7 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
               .code == errc::law_kind_mismatch);
   }
 
-  const draft_format row{law_format::half_row, 4, 0, 0, 2, 1};
+  const draft_format row{law_format::fp16_row, 4, 0, 0, 2, 1};
   auto block = make_block(row);
   std::vector<std::byte> memory(decode_draft_workspace_size(row));
   const auto read = [&](std::initializer_list<unsigned> halves, unsigned length, unsigned tokens) {

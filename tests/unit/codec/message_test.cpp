@@ -38,14 +38,14 @@ struct decoder {
 };
 
 constexpr draft_format small_format(law_format kind) {
-  return {kind, 37, kind == law_format::half_row ? 0u : 12u, kind == law_format::sparse_paper ? 5u : 0u, 4, 1};
+  return {kind, 37, kind == law_format::fp16_row ? 0u : 12u, kind == law_format::sparse_paper ? 5u : 0u, 4, 1};
 }
 
 draft_list drafts_for(const draft_format& format, std::mt19937_64& random, std::uint32_t length) {
   draft_list list;
   for (std::uint32_t i = 0; i < length; ++i) {
     switch (format.format) {
-      case law_format::half_row: {
+      case law_format::fp16_row: {
         owned_law row{
             random_ids(random, format.vocab_size, 1 + static_cast<std::uint32_t>(random() % format.vocab_size), false),
             {},
@@ -79,10 +79,10 @@ draft_list drafts_for(const draft_format& format, std::mt19937_64& random, std::
 TEST_CASE("drafts of every format come back with their laws, and encode to the same bytes again") {
   std::mt19937_64 random(1);
   for (const law_format kind :
-       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::fp16_row}) {
     for (int run = 0; run < 400; ++run) {
       draft_format format = small_format(kind);
-      if (run % 4 == 1 && kind != law_format::half_row)
+      if (run % 4 == 1 && kind != law_format::fp16_row)
         format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
       if (run % 4 == 2) format.pad_to = 64;
       if (run % 4 == 3) format.vocab_size = 1000;
@@ -310,7 +310,7 @@ TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
       }
     }
   }
-  CHECK(max_draft_bytes({law_format::half_row, 32000, 0, 0, 8, 1}, 1) == 8 + 2 + 64000 + 2);
+  CHECK(max_draft_bytes({law_format::fp16_row, 32000, 0, 0, 8, 1}, 1) == 8 + 2 + 64000 + 2);
   CHECK(max_draft_bytes({law_format::token_only, 32000, 0, 0, 8, 64}, 8) == 64);
 }
 
@@ -508,7 +508,7 @@ TEST_CASE("half floats as counts of 2^-24, all 15361 of them") {
 TEST_CASE("neither encoding nor decoding allocates") {
   std::mt19937_64 random(48);
   for (const law_format kind :
-       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::half_row}) {
+       {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::fp16_row}) {
     const draft_format format = small_format(kind);
     const auto list = drafts_for(format, random, 4);
     std::vector<std::byte> out(max_draft_bytes(format, 4));

@@ -15,8 +15,8 @@ constexpr draft_format some_format{law_format::sparse_drop_zero, 128256, 100, 0,
 
 TEST_CASE("draft formats: what check refuses") {
   CHECK(check(some_format).ok());
-  CHECK(check(draft_format{law_format::half_row, 10, 0, 0, 1, 1}).ok());
-  CHECK(check(draft_format{law_format::half_row, 10, 1, 0, 1, 1}).code == errc::invalid_resolution);
+  CHECK(check(draft_format{law_format::fp16_row, 10, 0, 0, 1, 1}).ok());
+  CHECK(check(draft_format{law_format::fp16_row, 10, 1, 0, 1, 1}).code == errc::invalid_resolution);
   CHECK(check(draft_format{law_format::token_only, 10, 0, 0, 1, 1}).ok());
   CHECK(check(draft_format{law_format::token_only, 10, 0, 1, 1, 1}).code == errc::invalid_argument);
   CHECK(check(draft_format{law_format::token_and_count, 10, 1u << 31, 0, 1, 1}).ok());
@@ -28,8 +28,8 @@ TEST_CASE("draft formats: what check refuses") {
         status{errc::invalid_resolution, part::codec, 2});
   CHECK(check(draft_format{law_format::top_k_tail, 10, 0, 4, 1, 1}).code == errc::invalid_resolution);
   CHECK(check(draft_format{law_format::top_k_tail, 10, 255, 11, 1, 1}).code == errc::invalid_argument);
-  const auto with = [](const side_format& side) {
-    return check(draft_format{law_format::token_only, 10, 0, 0, 1, 1, side});
+  const auto with = [](const attachment_format& attachments) {
+    return check(draft_format{law_format::token_only, 10, 0, 0, 1, 1, attachments});
   };
   CHECK(with({64, hidden_format::float16, true, true, 5}).ok());
   CHECK(with({(1u << 16) + 1, hidden_format::float16}) == status{errc::invalid_argument, part::codec, 6});

@@ -53,7 +53,7 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() ==
         status{errc::invalid_argument, part::sparsify, 0});
   CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).ok());
-  o.format.side.max_skipped = 4;
+  o.format.attachments.max_skipped = 4;
   using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
   CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});
   CHECK(gated::make(o, {}, {}, {.perturbation = {0, 2.0}}).error() == status{errc::invalid_argument, part::policy, 5});
@@ -380,7 +380,7 @@ TEST_CASE(
       for (int restarts = 0; restarts < 2; ++restarts) {
         pair_options o;
         o.format = format;
-        o.side.resolution_with_draft = announced;
+        o.attachments.resolution_with_draft = announced;
         pair p(o);
         std::vector<observation> seen;
         hash_engine engine(pair::model(true));

@@ -37,7 +37,7 @@ struct pair_options {
   sv::wire_rule rule = sv::wire_rule::token;
   bool bonus = true;
   double threshold = 0.5;
-  sv::side_format side{};
+  sv::attachment_format attachments{};
   bool lazy = false;
 };
 
@@ -62,9 +62,9 @@ struct basic_pair {
     const bool sparse = options.format == sv::law_format::sparse_drop_zero ||
                         options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
     return {
-        options.format,   vocab_size,           sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u,
-        sparse ? 8u : 0u, options.draft_length, 1,
-        options.side};
+        options.format,     vocab_size,           sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u,
+        sparse ? 8u : 0u,   options.draft_length, 1,
+        options.attachments};
   }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
@@ -119,7 +119,7 @@ struct basic_pair {
         CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
         const std::array<float, 6> hidden = hidden_of<6>(edge_engine.knows());
         (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {},
-                               {std::span<const float>(hidden).first(options.side.hidden_size), attention}, now);
+                               {std::span<const float>(hidden).first(options.attachments.hidden_size), attention}, now);
       }
     }
     return sent;

@@ -21,10 +21,10 @@ pair_options semantic(upload how, double threshold = 0.5) {
   o.draft_length = 6;
   o.budget = 60;
   o.threshold = threshold;
-  o.side.hidden = hidden_format::int8;
-  o.side.hidden_size = 6;
-  o.side.hidden_with_draft = how == upload::with_draft;
-  o.side.channel_report = true;
+  o.attachments.hidden = hidden_format::int8;
+  o.attachments.hidden_size = 6;
+  o.attachments.hidden_with_draft = how == upload::with_draft;
+  o.attachments.channel_report = true;
   o.lazy = how == upload::one_by_one;
   return o;
 }
@@ -193,7 +193,7 @@ TEST_CASE("T24 session: threshold 0 is the greedy session, above 1 every draft s
   pair strict(o);
   strict.finish(strict.start());
   o.rule = wire_rule::greedy;
-  o.side = {};
+  o.attachments = {};
   pair greedy(o);
   greedy.finish(greedy.start());
   CHECK(strict.text() == greedy.text());
@@ -364,7 +364,7 @@ TEST_CASE("NET-8 session: a judge is lossy, and hello says so") {
   CHECK(p.cloud->receive(p.start(), 1).code == errc::guarantee_too_weak);
   CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
   pair r(semantic(upload::with_draft));
-  r.options.side.hidden_size = 4000;
+  r.options.attachments.hidden_size = 4000;
   r.new_edge();
   const bytes hello = r.start();
   CHECK(r.cloud->receive(hello, 1).code == errc::unsupported);

@@ -11,7 +11,7 @@ pair_options hybrid(std::uint32_t max_skipped) {
   pair_options o;
   o.draft_length = 1;
   o.bonus = false;
-  o.side.max_skipped = max_skipped;
+  o.attachments.max_skipped = max_skipped;
   return o;
 }
 
@@ -256,7 +256,7 @@ TEST_CASE(
   }
   o.required = guarantee::lossy;
   basic_pair<random_skip> p(o);
-  p.options.side.max_skipped = 5;
+  p.options.attachments.max_skipped = 5;
   p.new_edge();
   CHECK(refusal_of(p) == errc::unsupported);
 }
@@ -300,9 +300,9 @@ TEST_CASE("session: with no room for text behind them, kept tokens of a stranger
   wire_context open{7, 1, 1, 3, prefix_hash(std::array<token_id, 3>{4, 5, 6}), 9};
   bytes forged(4096);
   std::size_t written = 0;
-  draft_side side;
-  side.skipped = many;
-  REQUIRE(encode_draft(open, q.format(), std::span<const draft>(), forged, written, side).ok());
+  draft_attachments attachments;
+  attachments.skipped = many;
+  REQUIRE(encode_draft(open, q.format(), std::span<const draft>(), forged, written, attachments).ok());
   forged.resize(written);
   CHECK(q.cloud->receive(forged, 1).code == errc::base_length_mismatch);
   (void)q.run_cloud();

@@ -73,9 +73,10 @@ namespace detail {
 
 inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
   if (!check(format).ok()) return 0;
-  std::uint64_t bytes = message_header_bytes + detail::side_bytes(format, format.side.max_skipped, draft_length);
-  if (format.format == law_format::half_row) {
-    bytes += detail::half_row_bytes(format, draft_length);
+  std::uint64_t bytes =
+      message_header_bytes + detail::attachment_bytes(format, format.attachments.max_skipped, draft_length);
+  if (format.format == law_format::fp16_row) {
+    bytes += detail::fp16_row_bytes(format, draft_length);
   } else if (!carries_laws(format.format)) {
     bytes += detail::claims_body_bytes(format, draft_length);
   } else {
@@ -88,27 +89,28 @@ inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t dra
 
 inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped) noexcept {
   if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length ||
-      skipped > format.side.max_skipped)
+      skipped > format.attachments.max_skipped)
     return 0;
-  const std::uint64_t bytes =
-      message_header_bytes + detail::side_bytes(format, skipped, claims) + detail::claims_body_bytes(format, claims);
+  const std::uint64_t bytes = message_header_bytes + detail::attachment_bytes(format, skipped, claims) +
+                              detail::claims_body_bytes(format, claims);
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
 inline status encode_claims(const wire_context& context, const draft_format& format,
                             std::span<const claimed_draft> claims, std::span<std::byte> out, std::size_t& written,
-                            const draft_side& side) noexcept {
+                            const draft_attachments& attachments) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (claims.size() > format.max_draft_length) return detail::codec_error(errc::draft_too_long, claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (const status bad = detail::check_claim(format, claims[i], i); !bad.ok()) return bad;
   }
-  if (const status bad = detail::check_side(format, side, claims.size()); !bad.ok()) return bad;
-  const std::uint64_t at = message_header_bytes + detail::side_bytes(format, side.skipped.size(), claims.size());
+  if (const status bad = detail::check_attachments(format, attachments, claims.size()); !bad.ok()) return bad;
+  const std::uint64_t at =
+      message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), claims.size());
   const std::uint64_t bytes = at + detail::claims_body_bytes(format, claims.size());
   if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-  detail::store_side(format, side, claims.size(), out);
+  detail::store_attachments(format, attachments, claims.size(), out);
   detail::bit_writer bits(out.data() + static_cast<std::size_t>(at));
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
   for (const claimed_draft& claim : claims) {
@@ -122,23 +124,23 @@ inline status encode_claims(const wire_context& context, const draft_format& for
 
 inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
                             std::span<claimed_draft> claims, std::uint32_t& count, std::span<token_id> skipped,
-                            draft_side& side) noexcept {
+                            draft_attachments& attachments) noexcept {
   if (const status bad = check(format); !bad.ok()) return bad;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
-  detail::side_reader beside(format, message);
-  if (const status bad = beside.read(skipped.size()); !bad.ok()) return bad;
-  if (message.size() < beside.end() + detail::claims_body_bytes(format, 0))
+  detail::attachment_reader attached(format, message);
+  if (const status bad = attached.read(skipped.size()); !bad.ok()) return bad;
+  if (message.size() < attached.end() + detail::claims_body_bytes(format, 0))
     return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
   // Twice: nothing is written before every claim is known to be good.
   for (const bool write : {false, true}) {
-    detail::bit_reader bits(message.data() + beside.end());
+    detail::bit_reader bits(message.data() + attached.end());
     length = bits.take(ceil_log2(std::uint64_t{format.max_draft_length} + 1));
     if (length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, length);
-    const std::uint64_t bytes = beside.end() + detail::claims_body_bytes(format, length);
+    const std::uint64_t bytes = attached.end() + detail::claims_body_bytes(format, length);
     if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
-    if (const status bad = beside.fits(length); !bad.ok()) return bad;
+    if (const status bad = attached.fits(length); !bad.ok()) return bad;
     if (length > claims.size()) return detail::codec_error(errc::output_too_small, length);
     for (std::uint32_t i = 0; i < length; ++i) {
       claimed_draft read{static_cast<token_id>(bits.take(token_bits(format.vocab_size))), 0, format.resolution};
@@ -149,14 +151,14 @@ inline status decode_claims(const wire_context& context, const draft_format& for
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
   count = length;
-  beside.deliver(skipped, side);
+  attached.deliver(skipped, attachments);
   return {};
 }
 
 inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
                             std::span<claimed_draft> claims, std::uint32_t& count) noexcept {
-  draft_side side;
-  return decode_claims(context, format, message, claims, count, {}, side);
+  draft_attachments attachments;
+  return decode_claims(context, format, message, claims, count, {}, attachments);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -78,7 +78,7 @@ inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_
       detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
 }
 inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
-  return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.side));
+  return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.attachments));
 }
 inline std::size_t max_control_bytes(const draft_format& format) noexcept {
   const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);
@@ -113,12 +113,12 @@ inline status encode_hello(const hello_message& value, std::span<std::byte> out,
   fields.put(static_cast<std::uint64_t>(value.truncation.order), 1);
   fields.put(value.bonus ? 1 : 0, 1);
   fields.put(std::bit_cast<std::uint64_t>(value.threshold), 8);
-  const side_format& side = value.format.side;
-  fields.put(side.hidden_size, 4);
-  fields.put(static_cast<std::uint64_t>(side.hidden), 1);
-  fields.put(side.hidden_with_draft ? 1 : 0, 1);
-  fields.put((side.channel_report ? 1u : 0u) + (side.resolution_with_draft ? 2u : 0u), 1);
-  fields.put(side.max_skipped, 4);
+  const attachment_format& attachments = value.format.attachments;
+  fields.put(attachments.hidden_size, 4);
+  fields.put(static_cast<std::uint64_t>(attachments.hidden), 1);
+  fields.put(attachments.hidden_with_draft ? 1 : 0, 1);
+  fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u), 1);
+  fields.put(attachments.max_skipped, 4);
   detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out, written);
   return {};
 }
@@ -151,17 +151,17 @@ inline status decode_hello(std::span<const std::byte> message, hello_message& va
   read.truncation.order = static_cast<truncation_order>(fields.u8());
   const std::uint8_t bonus = fields.u8();
   read.threshold = std::bit_cast<double>(fields.u64());
-  read.format.side.hidden_size = fields.u32();
-  read.format.side.hidden = static_cast<hidden_format>(fields.u8());
+  read.format.attachments.hidden_size = fields.u32();
+  read.format.attachments.hidden = static_cast<hidden_format>(fields.u8());
   const std::uint8_t with_draft = fields.u8(), report = fields.u8();
-  read.format.side.max_skipped = fields.u32();
+  read.format.attachments.max_skipped = fields.u32();
   if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
   if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
   if (report > 3) return detail::codec_error(errc::field_out_of_range, 130);
   read.bonus = bonus != 0;
-  read.format.side.hidden_with_draft = with_draft != 0;
-  read.format.side.channel_report = (report & 1) != 0;
-  read.format.side.resolution_with_draft = (report & 2) != 0;
+  read.format.attachments.hidden_with_draft = with_draft != 0;
+  read.format.attachments.channel_report = (report & 1) != 0;
+  read.format.attachments.resolution_with_draft = (report & 2) != 0;
   if (const status bad = detail::check(read); !bad.ok()) return bad;
   value = read;
   return {};

@@ -3,8 +3,8 @@
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 
+#include <specverify/codec/detail/message_attachments.hpp>
 #include <specverify/codec/detail/message_laws.hpp>
-#include <specverify/codec/detail/message_side.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft_block.hpp>
 
@@ -21,7 +21,7 @@ template <class Draft>
 }
 
 template <class Draft>
-void encode_half_rows(const draft_format& format, std::span<const Draft> drafts, std::byte* at) noexcept {
+void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts, std::byte* at) noexcept {
   numeric::store_le(at, drafts.size(), 2);
   at += 2;
   for (const Draft& drafted : drafts) {
@@ -40,14 +40,14 @@ void encode_half_rows(const draft_format& format, std::span<const Draft> drafts,
   tokens.finish();
 }
 
-//! `begin`: the byte behind the side.
-[[nodiscard]] inline status decode_half_rows(const draft_format& format, std::span<const std::byte> message,
+//! `begin`: the byte behind the attachments.
+[[nodiscard]] inline status decode_fp16_rows(const draft_format& format, std::span<const std::byte> message,
                                              std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
   if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
   const auto length = static_cast<std::uint32_t>(numeric::load_le(message.data() + begin, 2));
   if (length > format.max_draft_length) return codec_error(errc::draft_too_long, length);
-  const std::uint64_t bytes = begin + half_row_bytes(format, length);
+  const std::uint64_t bytes = begin + fp16_row_bytes(format, length);
   if (const status bad = close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
   const std::byte* at = message.data() + begin + 2;
   bit_reader tokens(at + static_cast<std::size_t>(length) * 2 * format.vocab_size);
@@ -114,16 +114,17 @@ inline std::size_t decode_draft_workspace_size(const draft_format& format) noexc
 
 template <lawful_draft Draft>
 status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts,
-                    std::span<std::byte> out, std::size_t& written, const draft_side& side) noexcept {
-  const draft_format laws = detail::law_format_of(format, side.resolution);
+                    std::span<std::byte> out, std::size_t& written, const draft_attachments& attachments) noexcept {
+  const draft_format laws = detail::law_format_of(format, attachments.resolution);
   if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
-  if (const status bad = detail::check_side(format, side, drafts.size()); !bad.ok()) return bad;
-  const std::uint64_t begin = message_header_bytes + detail::side_bytes(format, side.skipped.size(), drafts.size());
+  if (const status bad = detail::check_attachments(format, attachments, drafts.size()); !bad.ok()) return bad;
+  const std::uint64_t begin =
+      message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), drafts.size());
   std::uint64_t bytes = begin;
-  if (format.format == law_format::half_row) {
-    bytes += detail::half_row_bytes(format, drafts.size());
+  if (format.format == law_format::fp16_row) {
+    bytes += detail::fp16_row_bytes(format, drafts.size());
     if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
-    detail::encode_half_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
+    detail::encode_fp16_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
   } else {
     // before anything is written
     if (const status bad = detail::begin_message(context, 0, 1, out); !bad.ok()) return bad;
@@ -131,7 +132,7 @@ status encode_draft(const wire_context& context, const draft_format& format, std
         laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
     if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
   }
-  detail::store_side(format, side, drafts.size(), out);
+  detail::store_attachments(format, attachments, drafts.size(), out);
   detail::end_message(message_kind::draft, context, bytes, format.pad_to, out, written);
   return {};
 }
@@ -141,37 +142,37 @@ status draft_bytes(const draft_format& format, std::span<const Draft> drafts, st
                    std::uint32_t resolution) noexcept {
   const draft_format laws = detail::law_format_of(format, resolution);
   if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
-  if (skipped > format.side.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
-  const std::uint64_t body = format.format == law_format::half_row
-                                 ? detail::half_row_bytes(format, drafts.size())
+  if (skipped > format.attachments.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
+  const std::uint64_t body = format.format == law_format::fp16_row
+                                 ? detail::fp16_row_bytes(format, drafts.size())
                                  : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
-  bytes = static_cast<std::size_t>(
-      detail::padded(message_header_bytes + detail::side_bytes(format, skipped, drafts.size()) + body, format.pad_to));
+  bytes = static_cast<std::size_t>(detail::padded(
+      message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size()) + body, format.pad_to));
   return {};
 }
 
 inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
                            workspace& scratch, received_draft_block& block, std::span<token_id> skipped,
-                           draft_side& side) noexcept {
+                           draft_attachments& attachments) noexcept {
   block.clear();
   if (const status bad = check(format); !bad.ok()) return bad;
   if (!carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
-  detail::side_reader beside(format, message);
-  if (const status bad = beside.read(skipped.size()); !bad.ok()) return bad;
+  detail::attachment_reader attached(format, message);
+  if (const status bad = attached.read(skipped.size()); !bad.ok()) return bad;
   const std::size_t mark = scratch.mark();
   workspace_slice ids, counts;
   const std::uint32_t entries = detail::law_entries(format);
   status outcome = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
   if (scratch.take<token_id>(entries, ids) && scratch.take<std::uint32_t>(entries, counts)) {
-    const auto read = format.format == law_format::half_row ? detail::decode_half_rows : detail::decode_lattices;
-    outcome =
-        read(beside.laws(), message, beside.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), block);
-    if (outcome.ok()) outcome = beside.fits(block.size());
+    const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;
+    outcome = read(attached.laws(), message, attached.end(), scratch.at<token_id>(ids),
+                   scratch.at<std::uint32_t>(counts), block);
+    if (outcome.ok()) outcome = attached.fits(block.size());
   }
   scratch.rewind(mark);
   if (outcome.ok()) {
-    beside.deliver(skipped, side);
+    attached.deliver(skipped, attachments);
   } else {
     block.clear();
   }
@@ -180,8 +181,8 @@ inline status decode_draft(const wire_context& context, const draft_format& form
 
 inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
                            workspace& scratch, received_draft_block& block) noexcept {
-  draft_side side;
-  return decode_draft(context, format, message, scratch, block, {}, side);
+  draft_attachments attachments;
+  return decode_draft(context, format, message, scratch, block, {}, attachments);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -29,7 +29,7 @@ namespace detail {
       return format.support_size != 0 ? format.support_size : format.vocab_size;
     case law_format::dense_lattice:
       return format.resolution < format.vocab_size ? format.resolution : format.vocab_size;
-    case law_format::half_row:
+    case law_format::fp16_row:
       return format.vocab_size;
     case law_format::top_k_tail:
       return format.support_size != 0 ? format.support_size : format.vocab_size;
@@ -38,8 +38,8 @@ namespace detail {
   }
 }
 
-//! Bytes behind the side.
-[[nodiscard]] constexpr std::uint64_t half_row_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
+//! Bytes behind the attachments.
+[[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
 [[nodiscard]] constexpr std::uint64_t claims_body_bytes(const draft_format& format,
@@ -80,7 +80,7 @@ namespace detail {
   std::uint32_t positive = 0;
   for (std::uint32_t i = 0; i < from.size; ++i) {
     std::uint32_t half = 0;
-    if (format.format == law_format::half_row && !count_to_half(from.counts[i], half))
+    if (format.format == law_format::fp16_row && !count_to_half(from.counts[i], half))
       return codec_error(errc::law_kind_mismatch, index);
     positive += from.counts[i] != 0 ? 1 : 0;
   }

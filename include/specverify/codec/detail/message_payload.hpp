@@ -4,8 +4,8 @@
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 
+#include <specverify/codec/detail/message_attachments.hpp>
 #include <specverify/codec/detail/message_control.hpp>
-#include <specverify/codec/detail/message_side.hpp>
 
 #include <bit>
 
@@ -17,7 +17,7 @@ namespace detail {
 }
 //! Laws, and hidden states where they were agreed on.
 [[nodiscard]] constexpr bool may_ask(const draft_format& format, unsigned what) noexcept {
-  return what == 0 || (what == 1 && format.side.hidden != hidden_format::none);
+  return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }
 //! At least one of the positions, none beyond the draft.
 [[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what,
@@ -59,7 +59,7 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   if (what != 1) return {};
   std::uint64_t asked = 0;
   for (const std::byte byte : bitmap) asked += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
-  return check_vectors(format.side, asked, payload);
+  return check_vectors(format.attachments, asked, payload);
 }
 inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_length,
                         std::span<std::uint64_t> words) noexcept {
@@ -153,7 +153,7 @@ inline status encode_supply(const wire_context& context, const draft_format& for
   if (value.what == 1) {
     std::uint64_t asked = 0;
     for (const std::uint64_t word : value.positions) asked += static_cast<unsigned>(std::popcount(word));
-    if (const status bad = detail::check_vectors(format.side, asked, value.payload); !bad.ok()) return bad;
+    if (const status bad = detail::check_vectors(format.attachments, asked, value.payload); !bad.ok()) return bad;
   }
   const std::size_t head = message_header_bytes + 5 + static_cast<std::size_t>(detail::bits_to_bytes(draft_length));
   if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out);

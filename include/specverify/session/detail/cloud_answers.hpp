@@ -24,8 +24,8 @@ inline errc cloud_session::judge_hello(const hello_message& hello) const noexcep
   if (!claims && max_draft_entries(format, format.max_draft_length) >
                      max_draft_entries(options_.largest, options_.largest.max_draft_length))
     return errc::unsupported;
-  if (format.side.max_skipped > skipped_ids_.size() ||
-      hidden_bytes(format.side) * format.max_draft_length > hidden_.size())
+  if (format.attachments.max_skipped > skipped_ids_.size() ||
+      hidden_bytes(format.attachments) * format.max_draft_length > hidden_.size())
     return errc::unsupported;
   // padding
   if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size())
@@ -53,11 +53,11 @@ inline status cloud_session::judge_repeat(const wire_context& kept, std::span<co
   if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
   const bool claims = !carries_laws(now_.format.format);
   std::uint32_t drafts = 0;
-  draft_side side;
-  if (const status why = read_draft(kept, message, drafts, side); !why.ok()) return why;
-  bool same = drafts == now_.kept_drafted && side.skipped.size() == now_.kept_skipped;
+  draft_attachments attachments;
+  if (const status why = read_draft(kept, message, drafts, attachments); !why.ok()) return why;
+  bool same = drafts == now_.kept_drafted && attachments.skipped.size() == now_.kept_skipped;
   const token_id* const then = text_.data() + now_.kept_base;
-  for (std::uint32_t i = 0; same && i < now_.kept_skipped; ++i) same = then[i] == side.skipped[i];
+  for (std::uint32_t i = 0; same && i < now_.kept_skipped; ++i) same = then[i] == attachments.skipped[i];
   for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i)
     same = then[now_.kept_skipped + i] == (claims ? claims_[i].token : block_[i].token());
   return same ? status{} : status{errc::prefix_mismatch, part::session, now_.kept_base};
@@ -65,11 +65,12 @@ inline status cloud_session::judge_repeat(const wire_context& kept, std::span<co
 
 //! Takes a draft message apart: the drafts go to the claims or to the block.
 inline status cloud_session::read_draft(const wire_context& context, std::span<const std::byte> message,
-                                        std::uint32_t& drafts, draft_side& side) noexcept {
+                                        std::uint32_t& drafts, draft_attachments& attachments) noexcept {
   if (!carries_laws(now_.format.format))
-    return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, side);
+    return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, attachments);
   workspace space{std::span<std::byte>(decode_space_)};
-  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, side); !why.ok())
+  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, attachments);
+      !why.ok())
     return why;
   drafts = block_.size();
   return {};
@@ -288,17 +289,17 @@ inline status cloud_session::on_draft(std::span<const std::byte> message, const 
       return send_request();
     }
     if (round_is_open()) return {};  // asked again while the host works: one answer will do
-    draft_side side;
-    if (const status why = read_draft(open, message, drafted_, side); !why.ok()) return fail(why);
-    skipped_ = static_cast<std::uint32_t>(side.skipped.size());
+    draft_attachments attachments;
+    if (const status why = read_draft(open, message, drafted_, attachments); !why.ok()) return fail(why);
+    skipped_ = static_cast<std::uint32_t>(attachments.skipped.size());
     if (skipped_ >= remaining() && skipped_ > 0)
       return fail({errc::base_length_mismatch, part::session, now_.length + skipped_});
     const bool claims = !carries_laws(now_.format.format);
-    std::copy(side.skipped.begin(), side.skipped.end(), text_.begin() + now_.length);
+    std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + now_.length);
     for (std::uint32_t i = 0; i < drafted_; ++i)
       text_[draft_position() + i] = claims ? claims_[i].token : block_[i].token();
-    std::copy(side.hidden.begin(), side.hidden.end(), hidden_.begin());
-    channel_ = side.channel;
+    std::copy(attachments.hidden.begin(), attachments.hidden.end(), hidden_.begin());
+    channel_ = attachments.channel;
     want_rows(drafted_);
     state_ = cloud_state::evaluating;
     return {};

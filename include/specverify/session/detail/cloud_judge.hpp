@@ -38,8 +38,8 @@ inline status cloud_session::judge_on() noexcept {
     abandon();
     return greet(kind);
   }
-  const std::size_t each = hidden_bytes(now_.format.side);
-  const bool on_request = each > 0 && !now_.format.side.hidden_with_draft;
+  const std::size_t each = hidden_bytes(now_.format.attachments);
+  const bool on_request = each > 0 && !now_.format.attachments.hidden_with_draft;
   std::size_t used = 0;
   std::fill(asked_.begin(), asked_.end(), std::uint64_t{0});
   for (std::uint32_t i = next_position(mismatches_, decided.accepted); i < drafted_;
@@ -78,7 +78,7 @@ inline void cloud_session::want_scores() noexcept {
   out.position = draft_position();
   out.rows = position_count(asked_);
   out.positions = asked_;
-  out.bytes = std::span<const std::byte>(hidden_).first(out.rows * hidden_bytes(now_.format.side));
+  out.bytes = std::span<const std::byte>(hidden_).first(out.rows * hidden_bytes(now_.format.attachments));
   outputs_.push(out);
   state_ = cloud_state::judging;
 }

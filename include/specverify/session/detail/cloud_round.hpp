@@ -26,21 +26,21 @@ inline cloud_session::cloud_session(const cloud_options& options, received_draft
     : options_(options), block_(std::move(block)) {
   const std::uint32_t drafts = options.largest.max_draft_length;
   claims_.resize(drafts);
-  text_.resize(std::size_t{options.max_length} + options.largest.side.max_skipped + drafts + 1);
+  text_.resize(std::size_t{options.max_length} + options.largest.attachments.max_skipped + drafts + 1);
   stop_tokens_.assign(options.stop_tokens.begin(), options.stop_tokens.end());
   options_.stop_tokens = {};
   received_.resize(options.text_chunk);
-  skipped_ids_.resize(options.largest.side.max_skipped);
+  skipped_ids_.resize(options.largest.attachments.max_skipped);
   best_.resize(std::size_t{drafts} + 1);
   mismatches_.resize(position_words(drafts));
   near_ties_.resize(position_words(drafts));
   asked_.resize(position_words(drafts));
   scores_.resize(drafts);
-  hidden_.resize(hidden_bytes(options.largest.side) * drafts);
+  hidden_.resize(hidden_bytes(options.largest.attachments) * drafts);
   message_.resize(std::max(max_control_bytes(options.largest), text_bytes(options.largest, options.text_chunk)));
-  record_.resize(
-      journal_record_bytes<snapshot>(std::size_t{options.text_chunk} + options.largest.side.max_skipped + drafts + 1) +
-      2 * journal_record_bytes<snapshot>(0));
+  record_.resize(journal_record_bytes<snapshot>(std::size_t{options.text_chunk} +
+                                                options.largest.attachments.max_skipped + drafts + 1) +
+                 2 * journal_record_bytes<snapshot>(0));
   decode_space_.resize(decode_draft_workspace_size(options.largest) + workspace_alignment);
   verify_space_.resize(verify_workspace_size(options.largest.vocab_size, options.transform, drafts) +
                        workspace_alignment);

@@ -88,7 +88,7 @@ class drafter {
       const top_k largest = lattice_support();
       entries = largest.support_size;
       scratch += largest.workspace_size({}, vocab_size) + lattice::workspace_size(entries);
-    } else if (format.format == law_format::half_row) {
+    } else if (format.format == law_format::fp16_row) {
       entries = vocab_size;
     }
     if (!carries_claims(format.format))
@@ -128,7 +128,7 @@ class drafter {
     workspace space{std::span<std::byte>(digest_space_)};
     workspace scratch{std::span<std::byte>(scratch_)};
     if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
-    if (format_.format == law_format::half_row) {
+    if (format_.format == law_format::fp16_row) {
       half_row made;
       if (const status why = half_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok())
         return why;
@@ -202,7 +202,7 @@ class drafter {
 
   //! What the row of the last proposal gives a token, before any lattice; 0 where its digest does not say. O(log K).
   [[nodiscard]] float probability(token_id token) const noexcept {
-    if (format_.format == law_format::half_row)
+    if (format_.format == law_format::fp16_row)
       return static_cast<float>(whole_.count(token)) / static_cast<float>(whole_.resolution);
     if (kept_.total_weight == 0) return 0;
     const auto place = std::lower_bound(kept_.ids.begin(), kept_.ids.end(), token);
@@ -225,14 +225,14 @@ class drafter {
 
   [[nodiscard]] digest_request wanted(const state_type& state) const noexcept {
     digest_request made;
-    if (format_.format == law_format::half_row) {
+    if (format_.format == law_format::fp16_row) {
       made.exact_normaliser = true;
     } else if (format_.format == law_format::dense_lattice) {
       made = lattice_support().request({}, format_.vocab_size);
     } else {
       made = sparsifier_.request(state, format_.vocab_size);
     }
-    if (format_.format == law_format::top_k_tail || (wishes_.probabilities && format_.format != law_format::half_row))
+    if (format_.format == law_format::top_k_tail || (wishes_.probabilities && format_.format != law_format::fp16_row))
       made.integer_total = true;
     if (wishes_.whole_row) made.survivors = format_.vocab_size;
     return made;
@@ -245,7 +245,7 @@ class drafter {
     clamped_ = false;
     if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
     if (const status why = digest(policy, row, transform, wanted(state), space, summary); !why.ok()) return why;
-    if (format_.format == law_format::half_row) return {};
+    if (format_.format == law_format::fp16_row) return {};
     if constexpr (token_sparsifier<Sparsifier>) {
       if (wishes_.whole_row) return {};  // `claim_beside` selects
     }

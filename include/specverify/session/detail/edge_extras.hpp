@@ -23,7 +23,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_vi
   const status why =
       observe_skip(policy, skip_, row, transform, token, extras.attention, source_, length_, round_, scratch, seen);
   if (!why.ok()) return why;
-  if (pending() >= options_.format.side.max_skipped) return {};  // the cloud must hear of them
+  if (pending() >= options_.format.attachments.max_skipped) return {};  // the cloud must hear of them
   keep = !skip_.send(seen);
   if constexpr (requires { skip_.uncertain(seen); })
     statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
@@ -56,20 +56,20 @@ status basic_edge_session<Sparsifier, Window, Skip>::commit_alone(token_id token
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::keep_hidden(std::span<const float> hidden) noexcept {
-  const side_format& side = options_.format.side;
-  if (side.hidden == hidden_format::none) return {};
+  const attachment_format& format = options_.format.attachments;
+  if (format.hidden == hidden_format::none) return {};
   if (hidden.empty()) return {errc::hidden_state_missing, part::session, length_ + drafted_};
-  if (hidden.size() != side.hidden_size)
+  if (hidden.size() != format.hidden_size)
     return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(hidden.size())};
-  const std::size_t each = hidden_bytes(side);
-  return encode_hidden(hidden, side.hidden, std::span<std::byte>(hidden_).subspan(each * drafted_, each));
+  const std::size_t each = hidden_bytes(format);
+  return encode_hidden(hidden, format.hidden, std::span<std::byte>(hidden_).subspan(each * drafted_, each));
 }
 
-//! What travels beside the drafts of the open round.
+//! What travels with the drafts of the open round.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-draft_side basic_edge_session<Sparsifier, Window, Skip>::side() const noexcept {
-  const side_format& format = options_.format.side;
-  draft_side made;
+draft_attachments basic_edge_session<Sparsifier, Window, Skip>::attachments() const noexcept {
+  const attachment_format& format = options_.format.attachments;
+  draft_attachments made;
   made.skipped = text().subspan(base_);
   if (format.resolution_with_draft) made.resolution = resolution_;
   if (format.channel_report) made.channel = channel_;
@@ -99,7 +99,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::on_request(std::span<const 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::encode_hidden_supply(std::span<std::byte> out,
                                                                           std::size_t& written) noexcept {
-  const std::size_t each = hidden_bytes(options_.format.side);
+  const std::size_t each = hidden_bytes(options_.format.attachments);
   std::size_t used = 0;
   for (std::uint32_t i = 0; i < drafted_; ++i) {
     if ((asked_[i / 64] >> (i % 64) & 1u) == 0) continue;

@@ -53,11 +53,11 @@ status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written
       question_context_ = context_at(round_, base_, hash_);
       if (detail::carries_claims(options_.format.format)) {
         return encode_claims(question_context_, options_.format,
-                             std::span<const claimed_draft>(claims_).first(drafted_), out, written, side());
+                             std::span<const claimed_draft>(claims_).first(drafted_), out, written, attachments());
       }
       if (options_.draw_from_row)
-        return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, side());
-      return encode_draft(question_context_, options_.format, block_.drafts(), out, written, side());
+        return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, attachments());
+      return encode_draft(question_context_, options_.format, block_.drafts(), out, written, attachments());
     case question::supply:
       question_context_ = context_at(round_, base_, hash_);
       return encode_hidden_supply(out, written);

@@ -68,7 +68,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   planned_ = std::min(
       {plan.max_draft_length, options_.format.max_draft_length, text_limit() - length_ - (options_.bonus ? 1u : 0u)});
   resolution_ = options_.format.resolution;
-  if (options_.format.side.resolution_with_draft)
+  if (options_.format.attachments.resolution_with_draft)
     resolution_ = std::clamp<std::uint32_t>(plan.resolution, 1, resolution_);
   drafter_.set_resolution(resolution_);
   drafter_.begin_round(window_, plan);

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_SNAPSHOT_HPP
 
-#include <specverify/codec/draft_side.hpp>
+#include <specverify/codec/draft_attachments.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/policy/observation.hpp>
 #include <specverify/verify/verdict.hpp>

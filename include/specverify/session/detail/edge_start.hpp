@@ -31,7 +31,7 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (options.max_length < 2) return status{errc::invalid_argument, part::session, 0};
   if (options.text_chunk == 0) return status{errc::invalid_argument, part::session, 1};
   if (options.retry_limit == 0) return status{errc::invalid_argument, part::session, 2};
-  if (detail::gates<Skip> && options.format.side.max_skipped == 0)
+  if (detail::gates<Skip> && options.format.attachments.max_skipped == 0)
     return status{errc::invalid_argument, part::session, 3};
   if (const status why = detail::check_if_any(rule); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
@@ -79,7 +79,7 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
   probabilities_.resize(drafts);
   if constexpr (Skip::needs_uncertainty)
     skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
-  hidden_.resize(hidden_bytes(options.format.side) * drafts);
+  hidden_.resize(hidden_bytes(options.format.attachments) * drafts);
   payload_.resize(hidden_.size());
   asked_.resize((std::size_t{drafts} + 63) / 64);
   supplied_.resize(asked_.size());

@@ -110,7 +110,7 @@ inline constexpr bool gates = Skip::strength != guarantee::unconditional;
 //! What drafts in this format under this rule can be worth. Laws need an honest drafter; a judge, and tokens that the
 //! edge commits alone, are lossy.
 [[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
-  if (rule == wire_rule::semantic || format.side.max_skipped > 0) return guarantee::lossy;
+  if (rule == wire_rule::semantic || format.attachments.max_skipped > 0) return guarantee::lossy;
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a draft message carries beside its drafts: tokens committed by the edge alone, the state of its channel, hidden
+//! What a draft message carries with its drafts: tokens committed by the edge alone, the state of its channel, hidden
 //! states.
 //!
-//! All of it is agreed in hello; with `side_format{}` a message has none of it and not a byte more. The base length of
+//! All of it is agreed in hello; with `attachment_format{}` a message has none of it and not a byte more. The base length of
 //! a message is the length that both sides have committed: the skipped tokens stand behind it, the drafts behind them.
 //! Paper:      skipped tokens: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message.
@@ -10,10 +10,10 @@
 //!             seconds; a received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
 //!             1 (0.5 % at 1 Mbit/s), seconds 2^-11.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
-//! See:        docs/algorithms/draft_side.md, docs/wire-format.md, tests/unit/codec/draft_side_test.cpp,
-//!             examples/docs/draft_side.cpp
-#ifndef SPECVERIFY_CODEC_DRAFT_SIDE_HPP
-#define SPECVERIFY_CODEC_DRAFT_SIDE_HPP
+//! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
+//!             examples/docs/draft_attachments.cpp
+#ifndef SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP
+#define SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP
 
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/core/views.hpp>
@@ -26,7 +26,7 @@ inline constexpr std::uint32_t max_wire_hidden_size = std::uint32_t{1} << 16;
 inline constexpr std::uint32_t max_wire_skipped = std::uint32_t{1} << 16;
 inline constexpr std::size_t channel_report_bytes = 10;
 
-struct side_format {
+struct attachment_format {
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
   hidden_format hidden = hidden_format::none;
   //! FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
@@ -35,7 +35,8 @@ struct side_format {
   std::uint32_t max_skipped = 0;  //!< skipped ids that one message may carry, 0..2^16
   //! each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
   bool resolution_with_draft = false;
-  friend SPECVERIFY_INLINE constexpr bool operator==(const side_format&, const side_format&) noexcept = default;
+  friend SPECVERIFY_INLINE constexpr bool operator==(const attachment_format&,
+                                                     const attachment_format&) noexcept = default;
 };
 
 struct channel_report {
@@ -46,9 +47,9 @@ struct channel_report {
   float round_trip = 0;     //!< s, 0..65504
 };
 
-struct draft_side {
+struct draft_attachments {
   std::span<const token_id> skipped{};  //!< in text order
-  channel_report channel{};             //!< not looked at without side_format::channel_report
+  channel_report channel{};             //!< not looked at without attachment_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
   //! of the laws; 0: draft_format::resolution. Not looked at without resolution_with_draft
   std::uint32_t resolution = 0;
@@ -58,12 +59,12 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes of the vector of one position.
-[[nodiscard]] constexpr std::size_t hidden_bytes(const side_format& format) noexcept {
+[[nodiscard]] constexpr std::size_t hidden_bytes(const attachment_format& format) noexcept {
   return hidden_bytes(format.hidden, format.hidden_size);
 }
 
 //! Errors: invalid_argument; `where` = index of the field.
-[[nodiscard]] constexpr status check(const side_format& format) noexcept {
+[[nodiscard]] constexpr status check(const attachment_format& format) noexcept {
   if (format.hidden_size > max_wire_hidden_size) return detail::codec_error(errc::invalid_argument, 0);
   if (format.hidden > hidden_format::int8 || (format.hidden == hidden_format::none) != (format.hidden_size == 0))
     return detail::codec_error(errc::invalid_argument, 1);

@@ -7,21 +7,23 @@
 int main() {
   using namespace specverify;
   draft_format format{law_format::token_only, 32000, 0, 0, 4};
-  format.side.max_skipped = 7;
-  format.side.channel_report = true;
+  format.attachments.max_skipped = 7;
+  format.attachments.channel_report = true;
   const wire_context context{42, 0, 7, 123, 0x5eed};
   const std::array<token_id, 2> skipped{11, 500};
   const claimed_draft drafted{31999};
-  draft_side side;
-  side.skipped = skipped;
-  side.channel = {4e6f, 8e6f, 0.01f, 0.0f, 0.05f};
+  draft_attachments attachments;
+  attachments.skipped = skipped;
+  attachments.channel = {4e6f, 8e6f, 0.01f, 0.0f, 0.05f};
   std::array<std::byte, 64> bytes{};
   std::size_t written = 0;
-  if (!encode_claims(context, format, std::span(&drafted, 1), bytes, written, side).ok()) return 1;
+  if (!encode_claims(context, format, std::span(&drafted, 1), bytes, written, attachments).ok()) return 1;
   if (written != 8 + 5 + channel_report_bytes + 3) return 2;  // 3 + 2 * 15 bits; the report; 3 + 15 bits
   std::array<claimed_draft, 4> claims{};
   std::array<token_id, 7> room{};
   std::uint32_t count = 0;
-  if (!decode_claims(context, format, std::span(bytes).first(written), claims, count, room, side).ok()) return 3;
-  return side.skipped.size() == 2 && side.skipped[1] == 500 && side.channel.round_trip > 0.049f ? 0 : 4;
+  if (!decode_claims(context, format, std::span(bytes).first(written), claims, count, room, attachments).ok()) return 3;
+  return attachments.skipped.size() == 2 && attachments.skipped[1] == 500 && attachments.channel.round_trip > 0.049f
+             ? 0
+             : 4;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands in a draft message in front of the drafts: skipped ids, the channel report, hidden states. Used by
 //! codec/message.hpp.
-#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_SIDE_HPP
-#define SPECVERIFY_CODEC_DETAIL_MESSAGE_SIDE_HPP
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/detail/message_fields.hpp>
@@ -13,18 +13,18 @@ namespace detail {
 //! Widths of the two counts: skipped ids, and vectors (which repeat the number of drafts, since a range code says only
 //! at its end how many it holds).
 [[nodiscard]] constexpr unsigned skipped_width(const draft_format& format) noexcept {
-  return ceil_log2(std::uint64_t{format.side.max_skipped} + 1);
+  return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
 [[nodiscard]] constexpr unsigned vectors_width(const draft_format& format) noexcept {
-  return format.side.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
+  return format.attachments.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
 }
 [[nodiscard]] constexpr unsigned resolution_width(const draft_format& format) noexcept {
-  return format.side.resolution_with_draft ? ceil_log2(format.resolution) : 0;
+  return format.attachments.resolution_with_draft ? ceil_log2(format.resolution) : 0;
 }
 //! The format of the laws of one message.
 [[nodiscard]] constexpr draft_format law_format_of(const draft_format& format, std::uint32_t resolution) noexcept {
   draft_format made = format;
-  if (format.side.resolution_with_draft && resolution != 0) made.resolution = resolution;
+  if (format.attachments.resolution_with_draft && resolution != 0) made.resolution = resolution;
   return made;
 }
 //! Bytes of the counts and the ids.
@@ -32,14 +32,14 @@ namespace detail {
   return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) +
                        skipped * token_bits(format.vocab_size));
 }
-[[nodiscard]] constexpr std::uint64_t side_bytes(const draft_format& format, std::uint64_t skipped,
-                                                 std::uint64_t drafts) noexcept {
-  return skipped_bytes(format, skipped) + (format.side.channel_report ? channel_report_bytes : 0) +
-         (format.side.hidden_with_draft ? drafts * hidden_bytes(format.side) : 0);
+[[nodiscard]] constexpr std::uint64_t attachment_bytes(const draft_format& format, std::uint64_t skipped,
+                                                       std::uint64_t drafts) noexcept {
+  return skipped_bytes(format, skipped) + (format.attachments.channel_report ? channel_report_bytes : 0) +
+         (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0);
 }
 
 //! Vectors side by side, each one checked; `where` = which.
-[[nodiscard]] inline status check_vectors(const side_format& format, std::uint64_t count,
+[[nodiscard]] inline status check_vectors(const attachment_format& format, std::uint64_t count,
                                           std::span<const std::byte> bytes) noexcept {
   const std::size_t each = hidden_bytes(format);
   if (bytes.size() != count * each) return codec_error(errc::size_mismatch, bytes.size());
@@ -50,45 +50,47 @@ namespace detail {
   return {};
 }
 
-[[nodiscard]] inline status check_side(const draft_format& format, const draft_side& side,
-                                       std::uint64_t drafts) noexcept {
-  if (side.skipped.size() > format.side.max_skipped) return codec_error(errc::message_too_large, side.skipped.size());
-  for (std::size_t i = 0; i < side.skipped.size(); ++i) {
-    if (side.skipped[i] < 0 || static_cast<std::uint32_t>(side.skipped[i]) >= format.vocab_size)
+[[nodiscard]] inline status check_attachments(const draft_format& format, const draft_attachments& attachments,
+                                              std::uint64_t drafts) noexcept {
+  if (attachments.skipped.size() > format.attachments.max_skipped)
+    return codec_error(errc::message_too_large, attachments.skipped.size());
+  for (std::size_t i = 0; i < attachments.skipped.size(); ++i) {
+    if (attachments.skipped[i] < 0 || static_cast<std::uint32_t>(attachments.skipped[i]) >= format.vocab_size)
       return codec_error(errc::token_out_of_range, i);
   }
-  if (format.side.resolution_with_draft && side.resolution > format.resolution)
-    return codec_error(errc::invalid_resolution, side.resolution);
+  if (format.attachments.resolution_with_draft && attachments.resolution > format.resolution)
+    return codec_error(errc::invalid_resolution, attachments.resolution);
   std::byte report[channel_report_bytes];
-  if (format.side.channel_report) {
-    if (const status bad = encode_channel_report(side.channel, report); !bad.ok()) return bad;
+  if (format.attachments.channel_report) {
+    if (const status bad = encode_channel_report(attachments.channel, report); !bad.ok()) return bad;
   }
-  return check_vectors(format.side, format.side.hidden_with_draft ? drafts : 0, side.hidden);
+  return check_vectors(format.attachments, format.attachments.hidden_with_draft ? drafts : 0, attachments.hidden);
 }
 
-//! Writes what check_side has seen to byte 8 and on.
-inline void store_side(const draft_format& format, const draft_side& side, std::uint64_t drafts,
-                       std::span<std::byte> out) noexcept {
+//! Writes what check_attachments has seen to byte 8 and on.
+inline void store_attachments(const draft_format& format, const draft_attachments& attachments, std::uint64_t drafts,
+                              std::span<std::byte> out) noexcept {
   bit_writer bits(out.data() + message_header_bytes);
-  bits.put(side.skipped.size(), skipped_width(format));
-  if (format.side.hidden_with_draft) bits.put(drafts, vectors_width(format));
-  if (format.side.resolution_with_draft)
-    bits.put(law_format_of(format, side.resolution).resolution - 1, resolution_width(format));
-  for (const token_id token : side.skipped) bits.put(static_cast<std::uint32_t>(token), token_bits(format.vocab_size));
+  bits.put(attachments.skipped.size(), skipped_width(format));
+  if (format.attachments.hidden_with_draft) bits.put(drafts, vectors_width(format));
+  if (format.attachments.resolution_with_draft)
+    bits.put(law_format_of(format, attachments.resolution).resolution - 1, resolution_width(format));
+  for (const token_id token : attachments.skipped)
+    bits.put(static_cast<std::uint32_t>(token), token_bits(format.vocab_size));
   bits.finish();
-  std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format, side.skipped.size()));
-  if (format.side.channel_report) {
-    (void)encode_channel_report(side.channel, out.subspan(at, channel_report_bytes));
+  std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format, attachments.skipped.size()));
+  if (format.attachments.channel_report) {
+    (void)encode_channel_report(attachments.channel, out.subspan(at, channel_report_bytes));
     at += channel_report_bytes;
   }
-  for (std::size_t i = 0; i < side.hidden.size(); ++i) out[at + i] = side.hidden[i];
+  for (std::size_t i = 0; i < attachments.hidden.size(); ++i) out[at + i] = attachments.hidden[i];
 }
 
-//! Reads and checks the side of a message; `end` is the byte behind it. Nothing outside this object is written before
+//! Reads and checks the attachments of a message; `end` is the byte behind it. Nothing outside this object is written before
 //! `deliver`.
-class side_reader {
+class attachment_reader {
  public:
-  side_reader(const draft_format& format, std::span<const std::byte> message) noexcept
+  attachment_reader(const draft_format& format, std::span<const std::byte> message) noexcept
       : format_(format), message_(message) {}
 
   [[nodiscard]] status read(std::size_t room) noexcept {
@@ -97,11 +99,11 @@ class side_reader {
     bit_reader bits(message_.data() + message_header_bytes);
     skipped_ = bits.take(skipped_width(format_));
     vectors_ = bits.take(vectors_width(format_));
-    if (format_.side.resolution_with_draft) resolution_ = bits.take(resolution_width(format_)) + 1;
-    if (skipped_ > format_.side.max_skipped) return codec_error(errc::message_too_large, skipped_);
+    if (format_.attachments.resolution_with_draft) resolution_ = bits.take(resolution_width(format_)) + 1;
+    if (skipped_ > format_.attachments.max_skipped) return codec_error(errc::message_too_large, skipped_);
     if (vectors_ > format_.max_draft_length) return codec_error(errc::draft_too_long, vectors_);
     if (resolution_ > format_.resolution) return codec_error(errc::invalid_resolution, resolution_);
-    const std::uint64_t end = message_header_bytes + side_bytes(format_, skipped_, vectors_);
+    const std::uint64_t end = message_header_bytes + attachment_bytes(format_, skipped_, vectors_);
     if (message_.size() < end) return codec_error(errc::truncated, message_.size());
     if (room < skipped_) return codec_error(errc::output_too_small, skipped_);
     for (std::uint32_t i = 0; i < skipped_; ++i) {
@@ -112,29 +114,30 @@ class side_reader {
       return codec_error(errc::padding_not_zero, message_header_bytes + skipped_bytes(format_, skipped_) - 1);
     end_ = static_cast<std::size_t>(end);
     std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format_, skipped_));
-    if (format_.side.channel_report) {
+    if (format_.attachments.channel_report) {
       if (const status bad = decode_channel_report(message_.subspan(at, channel_report_bytes), channel_); !bad.ok())
         return bad;
       at += channel_report_bytes;
     }
     hidden_ = message_.subspan(at, end_ - at);
-    return check_vectors(format_.side, vectors_, hidden_);
+    return check_vectors(format_.attachments, vectors_, hidden_);
   }
 
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
   [[nodiscard]] draft_format laws() const noexcept { return law_format_of(format_, resolution_); }
   //! The message has so many drafts: there must be a vector for each.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
-    return format_.side.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_) : status{};
+    return format_.attachments.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_)
+                                                                       : status{};
   }
-  void deliver(std::span<token_id> skipped, draft_side& side) const noexcept {
+  void deliver(std::span<token_id> skipped, draft_attachments& attachments) const noexcept {
     bit_reader bits(message_.data() + message_header_bytes);
     (void)bits.take(skipped_width(format_));
     (void)bits.take(vectors_width(format_));
     (void)bits.take(resolution_width(format_));
     for (std::uint32_t i = 0; i < skipped_; ++i)
       skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
-    side = {skipped.first(skipped_), channel_, hidden_, resolution_};
+    attachments = {skipped.first(skipped_), channel_, hidden_, resolution_};
   }
 
  private:

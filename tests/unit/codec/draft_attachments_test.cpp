@@ -19,10 +19,10 @@ using namespace specverify_test;
 namespace {
 
 constexpr std::array<law_format, 5> with_laws{law_format::sparse_drop_zero, law_format::sparse_paper,
-                                              law_format::dense_lattice, law_format::half_row, law_format::top_k_tail};
+                                              law_format::dense_lattice, law_format::fp16_row, law_format::top_k_tail};
 
-side_format random_side(std::mt19937_64& random) {
-  side_format made;
+attachment_format random_attachments(std::mt19937_64& random) {
+  attachment_format made;
   made.hidden = static_cast<hidden_format>(random() % 3);
   made.hidden_size = made.hidden == hidden_format::none ? 0 : 1 + static_cast<std::uint32_t>(random() % 9);
   made.hidden_with_draft = made.hidden != hidden_format::none && random() % 2 == 0;
@@ -31,56 +31,57 @@ side_format random_side(std::mt19937_64& random) {
   return made;
 }
 
-//! A side with its own memory.
+//! Attachments with their own memory.
 struct owned_side {
   std::vector<token_id> skipped;
   std::vector<std::byte> hidden;
   channel_report channel{};
   std::uint32_t resolution = 0;
-  [[nodiscard]] draft_side view() const { return {skipped, channel, hidden, resolution}; }
+  [[nodiscard]] draft_attachments view() const { return {skipped, channel, hidden, resolution}; }
 };
 
 owned_side side_for(const draft_format& format, std::mt19937_64& random, std::uint32_t drafts) {
   owned_side made;
-  made.skipped.resize(format.side.max_skipped == 0 ? 0 : random() % (format.side.max_skipped + 1));
+  made.skipped.resize(format.attachments.max_skipped == 0 ? 0 : random() % (format.attachments.max_skipped + 1));
   for (token_id& token : made.skipped) token = static_cast<token_id>(random() % format.vocab_size);
   std::uniform_real_distribution<float> unit(0, 1);
-  if (format.side.channel_report)
+  if (format.attachments.channel_report)
     made.channel = {1e7f * unit(random), 1e7f * unit(random), unit(random), 0.5f * unit(random), 3 * unit(random)};
-  const std::size_t each = hidden_bytes(format.side);
-  if (!format.side.hidden_with_draft) return made;
+  const std::size_t each = hidden_bytes(format.attachments);
+  if (!format.attachments.hidden_with_draft) return made;
   made.hidden.resize(drafts * each);
-  std::vector<float> values(format.side.hidden_size);
+  std::vector<float> values(format.attachments.hidden_size);
   for (std::uint32_t i = 0; i < drafts; ++i) {
     for (float& value : values) value = 8 * unit(random) - 4;
-    REQUIRE(encode_hidden(values, format.side.hidden, std::span(made.hidden).subspan(i * each, each)).ok());
+    REQUIRE(encode_hidden(values, format.attachments.hidden, std::span(made.hidden).subspan(i * each, each)).ok());
   }
   return made;
 }
 
 //! The bytes in front of the drafts, counted from the page of the wire format.
 std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::size_t drafts) {
-  const side_format& side = format.side;
+  const attachment_format& attachments = format.attachments;
   const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
-  const std::size_t bits =
-      width(side.max_skipped + 1.0) + (side.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
-      (side.resolution_with_draft ? width(format.resolution) : 0) + skipped * width(format.vocab_size);
-  const std::size_t vector = side.hidden == hidden_format::float16 ? 2 * side.hidden_size
-                             : side.hidden == hidden_format::int8  ? 4 + side.hidden_size
-                                                                   : 0;
-  return (bits + 7) / 8 + (side.channel_report ? 10 : 0) + (side.hidden_with_draft ? drafts * vector : 0);
+  const std::size_t bits = width(attachments.max_skipped + 1.0) +
+                           (attachments.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
+                           (attachments.resolution_with_draft ? width(format.resolution) : 0) +
+                           skipped * width(format.vocab_size);
+  const std::size_t vector = attachments.hidden == hidden_format::float16 ? 2 * attachments.hidden_size
+                             : attachments.hidden == hidden_format::int8  ? 4 + attachments.hidden_size
+                                                                          : 0;
+  return (bits + 7) / 8 + (attachments.channel_report ? 10 : 0) + (attachments.hidden_with_draft ? drafts * vector : 0);
 }
 
 draft_format some_law_format(law_format kind, std::mt19937_64& random) {
   draft_format made{kind, 37, 12, 0, 4, 1};
-  if (kind == law_format::half_row) made.resolution = 0;
+  if (kind == law_format::fp16_row) made.resolution = 0;
   if (kind == law_format::sparse_paper) made.support_size = 5;
   if (random() % 4 == 0) made.pad_to = 16;
   return made;
 }
 
 void add_draft(draft_list& list, const draft_format& format, std::mt19937_64& random, std::uint32_t number) {
-  if (format.format == law_format::half_row) {
+  if (format.format == law_format::fp16_row) {
     list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, number);
   } else if (format.format == law_format::top_k_tail) {
     const auto size =
@@ -92,7 +93,7 @@ void add_draft(draft_list& list, const draft_format& format, std::mt19937_64& ra
   }
 }
 
-bool same_side(const draft_side& a, const draft_side& b) {
+bool same_attachments(const draft_attachments& a, const draft_attachments& b) {
   std::array<std::byte, channel_report_bytes> first{}, second{};
   REQUIRE(encode_channel_report(a.channel, first).ok());
   REQUIRE(encode_channel_report(b.channel, second).ok());
@@ -100,25 +101,26 @@ bool same_side(const draft_side& a, const draft_side& b) {
          std::equal(a.hidden.begin(), a.hidden.end(), b.hidden.begin(), b.hidden.end()) && first == second;
 }
 
-//! Claims of a small format and a side with everything, and the bits of its message.
+//! Claims of a small format and attachments of every kind, and the bits of its message.
 struct full_claims {
   draft_format format{law_format::token_only, 1000, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}};
   std::array<claimed_draft, 2> claims{claimed_draft{5, 0, 0}, {999, 0, 0}};
   std::array<token_id, 3> skipped{7, 998, 7};
   std::vector<std::byte> hidden;
-  draft_side side;
+  draft_attachments attachments;
   std::vector<std::byte> bytes;
-  full_claims() : hidden(2 * hidden_bytes(format.side)) {
+  full_claims() : hidden(2 * hidden_bytes(format.attachments)) {
     const std::array<float, 3> state{1, -2, 0.5f};
     for (std::size_t i = 0; i < 2; ++i)
-      REQUIRE(encode_hidden(state, format.side.hidden, std::span(hidden).subspan(7 * i, 7)).ok());
-    side = {skipped, {1e6f, 2e6f, 0.25f, 0, 0.05f}, hidden};
+      REQUIRE(encode_hidden(state, format.attachments.hidden, std::span(hidden).subspan(7 * i, 7)).ok());
+    attachments = {skipped, {1e6f, 2e6f, 0.25f, 0, 0.05f}, hidden};
     bytes.resize(claims_bytes(format, 2, 3));
     std::size_t written = 0;
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(claims), bytes, written, side).ok());
+    REQUIRE(
+        encode_claims(some_context, format, std::span<const claimed_draft>(claims), bytes, written, attachments).ok());
     REQUIRE(written == bytes.size());
   }
-  status encode(const draft_side& other) const {
+  status encode(const draft_attachments& other) const {
     std::array<std::byte, 200> out{};
     std::size_t written = 0;
     const status outcome =
@@ -143,14 +145,14 @@ struct full_claims {
     std::array<token_id, 6> storage{};
     storage.fill(-9);
     std::uint32_t count = 77;
-    draft_side beside;
+    draft_attachments attached;
     const status outcome =
-        decode_claims(some_context, format, message, read, count, std::span(storage).first(room), beside);
+        decode_claims(some_context, format, message, read, count, std::span(storage).first(room), attached);
     if (!outcome.ok()) {
       CHECK(count == 77);
       CHECK(storage[0] == -9);
-      CHECK(beside.skipped.empty());
-      CHECK(beside.hidden.empty());
+      CHECK(attached.skipped.empty());
+      CHECK(attached.hidden.empty());
       CHECK(read[0].token == no_token);
     }
     return outcome;
@@ -164,15 +166,15 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
   const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
   for (int run = 0; run < runs; ++run) {
     draft_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
-    format.side = random_side(random);
-    format.side.resolution_with_draft = format.format != law_format::half_row && random() % 2 == 0;
+    format.attachments = random_attachments(random);
+    format.attachments.resolution_with_draft = format.format != law_format::fp16_row && random() % 2 == 0;
     draft_format laws = format;  // of this message
-    if (format.side.resolution_with_draft) laws.resolution = 6 + static_cast<std::uint32_t>(random() % 7);
+    if (format.attachments.resolution_with_draft) laws.resolution = 6 + static_cast<std::uint32_t>(random() % 7);
     const auto length = static_cast<std::uint32_t>(random() % (format.max_draft_length + 1));
     draft_list list;
     for (std::uint32_t i = 0; i < length; ++i) add_draft(list, laws, random, i);
     owned_side given = side_for(format, random, length);
-    given.resolution = format.side.resolution_with_draft ? laws.resolution : 0;
+    given.resolution = format.attachments.resolution_with_draft ? laws.resolution : 0;
     std::vector<std::byte> out(max_draft_bytes(format, length));
     std::size_t written = 0, exact = 0, plain = 0;
     REQUIRE(encode_draft(some_context, format, list.view(), out, written, given.view()).ok());
@@ -180,7 +182,7 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     REQUIRE(written == exact);
     REQUIRE(written <= max_draft_bytes(format, length));
     draft_format bare = laws;
-    bare.side = {};
+    bare.attachments = {};
     bare.pad_to = 1;
     REQUIRE(draft_bytes(bare, list.view(), plain).ok());
     const std::size_t total = plain + bytes_of_side(format, given.skipped.size(), length);
@@ -188,17 +190,17 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     out.resize(written);
     auto block = make_block(format);
     std::vector<std::byte> memory(decode_draft_workspace_size(format)), again(written);
-    std::vector<token_id> room(format.side.max_skipped);
+    std::vector<token_id> room(format.attachments.max_skipped);
     workspace scratch(memory);
-    draft_side side;
-    REQUIRE(decode_draft(some_context, format, out, scratch, block, room, side).ok());
+    draft_attachments attachments;
+    REQUIRE(decode_draft(some_context, format, out, scratch, block, room, attachments).ok());
     REQUIRE(block.size() == length);
     for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].token() == list.drafts[i].token());
-    REQUIRE(same_side(side, given.view()));
-    REQUIRE(side.resolution == given.resolution);
+    REQUIRE(same_attachments(attachments, given.view()));
+    REQUIRE(attachments.resolution == given.resolution);
     for (std::uint32_t i = 0; i < length; ++i)
       REQUIRE(block[i].source_law().resolution == list.drafts[i].source_law().resolution);
-    REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, side).ok());
+    REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, attachments).ok());
     REQUIRE(again == out);
     CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written,
                        given.view()) ==
@@ -220,7 +222,7 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
                         0,
                         7,
                         run % 5 == 0 ? 32u : 1};
-    format.side = random_side(random);
+    format.attachments = random_attachments(random);
     const auto length = static_cast<std::uint32_t>(random() % 8);
     std::array<claimed_draft, 7> claims{}, read{};
     for (std::uint32_t i = 0; i < length; ++i)
@@ -234,18 +236,19 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     REQUIRE(written == out.size());
     REQUIRE(written <= max_draft_bytes(format, length));
     draft_format bare = format;
-    bare.side = {};
+    bare.attachments = {};
     bare.pad_to = 1;
     const std::size_t total = claims_bytes(bare, length) + bytes_of_side(format, given.skipped.size(), length);
     REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
-    std::vector<token_id> room(format.side.max_skipped);
+    std::vector<token_id> room(format.attachments.max_skipped);
     std::uint32_t count = 0;
-    draft_side side;
-    REQUIRE(decode_claims(some_context, format, out, read, count, room, side).ok());
+    draft_attachments attachments;
+    REQUIRE(decode_claims(some_context, format, out, read, count, room, attachments).ok());
     REQUIRE(count == length);
-    REQUIRE(same_side(side, given.view()));
+    REQUIRE(same_attachments(attachments, given.view()));
     std::vector<std::byte> again(out.size());
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side)
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written,
+                          attachments)
                 .ok());
     REQUIRE(again == out);
   }
@@ -257,13 +260,13 @@ TEST_CASE(
   CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
   CHECK(claims_bytes(of.format, 6, 6) == 0);
   CHECK(claims_bytes(of.format, 5, 7) == 0);
-  CHECK(claims_bytes({law_format::half_row, 10, 0, 0, 1, 1}, 1) == 0);
+  CHECK(claims_bytes({law_format::fp16_row, 10, 0, 0, 1, 1}, 1) == 0);
 }
 
 TEST_CASE("side: what the encoder refuses, by name") {
   const full_claims of;
-  CHECK(of.encode(of.side).ok());
-  draft_side wrong = of.side;
+  CHECK(of.encode(of.attachments).ok());
+  draft_attachments wrong = of.attachments;
   const std::array<token_id, 7> many{};
   wrong.skipped = many;
   CHECK(of.encode(wrong) == status{errc::message_too_large, part::codec, 7});
@@ -272,8 +275,8 @@ TEST_CASE("side: what the encoder refuses, by name") {
     wrong.skipped = ids;
     CHECK(of.encode(wrong) == status{errc::token_out_of_range, part::codec, 1});
   }
-  wrong = of.side;
-  wrong.hidden = of.side.hidden.first(7);
+  wrong = of.attachments;
+  wrong.hidden = of.attachments.hidden.first(7);
   CHECK(of.encode(wrong) == status{errc::size_mismatch, part::codec, 7});
   wrong.hidden = {};
   CHECK(of.encode(wrong) == status{errc::size_mismatch, part::codec, 0});
@@ -281,7 +284,7 @@ TEST_CASE("side: what the encoder refuses, by name") {
   damaged[7] = std::byte{1};  // the scale of the second vector
   wrong.hidden = damaged;
   CHECK(of.encode(wrong) == status{errc::not_canonical, part::codec, 1});
-  wrong = of.side;
+  wrong = of.attachments;
   wrong.channel.downlink_loss = 1;
   CHECK(of.encode(wrong) == status{errc::field_out_of_range, part::codec, 3});
   wrong.channel.downlink_loss = std::numeric_limits<float>::quiet_NaN();
@@ -290,7 +293,7 @@ TEST_CASE("side: what the encoder refuses, by name") {
   std::array<std::byte, 100> out{};
   std::size_t written = 0;
   draft_format bare = of.format;
-  bare.side = {};
+  bare.attachments = {};
   const auto claims = std::span<const claimed_draft>(of.claims);
   CHECK(encode_claims(some_context, bare, claims, out, written, {of.skipped, {}, {}}).code == errc::message_too_large);
   CHECK(encode_claims(some_context, bare, claims, out, written, {{}, {}, of.hidden}).code == errc::size_mismatch);
@@ -363,14 +366,15 @@ TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skippe
     std::array<claimed_draft, 1> read{};
     std::array<token_id, 2> storage{};
     std::uint32_t count = 0;
-    draft_side side;
-    if (!decode_claims(some_context, format, message, read, count, storage, side).ok()) continue;
+    draft_attachments attachments;
+    if (!decode_claims(some_context, format, message, read, count, storage, attachments).ok()) continue;
     ++accepted;
-    for (const token_id token : side.skipped) REQUIRE(token >= 0);
-    for (const token_id token : side.skipped) REQUIRE(token < 5);
+    for (const token_id token : attachments.skipped) REQUIRE(token >= 0);
+    for (const token_id token : attachments.skipped) REQUIRE(token < 5);
     std::array<std::byte, 10> again{};
     std::size_t written = 0;
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written, side)
+    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written,
+                          attachments)
                 .ok());
     REQUIRE(written == 10);
     REQUIRE(again == message);
@@ -385,11 +389,12 @@ TEST_CASE("sides neither allocate nor throw") {
   std::array<token_id, 6> storage{};
   std::uint32_t count = 0;
   std::size_t written = 0;
-  draft_side side;
+  draft_attachments attachments;
   const specverify_test::alloc_guard guard;
   const bool good =
-      encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.side).ok() &&
-      decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, side).ok();
+      encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.attachments)
+          .ok() &&
+      decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, attachments).ok();
   const std::uint64_t allocations = guard.count();
   CHECK(good);
   CHECK(allocations == 0);
@@ -471,16 +476,16 @@ TEST_CASE("channel report: what is refused, by name") {
 
 TEST_CASE("a resolution announced with each draft: its range, its format, its laws") {
   draft_format format{law_format::dense_lattice, 40, 12, 0, 4, 1};
-  format.side.resolution_with_draft = true;
+  format.attachments.resolution_with_draft = true;
   CHECK(check(format).ok());
   draft_list list;
   list.add({{3, 7}, {4, 3}, 40}, 0);
   std::vector<std::byte> out(max_draft_bytes(format, 1));
   std::size_t written = 0, exact = 0;
   const auto encode = [&](std::uint32_t resolution) {
-    draft_side side;
-    side.resolution = resolution;
-    return encode_draft(some_context, format, list.view(), out, written, side).code;
+    draft_attachments attachments;
+    attachments.resolution = resolution;
+    return encode_draft(some_context, format, list.view(), out, written, attachments).code;
   };
   CHECK(encode(7) == errc::ok);
   CHECK(draft_bytes(format, list.view(), exact, 0, 7).ok());
@@ -492,15 +497,15 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   auto block = make_block(format);
   std::vector<std::byte> memory(decode_draft_workspace_size(format));
   workspace scratch(memory);
-  draft_side side;
+  draft_attachments attachments;
   message[8] = std::byte{6};
   seal(some_context, message_kind::draft, message);
-  REQUIRE(decode_draft(some_context, format, message, scratch, block, {}, side).ok());
-  CHECK(side.resolution == 7);
+  REQUIRE(decode_draft(some_context, format, message, scratch, block, {}, attachments).ok());
+  CHECK(attachments.resolution == 7);
   message[8] = std::byte{12};  // 13 of 12
   seal(some_context, message_kind::draft, message);
-  CHECK(decode_draft(some_context, format, message, scratch, block, {}, side).code == errc::invalid_resolution);
-  format = {law_format::half_row, 40, 0, 0, 4, 1};
-  format.side.resolution_with_draft = true;
+  CHECK(decode_draft(some_context, format, message, scratch, block, {}, attachments).code == errc::invalid_resolution);
+  format = {law_format::fp16_row, 40, 0, 0, 4, 1};
+  format.attachments.resolution_with_draft = true;
   CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How the law of a drafted token travels: seven formats, agreed on once for a session.
+//!
+//! Use it to say which law a drafter samples from and which bytes carry it; codec/message_types.hpp puts it into a
+//! draft_format together with V, l and K.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense_lattice; Conformal Sparsification (2510.09942):
+//!             sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = counts above zero, b_i = counts.
+//! Guarantees: the numbers are those of the wire format and never change.
+//! See:        docs/algorithms/law_format.md, docs/wire-format.md, tests/unit/distribution/law_format_test.cpp,
+//!             examples/docs/law_format.cpp
+#ifndef SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP
+#define SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class law_format : std::uint8_t {
+  //! K+ positive counts: log2 C(V,K+) + log2 C(l-1,K+-1), K+ and the token's place among them (our code)
+  sparse_drop_zero = 0,
+  //! K ids, zeros allowed: log2 C(V,K) + log2 C(l+K-1,K-1) (SQS), and the token's place among the K
+  sparse_paper = 1,
+  dense_lattice = 2,    //!< counts over the whole vocabulary: log2 C(l+V-1,V-1) (QS), and the token id
+  fp16_row = 3,         //!< V values in IEEE binary16 (HLM), and the token id
+  token_only = 4,       //!< the token id; read into claimed_draft
+  token_and_count = 5,  //!< the token id and its count; read into claimed_draft
+  //! K ids with lattice counts, one count for the other V-K together (CU-HLM), and the token. As a law: counts
+  //! b_i (V-K), tail b
+  top_k_tail = 6,
+};
+
+//! Whether a format carries laws (encode_draft) or claims (encode_claims).
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool carries_laws(law_format format) noexcept {
+  return format != law_format::token_only && format != law_format::token_and_count;
+}
+
+SPECVERIFY_TYPES_END
+
+#endif
