@@ -147,10 +147,10 @@ template <class Observe>
     support kept;
     if (half || system.drawn_from_sent) {
       if (half) {
-        demand(half_row_law(exec::simd, row, transform, digested, space, law_space, sent_law), "law");
+        sent_law = demand(half_row_law(exec::simd, row, transform, digested, space, law_space), "law");
       } else {
         kept = keep(whole ? vocab_size : system.support_size);
-        demand(compressed_law(kept, exactly, law_space, sent_law), "law");
+        sent_law = demand(compressed_law(kept, exactly, law_space), "law");
       }
       from_law = draw(sent_law, source, draw_at);
       step.drafted = from_law->token();
@@ -185,7 +185,7 @@ template <class Observe>
         step.rejection = x > 0 ? std::max(0.0, 1 - y / x) : 0;
       }
       if (step.sent) {
-        mismatched_draft foreign;
+        mismatched_draft claimed;
         if (!from_law) {
           std::uint32_t k = whole ? vocab_size : system.support_size;
           if (system.size == hlm_size::online) {
@@ -200,7 +200,7 @@ template <class Observe>
                                     system.online);
           }
           kept = keep(k);
-          demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space, foreign), "law");
+          claimed = demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space), "law");
         }
         step.support_size = whole ? vocab_size : kept.size();
         step.draft_in_support = whole || std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
@@ -214,7 +214,7 @@ template <class Observe>
         const verdict said = from_law
                                  ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider,
                                                        source, request, scratch)
-                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&foreign, 1),
+                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&claimed, 1),
                                                              provider, source, request, scratch);
         demand(said.state, "verify");
         step.accepted = said.accepted == 1;

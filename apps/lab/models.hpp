@@ -19,6 +19,12 @@ namespace lab {
 inline void demand(specverify::status why, const char* what) {
   if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
 }
+//! The value, where there is one.
+template <class Value>
+Value demand(specverify::result<Value> made, const char* what) {
+  demand(made.error(), what);
+  return *std::move(made);
+}
 
 //! One text of one model. `feed` appends tokens; afterwards logits, hidden state and attention row of the last `rows`
 //! of them can be read, i = 0 being the first of these. Hidden state and attention row say what the model saw at that

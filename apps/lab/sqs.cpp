@@ -412,12 +412,12 @@ void run_bits(lab_context& context, figure& f) {
         if (learns) state = rule.advance(state, made.kept);
         std::vector<token_id> ids(made.drafted.size);
         std::vector<std::uint32_t> counts(made.drafted.size);
-        std::uint32_t positive = 0;
-        detail::require(drop_zero({made.drafted.ids, made.drafted.size}, {made.drafted.counts, made.drafted.size}, ids,
-                                  counts, positive));
-        law dropped;
-        detail::require(make_law(std::span<const token_id>(ids).first(positive),
-                                 std::span<const std::uint32_t>(counts).first(positive), vocab_size, dropped));
+        const std::uint32_t positive = demand(
+            drop_zero({made.drafted.ids, made.drafted.size}, {made.drafted.counts, made.drafted.size}, ids, counts),
+            "drop_zero");
+        const law dropped = demand(make_law(std::span<const token_id>(ids).first(positive),
+                                            std::span<const std::uint32_t>(counts).first(positive), vocab_size),
+                                   "law");
         const random_counter counter{n, static_cast<std::uint32_t>(i), 0, purpose::draft_draw, 0};
         detail::require(whole.value().push(draw(made.drafted, source, counter)));
         detail::require(short_block.value().push(draw(dropped, source, counter)));

@@ -18,12 +18,12 @@ int main() {
   workspace space{memory};
   row_digest digested;
   support kept;
-  law sent;
   if (!digest(exec::seq, probability_row<double>(probabilities), as_it_is, wanted, space, digested).ok()) return 1;
   if (!largest.select(digested, space, space, {}, kept).ok()) return 2;
-  if (!compressed_law(kept, {.format = value_format::lattice, .resolution = 255}, space, sent).ok()) return 3;
-  if (sent.count(0) != 153 * 4 || sent.count(1) != 51 * 4 || sent.tail_count != 51 || sent.resolution != 255 * 4)
+  const auto sent = compressed_law(kept, {.format = value_format::lattice, .resolution = 255}, space);
+  if (!sent) return 3;
+  if (sent->count(0) != 153 * 4 || sent->count(1) != 51 * 4 || sent->tail_count != 51 || sent->resolution != 255 * 4)
     return 4;
-  const draft token = draw(sent, philox{{{1, 2}}}, {0, 1, 0, purpose::draft_draw, 0});
+  const draft token = draw(*sent, philox{{{1, 2}}}, {0, 1, 0, purpose::draft_draw, 0});
   return token.token() >= 0 && token.token() < 6 ? 0 : 5;
 }

@@ -9,12 +9,12 @@ int main() {
   using namespace specverify;
   const std::array<token_id, 2> ids{3, 8};
   const std::array<std::uint32_t, 2> counts{30, 70};
-  law q;
-  if (!make_law(ids, counts, 10, q).ok()) return 1;
+  const auto q = make_law(ids, counts, 10);
+  if (!q) return 1;
   const philox source{derive_session_keys(2026, 1).draft};
   int eights = 0;
   for (std::uint32_t position = 0; position < 1000; ++position) {
-    const draft drawn = draw(q, source, {position, 0, 0, purpose::draft_draw, 0});
+    const draft drawn = draw(*q, source, {position, 0, 0, purpose::draft_draw, 0});
     eights += drawn.token() == 8 ? 1 : 0;
     if (drawn.source_law().count(drawn.token()) == 0) return 2;
   }

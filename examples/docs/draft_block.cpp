@@ -13,10 +13,10 @@ int main() {
   std::array<token_id, 2> ids{3, 8};
   std::array<std::uint32_t, 2> counts{30, 70};
   for (std::uint32_t position = 0; position < 4; ++position) {
-    law q;
     counts[0] = 30 + position;  // the same arrays serve every position: push copies
-    if (!make_law(ids, counts, 10, q).ok()) return 2;
-    if (!block.push(draw(q, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok()) return 3;
+    const auto q = make_law(ids, counts, 10);
+    if (!q) return 2;
+    if (!block.push(draw(*q, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok()) return 3;
   }
   block.truncate(2);
   return block.size() == 2 && block[0].source_law().count(3) == 30 && block[1].source_law().count(3) == 31 ? 0 : 4;

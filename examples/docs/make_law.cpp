@@ -8,11 +8,13 @@ int main() {
   using namespace specverify;
   const std::array<token_id, 2> ids{3, 8};
   const std::array<std::uint32_t, 2> counts{30, 50};
-  law listed, with_tail, one_hot;
-  if (!make_law(ids, counts, 10, listed).ok() || listed.resolution != 80) return 1;
-  if (!make_law(ids, counts, 10, with_tail, 5).ok() || with_tail.resolution != 120 || with_tail.count(0) != 5) return 2;
+  const auto listed = make_law(ids, counts, 10);
+  if (!listed || listed->resolution != 80) return 1;
+  const auto with_tail = make_law(ids, counts, 10, 5);
+  if (!with_tail || with_tail->resolution != 120 || with_tail->count(0) != 5) return 2;
   std::array<std::byte, one_hot_law_workspace_size()> memory{};
-  workspace space{memory};
-  if (!one_hot_law(7, 10, space, one_hot).ok() || one_hot.count(7) != one_hot.resolution) return 3;
-  return make_law(ids, counts, 8, listed).code == errc::token_out_of_range ? 0 : 4;
+  workspace scratch{memory};
+  const auto one_hot = one_hot_law(7, 10, scratch);
+  if (!one_hot || one_hot->count(7) != one_hot->resolution) return 3;
+  return make_law(ids, counts, 8).error().code == errc::token_out_of_range ? 0 : 4;
 }

@@ -11,13 +11,13 @@ using namespace specverify;
 
 struct mode_only {
   static constexpr std::size_t workspace_size(std::uint32_t) noexcept { return 0; }
-  status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
-                  workspace&) const noexcept {
-    if (kept.ids.empty() || counts.size() < kept.size()) return {errc::output_too_small, part::host, kept.size()};
+  result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
+                                            std::span<std::uint32_t> counts, workspace&) const noexcept {
+    if (kept.ids.empty() || counts.size() < kept.size()) return status{errc::output_too_small, part::host, kept.size()};
     std::fill_n(counts.begin(), kept.size(), 0u);
     counts[static_cast<std::size_t>(std::max_element(kept.weights.begin(), kept.weights.end()) -
                                     kept.weights.begin())] = resolution;
-    return {};
+    return counts.first(kept.size());
   }
 };
 static_assert(quantizer<mode_only>);

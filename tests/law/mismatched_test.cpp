@@ -149,7 +149,9 @@ struct small_drafter {
     const sv::support kept = largest(k);
     std::vector<sv::mismatched_draft> made(counts.size());
     for (sv::token_id z = 0; z < 5; ++z) {
-      REQUIRE(sv::compressed_draft(digested, space, kept, z, options, space, made[static_cast<std::size_t>(z)]).ok());
+      const auto claimed = sv::compressed_draft(digested, space, kept, z, options, space);
+      REQUIRE(claimed.ok());
+      made[static_cast<std::size_t>(z)] = *claimed;
       CHECK(sv::check(made[static_cast<std::size_t>(z)].claimed_law).ok());
     }
     return made;
@@ -270,9 +272,10 @@ TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values
         const sv::value_format format = resolution == 0 ? sv::value_format::exact : sv::value_format::lattice;
         for (std::uint32_t k = 1; k <= 5; ++k) {
           INFO(policy_name, ", seed ", seed, ", k ", k, ", resolution ", resolution);
-          sv::law compressed;
           const sv::support kept = drafter.largest(k);
-          REQUIRE(sv::compressed_law(kept, {format, resolution}, drafter.space, compressed).ok());
+          const auto made = sv::compressed_law(kept, {format, resolution}, drafter.space);
+          REQUIRE(made.ok());
+          const sv::law compressed = *made;
           CHECK((compressed.resolution > 0xFFFFFF00u) == (resolution == 0));  // exact values fill 32 bits
           owned_law from{{compressed.ids, compressed.ids + compressed.size},
                          {compressed.counts, compressed.counts + compressed.size},
@@ -318,8 +321,9 @@ TEST_CASE("T10 acceptance is lowered by at most N(k) / 2 when the token is drawn
     sv::tail_profile profile;
     REQUIRE(sv::make_tail_profile(drafter.digested, drafter.space, space, profile).ok());
     for (std::uint32_t k = 1; k <= 5; ++k) {
-      sv::law compressed;
-      REQUIRE(sv::compressed_law(drafter.largest(k), {}, drafter.space, compressed).ok());
+      const auto made = sv::compressed_law(drafter.largest(k), {}, drafter.space);
+      REQUIRE(made.ok());
+      const sv::law compressed = *made;
       CHECK(tv(dense(compressed), y) <= tv(x, y) + profile.distortion(k) / 2 + 1e-8);
       CHECK(std::fabs(tv(dense(compressed), x) - profile.distortion(k) / 2) <= 1e-8);
     }

@@ -54,11 +54,11 @@ owned_law half_row_law_of(Policy policy, const std::vector<Scalar>& logits) {
                                64);
   sv::workspace space{std::span<std::byte>(bytes)};
   sv::row_digest summary;
-  sv::law made;
   const auto row = sv::logits_row<Scalar>(logits);
   REQUIRE(sv::digest(policy, row, transform, {}, space, summary).ok());
-  REQUIRE(sv::half_row_law(policy, row, transform, summary, space, space, made).ok());
-  return copy_of(made);
+  const auto made = sv::half_row_law(policy, row, transform, summary, space, space);
+  REQUIRE(made.ok());
+  return copy_of(*made);
 }
 
 //! One position: a target row and one law for the drafter; the bonus row repeats the target's.

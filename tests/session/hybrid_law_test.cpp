@@ -198,16 +198,15 @@ class row_round {
            std::uint32_t resolution) {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
     support kept;
-    mismatched_draft made;
     REQUIRE(top_k{support_size, true}.select(summary_, space_, scratch, {}, kept).ok());
-    REQUIRE(compressed_draft(summary_, space_, kept, static_cast<token_id>(d),
-                             {value_format::lattice, resolution, true}, law_space, made)
-                .ok());
+    const auto made = compressed_draft(summary_, space_, kept, static_cast<token_id>(d),
+                                       {value_format::lattice, resolution, true}, law_space);
+    REQUIRE(made.ok());
+    const law& claimed = made->claimed_law;
     probabilities given{}, residual{};
     long double excess = 0;
     for (std::uint32_t v = 0; v < vocab_size; ++v) {
-      given[v] =
-          static_cast<long double>(made.claimed_law.count(static_cast<token_id>(v))) / made.claimed_law.resolution;
+      given[v] = static_cast<long double>(claimed.count(static_cast<token_id>(v))) / claimed.resolution;
       excess += residual[v] = std::max(0.0L, y_[v] - given[v]);
     }
     REQUIRE(given[d] > 0);

@@ -21,27 +21,28 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! The law of `row` under `transform` in fp16, over arrays cut from `space`, which keeps them. `digested` is the row's
-//! digest (it needs nothing in particular), `digest_space` the workspace it stands in; `space` may be the same one.
-//! Errors: workspace_too_small, and those of `half_row_counts`; then `out` and `space` are as they were.
+//! The law of `row` under `transform` in fp16, over arrays cut from `scratch`, which keeps them. `digested` is the
+//! row's digest (it needs nothing in particular), `digest_space` the workspace it stands in; `scratch` may be the same
+//! one.
+//! Errors: workspace_too_small, and those of `half_row_counts`; then `scratch` is as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status half_row_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const row_digest& digested, const workspace& digest_space, workspace& space,
-                                  law& out) noexcept {
-  const std::size_t mark = space.mark();
+[[nodiscard]] result<law> half_row_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                       const row_digest& digested, const workspace& digest_space,
+                                       workspace& scratch) noexcept {
+  const std::size_t mark = scratch.mark();
   workspace_slice ids, counts;
-  if (!space.take<token_id>(digested.valid_size, ids) || !space.take<std::uint32_t>(digested.valid_size, counts)) {
-    space.rewind(mark);
-    return {errc::workspace_too_small, part::distribution, digested.valid_size};
+  if (!scratch.take<token_id>(digested.valid_size, ids) || !scratch.take<std::uint32_t>(digested.valid_size, counts)) {
+    scratch.rewind(mark);
+    return status{errc::workspace_too_small, part::distribution, digested.valid_size};
   }
   half_row found;
-  status done = half_row_counts(policy, row, transform, digested, digest_space, space.at<token_id>(ids),
-                                space.at<std::uint32_t>(counts), found);
-  if (done.ok())
-    done = make_law(space.at<token_id>(ids).first(found.size), space.at<std::uint32_t>(counts).first(found.size),
-                    digested.valid_size, out);
-  if (!done.ok()) space.rewind(mark);
-  return done;
+  const status why = half_row_counts(policy, row, transform, digested, digest_space, scratch.at<token_id>(ids),
+                                     scratch.at<std::uint32_t>(counts), found);
+  const result<law> made = why.ok() ? make_law(scratch.at<token_id>(ids).first(found.size),
+                                               scratch.at<std::uint32_t>(counts).first(found.size), digested.valid_size)
+                                    : result<law>(why);
+  if (!made) scratch.rewind(mark);
+  return made;
 }
 
 SPECVERIFY_NAMESPACE_END

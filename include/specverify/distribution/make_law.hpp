@@ -17,16 +17,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are
 //! allowed.
-//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution. `out` is written on
-//!         success only.
-[[nodiscard]] constexpr status make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
-                                        std::uint32_t vocab_size, law& out, std::uint32_t tail_count = 0) noexcept {
-  if (ids.size() != counts.size()) return {errc::size_mismatch, part::distribution, 0};
-  if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
-  if (ids.size() > vocab_size) return {errc::token_out_of_range, part::distribution, vocab_size};
+//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution.
+[[nodiscard]] constexpr result<law> make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
+                                             std::uint32_t vocab_size, std::uint32_t tail_count = 0) noexcept {
+  if (ids.size() != counts.size()) return status{errc::size_mismatch, part::distribution, 0};
+  if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};
+  if (ids.size() > vocab_size) return status{errc::token_out_of_range, part::distribution, vocab_size};
   std::uint64_t sum = std::uint64_t{tail_count} * (vocab_size - ids.size());
   for (const std::uint32_t count : counts) sum += count;
-  if (sum > ~std::uint32_t{0}) return {errc::invalid_resolution, part::distribution, 0};
+  if (sum > ~std::uint32_t{0}) return status{errc::invalid_resolution, part::distribution, 0};
   law made;
   made.ids = ids.data();
   made.counts = counts.data();
@@ -34,16 +33,15 @@ SPECVERIFY_NAMESPACE_BEGIN
   made.tail_count = tail_count;
   made.resolution = static_cast<std::uint32_t>(sum);
   made.vocab_size = vocab_size;
-  const status checked = check(made);
-  if (checked.ok()) out = made;
-  return checked;
+  if (const status why = check(made); !why.ok()) return why;
+  return made;
 }
 
 //! The law with these counts on the ids of a support, as a quantizer wrote them. Errors as above; output_too_small when
 //! counts are missing.
-[[nodiscard]] constexpr status make_law(const support& kept, std::span<const std::uint32_t> counts, law& out) noexcept {
-  if (counts.size() < kept.ids.size()) return {errc::output_too_small, part::distribution, kept.size()};
-  return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size, out);
+[[nodiscard]] constexpr result<law> make_law(const support& kept, std::span<const std::uint32_t> counts) noexcept {
+  if (counts.size() < kept.ids.size()) return status{errc::output_too_small, part::distribution, kept.size()};
+  return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size);
 }
 
 //! Bytes of workspace that `one_hot_law` takes and keeps.
@@ -52,20 +50,21 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! The point mass on one token: one count of 1, resolution 1. What greedy drafting and ids-only uplinks draw from.
+//! Its arrays are cut from `scratch`, which keeps them.
 //! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
-[[nodiscard]] inline status one_hot_law(token_id token, std::uint32_t vocab_size, workspace& space, law& out) noexcept {
-  if (vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
+[[nodiscard]] inline result<law> one_hot_law(token_id token, std::uint32_t vocab_size, workspace& scratch) noexcept {
+  if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};
   if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size)
-    return {errc::token_out_of_range, part::distribution, 0};
-  const std::size_t mark = space.mark();
+    return status{errc::token_out_of_range, part::distribution, 0};
+  const std::size_t mark = scratch.mark();
   workspace_slice ids, counts;
-  if (!space.take<token_id>(1, ids) || !space.take<std::uint32_t>(1, counts)) {
-    space.rewind(mark);
-    return {errc::workspace_too_small, part::distribution, 1};
+  if (!scratch.take<token_id>(1, ids) || !scratch.take<std::uint32_t>(1, counts)) {
+    scratch.rewind(mark);
+    return status{errc::workspace_too_small, part::distribution, 1};
   }
-  space.at<token_id>(ids)[0] = token;
-  space.at<std::uint32_t>(counts)[0] = 1;
-  return make_law(space.at<token_id>(ids), space.at<std::uint32_t>(counts), vocab_size, out);
+  scratch.at<token_id>(ids)[0] = token;
+  scratch.at<std::uint32_t>(counts)[0] = 1;
+  return make_law(scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), vocab_size);
 }
 
 SPECVERIFY_NAMESPACE_END

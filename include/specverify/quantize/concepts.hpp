@@ -22,14 +22,14 @@ inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `quantize` writes one count per entry of the support into the first `size()` counts; they sum to the resolution. On
-//! error nothing is written. `workspace_size(n)` bytes of scratch serve every support of at most n entries; the cursor
-//! is where it was afterwards.
+//! `quantize` writes one count per entry of the support into the first `size()` counts and gives that part; they sum to
+//! the resolution. On error nothing is written. `workspace_size(n)` bytes of scratch serve every support of at most n
+//! entries; the cursor is where it was afterwards.
 template <class Quantizer>
 concept quantizer = std::copyable<Quantizer> &&
-    requires(const Quantizer& model, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts,
+    requires(const Quantizer& quantizer, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts,
              workspace& scratch) {
-  { model.quantize(kept, number, counts, scratch) } noexcept -> std::same_as<status>;
+  { quantizer.quantize(kept, number, counts, scratch) } noexcept -> std::same_as<result<std::span<std::uint32_t>>>;
   { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
 };
 

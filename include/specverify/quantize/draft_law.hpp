@@ -58,7 +58,7 @@ template <sparsifier Sparsifier, quantizer Quantizer>
 template <execution_policy Policy, class Scalar, sparsifier Sparsifier, quantizer Quantizer>
 [[nodiscard]] status make_draft_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                     const Sparsifier& rule, const typename Sparsifier::state_type& state,
-                                    const Quantizer& model, draft_law_options options, workspace& space,
+                                    const Quantizer& quantizer, draft_law_options options, workspace& space,
                                     draft_law& out) noexcept {
   const std::size_t mark = space.mark();
   draft_law made;
@@ -70,10 +70,12 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier, quantize
     if (!space.take<std::uint32_t>(made.kept.size(), slice))
       return {errc::workspace_too_small, part::quantize, made.kept.size()};
     const std::span<std::uint32_t> counts = space.at<std::uint32_t>(slice);
-    done = model.quantize(made.kept, options.resolution, counts, space);
-    if (done.ok()) done = make_law(made.kept, counts, made.drafted);
-    if (done.ok() && !options.keep_zeros) done = drop_zero(made.drafted, space, made.drafted);
-    return done;
+    const auto quantized = quantizer.quantize(made.kept, options.resolution, counts, space);
+    if (!quantized) return quantized.error();
+    result<law> drafted = make_law(made.kept, *quantized);
+    if (drafted && !options.keep_zeros) drafted = drop_zero(*drafted, space);
+    if (drafted) made.drafted = *drafted;
+    return drafted.error();
   };
   const status done = steps();
   if (done.ok()) {

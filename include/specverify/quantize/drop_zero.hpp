@@ -16,17 +16,18 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Copies the entries with a positive count to the front of the outputs, order kept, and writes K+ to `kept`. The
-//! outputs may be the inputs themselves (in place). Errors: size_mismatch (ids against counts), output_too_small
-//! (`where` = K+); then nothing is written.
-[[nodiscard]] constexpr status drop_zero(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
-                                         std::span<token_id> kept_ids, std::span<std::uint32_t> kept_counts,
-                                         std::uint32_t& kept) noexcept {
-  if (ids.size() != counts.size()) return {errc::size_mismatch, part::quantize, 0};
+//! Copies the entries with a positive count to the front of the outputs, order kept, and gives K+. The outputs may be
+//! the inputs themselves (in place). Errors: size_mismatch (ids against counts), output_too_small (`where` = K+); then
+//! nothing is written.
+[[nodiscard]] constexpr result<std::uint32_t> drop_zero(std::span<const token_id> ids,
+                                                        std::span<const std::uint32_t> counts,
+                                                        std::span<token_id> kept_ids,
+                                                        std::span<std::uint32_t> kept_counts) noexcept {
+  if (ids.size() != counts.size()) return status{errc::size_mismatch, part::quantize, 0};
   std::uint32_t positive = 0;
   for (const std::uint32_t count : counts) positive += count > 0 ? 1u : 0u;
   if (kept_ids.size() < positive || kept_counts.size() < positive)
-    return {errc::output_too_small, part::quantize, positive};
+    return status{errc::output_too_small, part::quantize, positive};
   std::size_t next = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (counts[i] == 0) continue;
@@ -34,8 +35,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     kept_counts[next] = counts[i];
     ++next;
   }
-  kept = positive;
-  return {};
+  return positive;
 }
 
 //! Bytes of workspace that the law version below takes, and keeps, for a law of at most `size` listed ids.
@@ -43,30 +43,29 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! The same law over new arrays cut from `space`, which it keeps. A law with a tail is refused: there a listed zero
+//! The same law over new arrays cut from `scratch`, which keeps them. A law with a tail is refused: there a listed zero
 //! means something.
-//! Errors: unsupported (tail_count > 0), empty_support (no positive count), workspace_too_small. `out` may be `from`.
-[[nodiscard]] inline status drop_zero(const law& from, workspace& space, law& out) noexcept {
-  if (from.tail_count != 0) return {errc::unsupported, part::quantize, 0};
+//! Errors: unsupported (tail_count > 0), empty_support (no positive count), workspace_too_small.
+[[nodiscard]] inline result<law> drop_zero(const law& from, workspace& scratch) noexcept {
+  if (from.tail_count != 0) return status{errc::unsupported, part::quantize, 0};
   const std::span<const std::uint32_t> counts{from.counts, from.size};
   std::uint32_t positive = 0;
   for (const std::uint32_t count : counts) positive += count > 0 ? 1u : 0u;
-  if (positive == 0) return {errc::empty_support, part::quantize, 0};
-  const std::size_t mark = space.mark();
+  if (positive == 0) return status{errc::empty_support, part::quantize, 0};
+  const std::size_t mark = scratch.mark();
   workspace_slice ids, kept_counts;
-  if (!space.take<token_id>(positive, ids) || !space.take<std::uint32_t>(positive, kept_counts)) {
-    space.rewind(mark);
-    return {errc::workspace_too_small, part::quantize, positive};
+  if (!scratch.take<token_id>(positive, ids) || !scratch.take<std::uint32_t>(positive, kept_counts)) {
+    scratch.rewind(mark);
+    return status{errc::workspace_too_small, part::quantize, positive};
   }
-  const status done =
-      drop_zero({from.ids, from.size}, counts, space.at<token_id>(ids), space.at<std::uint32_t>(kept_counts), positive);
-  if (!done.ok()) return done;
+  const result<std::uint32_t> kept =
+      drop_zero({from.ids, from.size}, counts, scratch.at<token_id>(ids), scratch.at<std::uint32_t>(kept_counts));
+  if (!kept) return kept.error();
   law compact = from;
-  compact.ids = space.at<token_id>(ids).data();
-  compact.counts = space.at<std::uint32_t>(kept_counts).data();
-  compact.size = positive;
-  out = compact;
-  return {};
+  compact.ids = scratch.at<token_id>(ids).data();
+  compact.counts = scratch.at<std::uint32_t>(kept_counts).data();
+  compact.size = *kept;
+  return compact;
 }
 
 SPECVERIFY_NAMESPACE_END

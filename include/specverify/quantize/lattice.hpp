@@ -29,36 +29,37 @@ struct lattice {
     return slice_bytes<std::uint32_t>(support_size) * 2 + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K); every token outside `kept` has count 0. `resolution` in [1, 2^16].
+  //! Writes b into counts[0, K) and gives that part; every token outside `kept` has count 0. `resolution` in [1, 2^16].
   //! `kept` holds the K largest entries of the row (as `top_k` selects them) and the exact W of the whole row.
   //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,
   //!         support_too_large, output_too_small, weight_too_large, zero_weight (W = 0), workspace_too_small,
   //!         digest_insufficient (K is too small to tell; `where` = entries that suffice). On error counts stay as they
   //!         were.
-  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
-                                workspace& scratch) const noexcept {
+  [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
+                                                          std::span<std::uint32_t> counts,
+                                                          workspace& scratch) const noexcept {
     if (resolution == 0 || resolution > max_lattice_resolution)
-      return {errc::invalid_resolution, part::quantize, resolution};
-    if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::quantize, 0};
-    if (kept.weights.empty()) return {errc::empty_support, part::quantize, 0};
-    if (kept.weights.size() > max_vocab_size) return {errc::support_too_large, part::quantize, max_vocab_size};
-    if (counts.size() < kept.weights.size()) return {errc::output_too_small, part::quantize, kept.size()};
+      return status{errc::invalid_resolution, part::quantize, resolution};
+    if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::quantize, 0};
+    if (kept.weights.empty()) return status{errc::empty_support, part::quantize, 0};
+    if (kept.weights.size() > max_vocab_size) return status{errc::support_too_large, part::quantize, max_vocab_size};
+    if (counts.size() < kept.weights.size()) return status{errc::output_too_small, part::quantize, kept.size()};
     std::uint64_t listed = 0;
     for (std::uint32_t i = 0; i < kept.size(); ++i) {
-      if (kept.weights[i] > (std::uint32_t{1} << 31)) return {errc::weight_too_large, part::quantize, i};
+      if (kept.weights[i] > (std::uint32_t{1} << 31)) return status{errc::weight_too_large, part::quantize, i};
       listed += kept.weights[i];
     }
-    if (kept.total_weight == 0) return {errc::zero_weight, part::quantize, 0};
-    if (listed > kept.total_weight) return {errc::size_mismatch, part::quantize, 1};
+    if (kept.total_weight == 0) return status{errc::zero_weight, part::quantize, 0};
+    if (listed > kept.total_weight) return status{errc::size_mismatch, part::quantize, 1};
     if (kept.total_weight > std::uint64_t{max_vocab_size} << 31)
-      return {errc::weight_too_large, part::quantize, kept.size()};
+      return status{errc::weight_too_large, part::quantize, kept.size()};
 
     const std::size_t mark = scratch.mark();
     workspace_slice rounded, heap, remainders;
     if (!scratch.take<std::uint32_t>(kept.size(), rounded) || !scratch.take<std::uint32_t>(kept.size(), heap) ||
         !scratch.take<std::int64_t>(kept.size(), remainders)) {
       scratch.rewind(mark);
-      return {errc::workspace_too_small, part::quantize, kept.size()};
+      return status{errc::workspace_too_small, part::quantize, kept.size()};
     }
     std::uint32_t* const b = scratch.at<std::uint32_t>(rounded).data();
     std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
@@ -66,12 +67,12 @@ struct lattice {
         kernel::round_to_lattice(kept.weights.data(), kept.size(), kept.total_weight, resolution, b, zeta);
     if (!is_sufficient(kept, listed, rounding)) {
       scratch.rewind(mark);
-      return {errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
+      return status{errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
     }
     kernel::repair_lattice(zeta, kept.size(), rounding.excess, b, scratch.at<std::uint32_t>(heap).data());
     for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = b[i];
     scratch.rewind(mark);
-    return {};
+    return counts.first(kept.ids.size());
   }
 
  private:

@@ -24,31 +24,32 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K). `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for
+  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for
   //! the residual to cover.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
   //!         workspace_too_small. On error counts stay as they were.
-  [[nodiscard]] status quantize(const support& kept, std::uint32_t resolution, std::span<std::uint32_t> counts,
-                                workspace& scratch) const noexcept {
+  [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
+                                                          std::span<std::uint32_t> counts,
+                                                          workspace& scratch) const noexcept {
     if (resolution == 0 || resolution > max_lattice_resolution)
-      return {errc::invalid_resolution, part::quantize, resolution};
-    if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::quantize, 0};
-    if (kept.weights.empty()) return {errc::empty_support, part::quantize, 0};
-    if (kept.weights.size() > max_vocab_size) return {errc::support_too_large, part::quantize, max_vocab_size};
-    if (counts.size() < kept.weights.size()) return {errc::output_too_small, part::quantize, kept.size()};
+      return status{errc::invalid_resolution, part::quantize, resolution};
+    if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::quantize, 0};
+    if (kept.weights.empty()) return status{errc::empty_support, part::quantize, 0};
+    if (kept.weights.size() > max_vocab_size) return status{errc::support_too_large, part::quantize, max_vocab_size};
+    if (counts.size() < kept.weights.size()) return status{errc::output_too_small, part::quantize, kept.size()};
     std::uint64_t normaliser = 0;
     for (std::uint32_t i = 0; i < kept.size(); ++i) {
-      if (kept.weights[i] > (std::uint32_t{1} << 31)) return {errc::weight_too_large, part::quantize, i};
+      if (kept.weights[i] > (std::uint32_t{1} << 31)) return status{errc::weight_too_large, part::quantize, i};
       normaliser += kept.weights[i];
     }
-    if (normaliser == 0) return {errc::zero_weight, part::quantize, 0};
+    if (normaliser == 0) return status{errc::zero_weight, part::quantize, 0};
 
     const std::size_t mark = scratch.mark();
     workspace_slice heap, remainders;
     if (!scratch.take<std::uint32_t>(kept.size(), heap) || !scratch.take<std::int64_t>(kept.size(), remainders)) {
       scratch.rewind(mark);
-      return {errc::workspace_too_small, part::quantize, kept.size()};
+      return status{errc::workspace_too_small, part::quantize, kept.size()};
     }
     std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
     const kernel::lattice_rounding rounding =
@@ -57,7 +58,7 @@ struct sparse_lattice {
     // becomes negative.
     kernel::repair_lattice(zeta, kept.size(), rounding.excess, counts.data(), scratch.at<std::uint32_t>(heap).data());
     scratch.rewind(mark);
-    return {};
+    return counts.first(kept.ids.size());
   }
 };
 

@@ -86,36 +86,35 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   return true;
 }
 
-//! x^ of a support and perhaps one entry more, over arrays in `space`.
-[[nodiscard]] inline status make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
-                                            const compressed_law_options& options, workspace& space,
-                                            law& out) noexcept {
+//! x^ of a support and perhaps one entry more, over arrays in `scratch`.
+[[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
+                                                 const compressed_law_options& options, workspace& scratch) noexcept {
   const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
-  if (kept.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
-  if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::sparsify, 0};
-  if (size == 0) return {errc::empty_support, part::sparsify, 0};
+  if (kept.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
+  if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::sparsify, 0};
+  if (size == 0) return status{errc::empty_support, part::sparsify, 0};
   if (size > kept.vocab_size || kept.vocab_size > max_vocab_size)
-    return {errc::token_out_of_range, part::sparsify, size};
+    return status{errc::token_out_of_range, part::sparsify, size};
   const std::uint32_t others = kept.vocab_size - size;
   const bool on_lattice = options.format == value_format::lattice;
   if (on_lattice && (options.resolution == 0 || options.resolution > (1u << 16) ||
                      std::uint64_t{options.resolution} * others > 0xFFFFFFFFu)) {
-    return {errc::invalid_resolution, part::sparsify, options.resolution};
+    return status{errc::invalid_resolution, part::sparsify, options.resolution};
   }
-  const std::size_t start = space.mark();
+  const std::size_t start = scratch.mark();
   workspace_slice id_slice, count_slice, weight_slice;
-  if (!space.take<token_id>(size, id_slice) || !space.take<std::uint32_t>(std::size_t{size} + 1, count_slice)) {
-    space.rewind(start);
-    return {errc::workspace_too_small, part::sparsify, size};
+  if (!scratch.take<token_id>(size, id_slice) || !scratch.take<std::uint32_t>(std::size_t{size} + 1, count_slice)) {
+    scratch.rewind(start);
+    return status{errc::workspace_too_small, part::sparsify, size};
   }
-  const std::size_t mark = space.mark();  // what follows is given back
-  if (!space.take<std::uint32_t>(std::size_t{size} + 1, weight_slice)) {
-    space.rewind(start);
-    return {errc::workspace_too_small, part::sparsify, size};
+  const std::size_t mark = scratch.mark();  // what follows is given back
+  if (!scratch.take<std::uint32_t>(std::size_t{size} + 1, weight_slice)) {
+    scratch.rewind(start);
+    return status{errc::workspace_too_small, part::sparsify, size};
   }
-  const std::span<token_id> ids = space.at<token_id>(id_slice);
-  const std::span<std::uint32_t> counts = space.at<std::uint32_t>(count_slice),
-                                 weights = space.at<std::uint32_t>(weight_slice);
+  const std::span<token_id> ids = scratch.at<token_id>(id_slice);
+  const std::span<std::uint32_t> counts = scratch.at<std::uint32_t>(count_slice),
+                                 weights = scratch.at<std::uint32_t>(weight_slice);
   std::uint64_t listed = 0;
   std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -126,14 +125,14 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
     listed += weights[i];
   }
   const auto fail = [&](errc code) noexcept -> status {
-    space.rewind(start);
+    scratch.rewind(start);
     return {code, part::sparsify, size};
   };
   if (listed > kept.total_weight || listed == 0) return fail(listed == 0 ? errc::zero_weight : errc::size_mismatch);
   std::uint32_t tail_count = 0;
   if (on_lattice) {
     if (!lattice_counts(weights.first(size), listed, kept.total_weight - listed, options.resolution, others, counts,
-                        space)) {
+                        scratch)) {
       return fail(errc::workspace_too_small);
     }
     tail_count = counts[size];
@@ -143,33 +142,33 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   } else {
     tail_count = exact_counts(weights.first(size), kept.total_weight, kept.total_weight - listed, others, counts);
   }
-  space.rewind(mark);
-  const status done = make_law(ids, counts.first(size), kept.vocab_size, out, tail_count);
-  if (!done.ok()) space.rewind(start);
-  return done;
+  scratch.rewind(mark);
+  const result<law> made = make_law(ids, counts.first(size), kept.vocab_size, tail_count);
+  if (!made) scratch.rewind(start);
+  return made;
 }
 
 }  // namespace detail
 
-//! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `space`, which
+//! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `scratch`, which
 //! keeps them.
 //! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
-//!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small; then `space` and `out` are as they
-//!         were.
-[[nodiscard]] inline status compressed_law(const support& kept, const compressed_law_options& options, workspace& space,
-                                           law& out) noexcept {
-  return detail::make_compressed(kept, no_token, 0, options, space, out);
+//!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small; then `scratch` is as it was.
+[[nodiscard]] inline result<law> compressed_law(const support& kept, const compressed_law_options& options,
+                                                workspace& scratch) noexcept {
+  return detail::make_compressed(kept, no_token, 0, options, scratch);
 }
 
 //! The paper's order: `token` was drawn from x itself, and x^ is only what a rejection subtracts. With exact values it
 //! is tested against its own probability; on a lattice against what the lattice gives it. `digest` must hold the token
 //! among its survivors (weight 0 otherwise: accepted wherever the target has it). Lossy: for `lossy_token_rule`.
 //! Errors: as `compressed_law`; token_out_of_range.
-[[nodiscard]] inline status compressed_draft(const row_digest& digest, const workspace& digest_space,
-                                             const support& kept, token_id token, const compressed_law_options& options,
-                                             workspace& space, mismatched_draft& out) noexcept {
+[[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_digest& digest, const workspace& digest_space,
+                                                               const support& kept, token_id token,
+                                                               const compressed_law_options& options,
+                                                               workspace& scratch) noexcept {
   if (token < 0 || static_cast<std::uint32_t>(token) >= kept.vocab_size)
-    return {errc::token_out_of_range, part::sparsify, 0};
+    return status{errc::token_out_of_range, part::sparsify, 0};
   const law inside{kept.ids.data(), kept.weights.data(), kept.size(), 0, 1, kept.vocab_size};
   const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
   const law whole{ids.data(),
@@ -180,19 +179,19 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
                   kept.vocab_size};
   const std::uint32_t weight = whole.count(token);
   const bool apart = options.draft_entry && inside.find(token) == kept.size();
-  if (kept.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
+  if (kept.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
+  const result<law> claimed = detail::make_compressed(kept, apart ? token : no_token, weight, options, scratch);
+  if (!claimed) return claimed.error();
   mismatched_draft made;
   made.token = token;
-  const status done = detail::make_compressed(kept, apart ? token : no_token, weight, options, space, made.claimed_law);
-  if (!done.ok()) return done;
+  made.claimed_law = *claimed;
   if (options.format == value_format::exact) {
     int shift = 0;  // x_d = w / W as it is while W fits, else rounded
     while ((kept.total_weight >> shift) > 0xFFFFFFFFu) ++shift;
     made.resolution = static_cast<std::uint32_t>(kept.total_weight >> shift);
     made.count = static_cast<std::uint32_t>((std::uint64_t{weight} + ((std::uint64_t{1} << shift) >> 1)) >> shift);
   }
-  out = made;
-  return {};
+  return made;
 }
 
 SPECVERIFY_NAMESPACE_END

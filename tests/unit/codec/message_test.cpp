@@ -395,15 +395,15 @@ TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice trave
     options.resolution = run % 2 == 0 ? 255 : 15;
     std::vector<std::byte> memory(compressed_law_workspace_size(size) + workspace_alignment);
     workspace space(memory);
-    law made;
-    REQUIRE(compressed_law(kept, options, space, made).ok());
+    const auto made = compressed_law(kept, options, space);
+    REQUIRE(made.ok());
     const draft drafted =
-        draw(made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
+        draw(*made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
     const draft_format format{law_format::top_k_tail, vocab_size, options.resolution, 0, 1, 1};
     decoder read(format);
     REQUIRE(read.read(encoded(format, std::span(&drafted, 1))).ok());
     REQUIRE(read.block[0].token() == drafted.token());
-    REQUIRE(same_law(read.block[0].source_law(), made));
+    REQUIRE(same_law(read.block[0].source_law(), *made));
   }
 }
 

@@ -10,16 +10,15 @@
 using specverify::draft;
 using specverify::draft_block;
 using specverify::errc;
-using specverify::law;
 using specverify::make_law;
 using specverify::token_id;
 
 namespace {
 
 draft drawn_from(std::array<token_id, 3>& ids, std::array<std::uint32_t, 3>& counts) {
-  law from;
-  REQUIRE(make_law(ids, counts, 100, from).ok());
-  return draw(from, specverify::philox{}, {});
+  const auto from = make_law(ids, counts, 100);
+  REQUIRE(from.ok());
+  return draw(*from, specverify::philox{}, {});
 }
 
 }  // namespace

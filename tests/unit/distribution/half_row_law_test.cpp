@@ -35,7 +35,9 @@ outcome make(const std::vector<double>& logits, const row_transform& transform =
   outcome out;
   out.memory.resize(spare > 0 ? spare : specverify::half_row_law_workspace_size(vocab_size));
   workspace space{std::span(out.memory)};
-  out.why = half_row_law(specverify::exec::seq, row, transform, digested, digest_space, space, out.made);
+  const auto made = half_row_law(specverify::exec::seq, row, transform, digested, digest_space, space);
+  out.why = made.error();
+  if (made) out.made = *made;
   out.used = space.used();
   return out;
 }

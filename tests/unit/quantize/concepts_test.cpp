@@ -11,27 +11,31 @@ namespace {
 
 struct may_throw {
   static constexpr std::size_t workspace_size(std::uint32_t) noexcept { return 0; }
-  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>,
-                              specverify::workspace&) const {
-    return {};
+  specverify::result<std::span<std::uint32_t>> quantize(const specverify::support&, std::uint32_t,
+                                                        std::span<std::uint32_t> counts, specverify::workspace&) const {
+    return counts;
   }
 };
 struct without_size {
-  specverify::status quantize(const specverify::support&, std::uint32_t, std::span<std::uint32_t>,
-                              specverify::workspace&) const noexcept {
-    return {};
+  specverify::result<std::span<std::uint32_t>> quantize(const specverify::support&, std::uint32_t,
+                                                        std::span<std::uint32_t> counts,
+                                                        specverify::workspace&) const noexcept {
+    return counts;
   }
 };
 
 // What code written against the concept sees.
 template <specverify::quantizer Quantizer>
-std::array<std::uint32_t, 3> counts_of(const Quantizer& model) {
+std::array<std::uint32_t, 3> counts_of(const Quantizer& quantizer) {
   const std::array<specverify::token_id, 3> ids{0, 1, 2};
   const std::array<std::uint32_t, 3> weights{5, 3, 2};
   std::array<std::uint32_t, 3> counts{};
   std::array<std::byte, Quantizer::workspace_size(3)> memory{};
   specverify::workspace scratch{memory};
-  CHECK(model.quantize({ids, weights, 10, 3}, 4, counts, scratch).ok());
+  const auto written = quantizer.quantize({ids, weights, 10, 3}, 4, counts, scratch);
+  REQUIRE(written.ok());
+  CHECK(written->data() == counts.data());
+  CHECK(written->size() == 3);
   return counts;
 }
 

@@ -27,15 +27,15 @@ struct outcome {
   std::vector<std::byte> memory{};
 };
 
-template <class Policy, class Rule, class Model>
+template <class Policy, class Rule, class Quantizer>
 outcome make(Policy policy, const std::vector<double>& logits, const row_transform& transform, const Rule& rule,
-             const Model& model, draft_law_options options) {
+             const Quantizer& quantizer, draft_law_options options) {
   outcome out;
   const auto size = static_cast<std::uint32_t>(logits.size());
-  out.memory.resize(draft_law_workspace_size(size, transform, rule, rule.initial_state(), model));
+  out.memory.resize(draft_law_workspace_size(size, transform, rule, rule.initial_state(), quantizer));
   workspace space{std::span(out.memory)};
   out.why = make_draft_law(policy, logits_row(std::span<const double>(logits)), transform, rule, rule.initial_state(),
-                           model, options, space, out.made);
+                           quantizer, options, space, out.made);
   if (!out.why.ok()) CHECK(space.used() == 0);
   return out;
 }

@@ -44,7 +44,7 @@ outcome quantize(const std::vector<std::uint32_t>& row, std::uint32_t resolution
   std::vector<std::byte> bytes(lattice::workspace_size(static_cast<std::uint32_t>(ids.size())));
   workspace scratch{bytes};
   counts b(ids.size(), 77);
-  outcome out{lattice{}.quantize(kept, resolution, b, scratch), counts(row.size(), 0)};
+  outcome out{lattice{}.quantize(kept, resolution, b, scratch).error(), counts(row.size(), 0)};
   CHECK(scratch.used() == 0);
   if (!out.why.ok()) CHECK(b == counts(ids.size(), 77));
   for (std::size_t i = 0; i < ids.size(); ++i) out.dense[static_cast<std::size_t>(ids[i])] = b[i];
@@ -175,7 +175,7 @@ TEST_CASE("lattice refuses bad input and leaves the counts alone") {
   std::vector<std::byte> bytes(lattice::workspace_size(3));
   workspace scratch{bytes};
   const auto code = [&](const support& kept, std::uint32_t resolution) {
-    return lattice{}.quantize(kept, resolution, b, scratch).code;
+    return lattice{}.quantize(kept, resolution, b, scratch).error().code;
   };
   CHECK(code({ids, weights, 6, 3}, 0) == errc::invalid_resolution);
   CHECK(code({ids, weights, 6, 3}, (1u << 16) + 1) == errc::invalid_resolution);
@@ -186,9 +186,10 @@ TEST_CASE("lattice refuses bad input and leaves the counts alone") {
   CHECK(code({ids, weights, (std::uint64_t{1} << 55) + 1, 3}, 1) == errc::weight_too_large);
   CHECK(code({ids, nothing, 0, 3}, 1) == errc::zero_weight);
   CHECK(code({ids, weights, std::uint64_t{1} << 50, 3}, 1u << 16) == errc::digest_insufficient);
-  CHECK(lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).code == errc::output_too_small);
+  CHECK(lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).error().code ==
+        errc::output_too_small);
   workspace small{std::span(bytes).first(64)};
-  CHECK(lattice{}.quantize({ids, weights, 6, 3}, 4, b, small).code == errc::workspace_too_small);
+  CHECK(lattice{}.quantize({ids, weights, 6, 3}, 4, b, small).error().code == errc::workspace_too_small);
   CHECK(small.used() == 0);
   CHECK(scratch.used() == 0);
   CHECK(b == counts(3, 77));

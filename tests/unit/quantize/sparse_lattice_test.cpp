@@ -33,7 +33,7 @@ outcome quantize(const std::vector<std::uint32_t>& weights, std::uint32_t resolu
   const support kept{ids, weights, std::accumulate(weights.begin(), weights.end(), outside),
                      static_cast<std::uint32_t>(weights.size())};
   outcome out{{}, std::vector<std::uint32_t>(weights.size(), 77)};
-  out.why = sparse_lattice{}.quantize(kept, resolution, out.counts, scratch);
+  out.why = sparse_lattice{}.quantize(kept, resolution, out.counts, scratch).error();
   CHECK(scratch.used() == 0);
   return out;
 }
@@ -204,12 +204,13 @@ TEST_CASE("sparse_lattice refuses bad input and leaves the counts alone") {
   counts b = untouched3;
   std::array<std::byte, 64> few{};
   workspace small{few};
-  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, b, small).code == errc::workspace_too_small);
+  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, b, small).error().code == errc::workspace_too_small);
   CHECK(small.used() == 0);
   std::vector<std::byte> bytes(sparse_lattice::workspace_size(3));
   workspace scratch{bytes};
-  CHECK(sparse_lattice{}.quantize({std::span(ids).first(2), weights, 6, 3}, 4, b, scratch).code == errc::size_mismatch);
-  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).code ==
+  CHECK(sparse_lattice{}.quantize({std::span(ids).first(2), weights, 6, 3}, 4, b, scratch).error().code ==
+        errc::size_mismatch);
+  CHECK(sparse_lattice{}.quantize({ids, weights, 6, 3}, 4, std::span(b).first(2), scratch).error().code ==
         errc::output_too_small);
   CHECK(b == untouched3);
   static_assert(noexcept(sparse_lattice{}.quantize({}, 1, {}, scratch)));

@@ -139,21 +139,20 @@ class drafter {
     }
     if (format_.format == law_format::top_k_tail) {
       workspace law_space{std::span<std::byte>(law_space_)};
-      return compressed_law(kept_, {value_format::lattice, format_.resolution, true}, law_space, out);
+      const auto made = compressed_law(kept_, {value_format::lattice, format_.resolution, true}, law_space);
+      if (made) out = *made;
+      return made.error();
     }
-    const status quantized = is_sparse(format_.format)
-                                 ? sparse_lattice{}.quantize(kept_, format_.resolution, counts_, scratch)
-                                 : lattice{}.quantize(kept_, format_.resolution, counts_, scratch);
-    if (!quantized.ok()) return quantized;
+    const auto quantized = is_sparse(format_.format)
+                               ? sparse_lattice{}.quantize(kept_, format_.resolution, counts_, scratch)
+                               : lattice{}.quantize(kept_, format_.resolution, counts_, scratch);
+    if (!quantized) return quantized.error();
     std::uint32_t size = kept_.size();
     for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept_.ids[i];
     if (format_.format == law_format::sparse_paper) return finish(size, out);
-    if (const status why = drop_zero(std::span<const token_id>(ids_).first(size),
-                                     std::span<const std::uint32_t>(counts_).first(size), ids_, counts_, size);
-        !why.ok()) {
-      return why;
-    }
-    return finish(size, out);
+    const auto positive = drop_zero(std::span<const token_id>(ids_).first(size),
+                                    std::span<const std::uint32_t>(counts_).first(size), ids_, counts_);
+    return positive ? finish(*positive, out) : positive.error();
   }
 
   //! The paper's order: the token from the row itself, the law that travels after it (`claim_beside`).
@@ -182,11 +181,10 @@ class drafter {
       if (const status why = sparsifier_.select_beside(summary_, space, scratch, drawn, kept_); !why.ok()) return why;
       if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
     }
-    mismatched_draft made;
     const compressed_law_options options{value_format::lattice, format_.resolution, true};
-    if (const status why = compressed_draft(summary_, space, kept_, token, options, law_space, made); !why.ok())
-      return why;
-    const law& from = made.claimed_law;
+    const auto made = compressed_draft(summary_, space, kept_, token, options, law_space);
+    if (!made) return made.error();
+    const law& from = made->claimed_law;
     if (from.size > ids_.size()) return {errc::support_too_large, part::session, from.size};
     std::copy_n(from.ids, from.size, ids_.begin());
     std::copy_n(from.counts, from.size, counts_.begin());
@@ -196,8 +194,11 @@ class drafter {
       *std::max_element(counts_.begin(), counts_.begin() + from.size) -= unit;
       counts_[place] = unit;
     }
-    return make_law(std::span<const token_id>(ids_).first(from.size),
-                    std::span<const std::uint32_t>(counts_).first(from.size), format_.vocab_size, out, from.tail_count);
+    const auto claimed =
+        make_law(std::span<const token_id>(ids_).first(from.size),
+                 std::span<const std::uint32_t>(counts_).first(from.size), format_.vocab_size, from.tail_count);
+    if (claimed) out = *claimed;
+    return claimed.error();
   }
 
   //! What the row of the last proposal gives a token, before any lattice; 0 where its digest does not say. O(log K).
@@ -282,8 +283,10 @@ class drafter {
   }
 
   [[nodiscard]] status finish(std::uint32_t size, law& out) const noexcept {
-    return make_law(std::span<const token_id>(ids_).first(size), std::span<const std::uint32_t>(counts_).first(size),
-                    format_.vocab_size, out);
+    const auto made = make_law(std::span<const token_id>(ids_).first(size),
+                               std::span<const std::uint32_t>(counts_).first(size), format_.vocab_size);
+    if (made) out = *made;
+    return made.error();
   }
 
   draft_format format_;
