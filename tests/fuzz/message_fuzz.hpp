@@ -216,8 +216,7 @@ inline void take_hidden(unsigned choice, std::span<const std::byte> bytes) {
                                                             : bytes.size() - 4;
   std::vector<float> values(size);
   if (!decode_hidden(bytes, format, values).ok()) return;
-  for (const float value : values)
-    demand(numeric::is_finite(value), "a number that is not finite");
+  for (const float value : values) demand(numeric::is_finite(value), "a number that is not finite");
   std::vector<std::byte> second(bytes.size());
   demand(encode_hidden(values, format, second).ok() && std::equal(bytes.begin(), bytes.end(), second.begin()),
          "an accepted vector encodes to other bytes");
