@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside).
+# A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside). Links lead somewhere, the index
+# docs/README.md names every page, and the first screen has at most 6000 bytes.
 use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
 my $blocks = 0;
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
@@ -22,4 +23,12 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
   $text =~ s/^```.*?^```//msg;
   while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
 }
+my $index = 'docs/README.md';
+if (-e $index) {
+  my %named;
+  my $text = slurp($index);
+  $named{"docs/$1"} = 1 while $text =~ /\]\(([^)\s#]+)/g;
+  for my $page (files(qr/\.md$/, 'docs')) { complain($index, "does not name $page") unless $named{$page} || $page eq $index }
+}
+complain('README.md', -s 'README.md', 'bytes, at most 6000') if -e 'README.md' && -s 'README.md' > 6000;
 done($blocks);

@@ -19,7 +19,7 @@ header() { # path, lines of the body
   } >"include/specverify/$1"
 }
 reset() {
-  rm -f docs/*.md
+  rm -f docs/*.md README.md
   header row/digest.hpp '#include <specverify/core/views.hpp>' 'template <execution_policy Policy>' 'int digest(Policy);'
   header core/views.hpp 'struct row_access;'
   rm -f include/specverify/{kernel,session,policy}/*
@@ -78,6 +78,8 @@ header row/digest.hpp '#define MAXIMUM 3'; red guards 'MAXIMUM'
 header session/a.hpp 'inline int f(int row) { return row_access::data(row); }'; red row_access 'opens a row'
 echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
+printf '# Pages\n\n[digest](algorithms/digest.md)\n' >docs/README.md; red pages 'does not name docs/algorithms/views.md'
+printf '%06001d\n' 0 >README.md; red pages 'at most 6000'
 header row/digest.hpp "// see /$(printf 'ho')me/somebody/notes"; red repository 'a path of one machine'
 header row/digest.hpp "// $(printf 'TO')DO later"; red repository 'left unfinished'
 header row/digest.hpp '// (E99)'; red ids 'E99 has no entry in docs/errata.md'
