@@ -89,17 +89,18 @@ namespace detail {
 
 //! Sums (value_i - n p_i)^2 / (n p_i) over merged cells; value_i is a count or an expected count under another law.
 template <class Value>
-[[nodiscard]] status chi_square_cells(std::span<const Value> values, std::span<const double> law, double draws,
-                                      double scale, chi_square_options options, chi_square_result& out) noexcept {
-  if (values.size() != law.size()) return {errc::size_mismatch, part::host, 0};
-  if (!(options.min_expected > 0)) return {errc::invalid_argument, part::host, 0};
-  if (!(draws > 0)) return {errc::invalid_argument, part::host, 1};
+[[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
+                                                         double draws, double scale,
+                                                         chi_square_options options) noexcept {
+  if (values.size() != law.size()) return status{errc::size_mismatch, part::host, 0};
+  if (!(options.min_expected > 0)) return status{errc::invalid_argument, part::host, 0};
+  if (!(draws > 0)) return status{errc::invalid_argument, part::host, 1};
   double total = 0;
   for (std::size_t i = 0; i < law.size(); ++i) {
-    if (law[i] < 0) return {errc::row_is_negative, part::host, static_cast<std::uint32_t>(i)};
+    if (law[i] < 0) return status{errc::row_is_negative, part::host, static_cast<std::uint32_t>(i)};
     total += law[i];
   }
-  if (!(total > 0.999 && total < 1.001)) return {errc::row_not_normalised, part::host, 0};
+  if (!(total > 0.999 && total < 1.001)) return status{errc::row_not_normalised, part::host, 0};
   double rare_expected = 0, rare_value = 0, smallest_expected = 0, smallest_value = 0;
   chi_square_result found;
   const auto add = [&](double value, double expected) {
@@ -130,67 +131,62 @@ template <class Value>
   }
   found.degrees_of_freedom = found.cells - 1;
   found.draws = static_cast<std::uint64_t>(draws);
-  out = found;
-  return {};
+  return found;
 }
 
 }  // namespace detail
 
 //! Compares how often each cell was drawn with a law. `law` sums to 1 within 1e-3 and is renormalised.
-//! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised; `out` is then
-//!         as it was.
-[[nodiscard]] inline status chi_square(std::span<const std::uint64_t> observed, std::span<const double> law,
-                                       chi_square_result& out, chi_square_options options = {}) noexcept {
+//! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised.
+[[nodiscard]] inline result<chi_square_result> chi_square(std::span<const std::uint64_t> observed,
+                                                          std::span<const double> law,
+                                                          chi_square_options options = {}) noexcept {
   std::uint64_t draws = 0;
   for (const std::uint64_t count : observed) draws += count;
-  const status done = detail::chi_square_cells(observed, law, static_cast<double>(draws), 1.0, options, out);
-  if (!done.ok()) return done;
-  out.draws = draws;
-  out.p_value = out.impossible > 0 ? 0 : chi_square_tail(out.statistic, out.degrees_of_freedom);
-  return done;
+  result<chi_square_result> found = detail::chi_square_cells(observed, law, static_cast<double>(draws), 1.0, options);
+  if (!found) return found;
+  found->draws = draws;
+  found->p_value = found->impossible > 0 ? 0 : chi_square_tail(found->statistic, found->degrees_of_freedom);
+  return found;
 }
 
 //! The probability that `draws` draws from `actual` give a p-value below `level` in a test against `law`: how sharp the
 //! test is. Errors as above; invalid_argument also for a level outside (0, 1).
-[[nodiscard]] inline status chi_square_power(std::span<const double> law, std::span<const double> actual,
-                                             std::uint64_t draws, double level, double& power,
-                                             chi_square_options options = {}) noexcept {
-  if (!(level > 0 && level < 1)) return {errc::invalid_argument, part::host, 2};
+[[nodiscard]] inline result<double> chi_square_power(std::span<const double> law, std::span<const double> actual,
+                                                     std::uint64_t draws, double level,
+                                                     chi_square_options options = {}) noexcept {
+  if (!(level > 0 && level < 1)) return status{errc::invalid_argument, part::host, 2};
   double total = 0;
   for (const double mass : actual) total += mass;
-  if (!(total > 0.999 && total < 1.001)) return {errc::row_not_normalised, part::host, 1};
-  chi_square_result shift;
+  if (!(total > 0.999 && total < 1.001)) return status{errc::row_not_normalised, part::host, 1};
   const auto n = static_cast<double>(draws);
-  const status done = detail::chi_square_cells(actual, law, n, n / total, options, shift);
-  if (!done.ok()) return done;
-  if (shift.impossible > 0 || shift.degrees_of_freedom == 0) {
-    power = shift.impossible > 0 ? 1 : 0;
-    return done;
-  }
+  const result<chi_square_result> shift = detail::chi_square_cells(actual, law, n, n / total, options);
+  if (!shift) return shift.error();
+  if (shift->impossible > 0) return 1.0;
+  if (shift->degrees_of_freedom == 0) return 0.0;
   // Noncentral chi-square: a Poisson(lambda / 2) mixture of central ones with d + 2 j degrees of freedom.
-  const double critical = chi_square_critical(shift.degrees_of_freedom, level), half = shift.statistic / 2;
+  const double critical = chi_square_critical(shift->degrees_of_freedom, level), half = shift->statistic / 2;
   const double reach = 12 * std::sqrt(half) + 40;
   double sum = 0;
   for (double j = half > reach ? std::floor(half - reach) : 0; j <= half + reach; ++j) {
     const double weight = half > 0 ? std::exp(j * std::log(half) - half - std::lgamma(j + 1)) : (j > 0 ? 0.0 : 1.0);
-    sum += weight * chi_square_tail(critical, shift.degrees_of_freedom + 2 * j);
+    sum += weight * chi_square_tail(critical, shift->degrees_of_freedom + 2 * j);
   }
-  power = sum < 1 ? sum : 1;
-  return done;
+  return sum < 1 ? sum : 1.0;
 }
 
 //! Are two outcomes independent? `table` holds rows * columns joint counts, row by row. Empty rows and columns are left
 //! out.
 //! Errors: size_mismatch; invalid_argument when a cell's expectation is below min_expected (merge classes first) or
 //!         nothing was counted.
-[[nodiscard]] inline status chi_square_independence(std::span<const std::uint64_t> table, std::uint32_t rows,
-                                                    std::uint32_t columns, chi_square_result& out,
-                                                    chi_square_options options = {}) noexcept {
+[[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
+                                                                       std::uint32_t rows, std::uint32_t columns,
+                                                                       chi_square_options options = {}) noexcept {
   if (rows == 0 || columns == 0 || table.size() != std::size_t{rows} * columns)
-    return {errc::size_mismatch, part::host, 0};
+    return status{errc::size_mismatch, part::host, 0};
   chi_square_result found;
   for (const std::uint64_t count : table) found.draws += count;
-  if (found.draws == 0) return {errc::invalid_argument, part::host, 1};
+  if (found.draws == 0) return status{errc::invalid_argument, part::host, 1};
   std::uint32_t live_rows = 0, live_columns = 0;
   for (std::uint32_t column = 0; column < columns; ++column) {
     std::uint64_t sum = 0;
@@ -208,7 +204,7 @@ template <class Value>
       if (column_sum == 0) continue;
       const double expected =
           static_cast<double>(row_sum) * static_cast<double>(column_sum) / static_cast<double>(found.draws);
-      if (expected < options.min_expected) return {errc::invalid_argument, part::host, row * columns + column};
+      if (expected < options.min_expected) return status{errc::invalid_argument, part::host, row * columns + column};
       const double gap = static_cast<double>(table[std::size_t{row} * columns + column]) - expected;
       found.statistic += gap * gap / expected;
       ++found.cells;
@@ -216,8 +212,7 @@ template <class Value>
   }
   found.degrees_of_freedom = (live_rows - 1) * (live_columns - 1);
   found.p_value = chi_square_tail(found.statistic, found.degrees_of_freedom);
-  out = found;
-  return {};
+  return found;
 }
 
 SPECVERIFY_NAMESPACE_END

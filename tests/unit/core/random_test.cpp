@@ -165,9 +165,9 @@ double independence(const philox& first_source, purpose first, const philox& sec
     const double b = decision_uniform(second_source({position, 3, 0, second, 0}));
     ++table[static_cast<std::size_t>(a * 16) * 16 + static_cast<std::size_t>(b * 16)];
   }
-  specverify::chi_square_result result;
-  REQUIRE(specverify::chi_square_independence(table, 16, 16, result).ok());
-  return result.p_value;
+  auto result = specverify::chi_square_independence(table, 16, 16);
+  REQUIRE(result.ok());
+  return result->p_value;
 }
 
 }  // namespace
@@ -186,9 +186,9 @@ TEST_CASE("T31 draft, acceptance, residual and bonus streams of a round are inde
 
   std::vector<std::uint64_t> seen(100, 0);
   for (std::uint32_t i = 0; i < 1000000; ++i) ++seen[uniform_integer(draft, {i, 3, 0, purpose::draft_draw, 0}, 100)];
-  specverify::chi_square_result result;
-  REQUIRE(specverify::chi_square(seen, std::vector<double>(100, 0.01), result).ok());
-  CHECK(result.p_value > 1e-4);
+  auto result = specverify::chi_square(seen, std::vector<double>(100, 0.01));
+  REQUIRE(result.ok());
+  CHECK(result->p_value > 1e-4);
 }
 
 TEST_CASE("T31 a stream is independent of itself one position, round or lane later") {
@@ -202,9 +202,9 @@ TEST_CASE("T31 a stream is independent of itself one position, round or lane lat
                            static_cast<int>(step.use));
       ++table[static_cast<std::size_t>(a * 16) * 16 + static_cast<std::size_t>(b * 16)];
     }
-    specverify::chi_square_result result;
-    REQUIRE(specverify::chi_square_independence(table, 16, 16, result).ok());
-    return result.p_value;
+    auto result = specverify::chi_square_independence(table, 16, 16);
+    REQUIRE(result.ok());
+    return result->p_value;
   };
   CHECK(pair({1, 0, 0, purpose{0}, 0}) > 1e-4);
   CHECK(pair({0, 1, 0, purpose{0}, 0}) > 1e-4);

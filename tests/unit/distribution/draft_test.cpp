@@ -118,11 +118,12 @@ TEST_CASE("T33 a million draws follow the law, and a planted bias is seen") {
   }
   std::vector<double> expected;
   for (token_id id = 0; id < 9; ++id) expected.push_back(from.count(id) / 8.0);
-  specverify::chi_square_result result;
-  REQUIRE(specverify::chi_square(seen, expected, result).ok());
-  CHECK(result.p_value > 1e-4);
+  auto result = specverify::chi_square(seen, expected);
+  REQUIRE(result.ok());
+  CHECK(result->p_value > 1e-4);
   seen[1] += 3000;  // 0.3 % of the draws
   seen[6] -= 3000;
-  REQUIRE(specverify::chi_square(seen, expected, result).ok());
-  CHECK(result.p_value < 1e-4);
+  result = specverify::chi_square(seen, expected);
+  REQUIRE(result.ok());
+  CHECK(result->p_value < 1e-4);
 }
