@@ -16,6 +16,7 @@
 #define SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP
 
 #include <specverify/codec/hidden_code.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 
 #include <cmath>

@@ -18,6 +18,7 @@
 
 #include <specverify/codec/detail/bytes.hpp>
 #include <specverify/codec/detail/half_float.hpp>
+#include <specverify/core/numeric.hpp>
 
 #include <span>
 

@@ -13,6 +13,7 @@
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/cpp20.hpp>
 

@@ -15,6 +15,7 @@
 #define SPECVERIFY_DECISION_HEAD_MLP_HPP
 
 #include <specverify/codec/hidden_code.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/decision_head/features.hpp>
 
 #include <cmath>

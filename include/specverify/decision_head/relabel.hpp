@@ -16,6 +16,7 @@
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 
 #include <specverify/core/concepts.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/decision_head/features.hpp>
 

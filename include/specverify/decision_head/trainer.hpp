@@ -13,6 +13,7 @@
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/decision_head/detail/gradient.hpp>
 #include <specverify/decision_head/weights.hpp>

@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/decision_head/detail/header_text.hpp>
 #include <specverify/decision_head/mlp.hpp>
 

@@ -16,6 +16,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/fading.hpp>
 
 #include <concepts>

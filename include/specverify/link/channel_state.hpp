@@ -9,6 +9,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP
 #define SPECVERIFY_LINK_CHANNEL_STATE_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/cpp20.hpp>

@@ -9,6 +9,7 @@
 #ifndef SPECVERIFY_LINK_COMPUTE_HPP
 #define SPECVERIFY_LINK_COMPUTE_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/channel_state.hpp>
 
 #include <cstdint>

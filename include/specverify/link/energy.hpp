@@ -13,6 +13,7 @@
 #ifndef SPECVERIFY_LINK_ENERGY_HPP
 #define SPECVERIFY_LINK_ENERGY_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/latency.hpp>
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #define SPECVERIFY_LINK_FADING_HPP
 
 #include <specverify/core/concepts.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/channel_state.hpp>
 
 SPECVERIFY_TYPES_BEGIN

@@ -17,6 +17,7 @@
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/channel.hpp>
 #include <specverify/link/compute.hpp>
 #include <specverify/link/payload.hpp>

@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_POLICY_DQN_HPP
 #define SPECVERIFY_POLICY_DQN_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/policy/concepts.hpp>
 #include <specverify/policy/resolution.hpp>

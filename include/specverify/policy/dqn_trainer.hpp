@@ -13,6 +13,7 @@
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
 #define SPECVERIFY_POLICY_DQN_TRAINER_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/policy/detail/dqn_batch.hpp>
 #include <specverify/policy/dqn.hpp>

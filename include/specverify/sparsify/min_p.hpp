@@ -9,6 +9,7 @@
 #ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP
 #define SPECVERIFY_SPARSIFY_MIN_P_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

@@ -17,6 +17,7 @@
 #ifndef SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 
 #include <algorithm>

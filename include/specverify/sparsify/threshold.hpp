@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

@@ -11,6 +11,7 @@
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
 #define SPECVERIFY_SPARSIFY_TOP_P_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

@@ -19,6 +19,7 @@
 #ifndef SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

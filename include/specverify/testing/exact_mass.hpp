@@ -8,6 +8,7 @@
 #ifndef SPECVERIFY_TESTING_EXACT_MASS_HPP
 #define SPECVERIFY_TESTING_EXACT_MASS_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 
 #include <algorithm>

@@ -16,6 +16,7 @@
 #ifndef SPECVERIFY_VERIFY_SEMANTIC_HPP
 #define SPECVERIFY_VERIFY_SEMANTIC_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/detail/greedy_step.hpp>
 #include <specverify/verify/detail/round.hpp>

@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/cpp20.hpp>

@@ -7,7 +7,7 @@
 
 #include "../../../apps/edge_cloud/in_process.hpp"
 #include "../../../apps/edge_cloud/protocol_choice.hpp"
-#include "embedded_pair.hpp"
+#include "../models/embedded_pair.hpp"
 #include "lab_demo_session.hpp"
 #include "lab_same_run.hpp"
 

@@ -4,7 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/models.hpp"
-#include "embedded_pair.hpp"
+#include "../models/embedded_pair.hpp"
 
 #include <cstring>
 #include <filesystem>

@@ -3,7 +3,7 @@
 // the papers' formulas. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "embedded_pair.hpp"
+#include "../models/embedded_pair.hpp"
 #include "lab_same_run.hpp"
 
 #include <string>

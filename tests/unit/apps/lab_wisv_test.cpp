@@ -4,7 +4,7 @@
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
 #include "../../../apps/lab/wisv_traces.hpp"
-#include "embedded_pair.hpp"
+#include "../models/embedded_pair.hpp"
 
 #include <filesystem>
 #include <map>

@@ -24,6 +24,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   switch (code) {
 #define SPECVERIFY_ERRC(identifier, number, text) case errc::identifier:
 #include <specverify/core/errc.def>
+#include <specverify/core/numeric.hpp>
 #undef SPECVERIFY_ERRC
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/detail/message_attachments.hpp>
 #include <specverify/codec/detail/message_laws.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft_block.hpp>
 

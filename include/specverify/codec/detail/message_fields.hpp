@@ -6,6 +6,7 @@
 
 #include <specverify/codec/detail/bytes.hpp>
 #include <specverify/codec/message_types.hpp>
+#include <specverify/core/numeric.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include <specverify/codec/detail/message_attachments.hpp>
 #include <specverify/codec/detail/message_control.hpp>
+#include <specverify/core/numeric.hpp>
 
 #include <bit>
 
