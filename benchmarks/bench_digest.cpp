@@ -7,7 +7,7 @@ namespace {
 using namespace bench_inputs;
 
 template <class Policy>
-void with_request(benchmark::State& state, Policy policy, const digest_request& request) {
+void with_request(benchmark::State& state, Policy policy, const read_request& request) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   digested made(vocab_size, {}, request);
@@ -23,20 +23,20 @@ void coarse(benchmark::State& state, Policy policy) {
 }
 template <class Policy>
 void survivors_64(benchmark::State& state, Policy policy) {
-  digest_request request;
+  read_request request;
   request.survivors = 64;
   with_request(state, policy, request);
 }
 template <class Policy>
 void survivors_64_and_total(benchmark::State& state, Policy policy) {
-  digest_request request;
+  read_request request;
   request.survivors = 64;
   request.integer_total = true;
   with_request(state, policy, request);
 }
 template <class Policy>
 void exact_normaliser(benchmark::State& state, Policy policy) {
-  digest_request request;
+  read_request request;
   request.exact_normaliser = true;
   with_request(state, policy, request);
 }

@@ -22,7 +22,7 @@ void from_survivors(benchmark::State& state, Policy policy) {
              resolution = static_cast<std::uint32_t>(state.range(1));
   rows input(vocab_size, false);
   const top_k largest{lattice_support_size(vocab_size, resolution), true};
-  const digest_request wanted = largest.request({}, vocab_size);
+  const read_request wanted = largest.request({}, vocab_size);
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, wanted));
   std::vector<std::byte> more(largest.workspace_size({}, vocab_size) + lattice::workspace_size(largest.support_size));
   std::vector<std::uint32_t> counts(largest.support_size);

@@ -19,7 +19,7 @@ void draw_from_residual(benchmark::State& state, Policy policy) {
   const std::vector<std::uint32_t> counts{30, 20, 10, 10, 10, 10, 5, 5};
   const law drafted{ids.data(), counts.data(), 8, 0, 100, vocab_size};
   for (const auto& row : input.values) {
-    made.emplace_back(vocab_size, row_transform{}, digest_request{});
+    made.emplace_back(vocab_size, row_transform{}, read_request{});
     if (!made.back().make(policy, row, {}, {})) state.SkipWithError("digest");
   }
   std::uint32_t position = 0;

@@ -24,7 +24,7 @@ template <class Policy>
 void draws(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digest_request wanted;
+  read_request wanted;
   wanted.survivors = 256;
   std::vector<digested> made;
   for (const auto& row : input.values) {

@@ -11,7 +11,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 
-#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/fp16_law.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
@@ -112,8 +112,8 @@ template <class Observe>
   const row_transform transform{.temperature = temperature};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
   const bool whole = system.size == hlm_size::full, half = whole && system.as_session;
-  const digest_request wanted =
-      half ? digest_request{.exact_normaliser = true} : digest_request{.survivors = vocab_size, .integer_total = true};
+  const read_request wanted =
+      half ? read_request{.exact_normaliser = true} : read_request{.survivors = vocab_size, .integer_total = true};
   detail::hlm_memory memory;
   hlm_text text;
   worker.drafter.rollback(0);
@@ -139,15 +139,15 @@ template <class Observe>
       return kept;
     };
     const compressed_law_options exactly{};
-    workspace law_space = memory.over(
-        memory.law, half ? half_row_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
+    workspace law_space =
+        memory.over(memory.law, half ? fp16_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
     const random_counter draw_at{position, round, 0, purpose::draft_draw, 0};
     std::optional<draft> from_law;
     law sent_law;
     support kept;
     if (half || system.drawn_from_sent) {
       if (half) {
-        sent_law = demand(half_row_law(exec::simd, row, transform, digested, space, law_space), "law");
+        sent_law = demand(fp16_law(exec::simd, row, transform, digested, space, law_space), "law");
       } else {
         kept = keep(whole ? vocab_size : system.support_size);
         sent_law = demand(compressed_law(kept, exactly, law_space), "law");

@@ -121,11 +121,10 @@ struct digested {
   std::vector<std::byte> memory;
   workspace space;
   row_digest value;
-  digested(std::uint32_t vocab_size, const row_transform& transform, const digest_request& request)
+  digested(std::uint32_t vocab_size, const row_transform& transform, const read_request& request)
       : memory(digest_workspace_size(vocab_size, transform, request)) {}
   template <class Policy>
-  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform,
-            const digest_request& request) {
+  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform, const read_request& request) {
     space = workspace(std::span<std::byte>(memory));
     return digest(policy, logits_row(std::span<const float>(row)), transform, request, space, value).ok();
   }

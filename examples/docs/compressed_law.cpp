@@ -12,7 +12,7 @@ int main() {
   const std::array<double, 6> probabilities{0.6, 0.2, 0.08, 0.06, 0.04, 0.02};
   const row_transform as_it_is{};
   const top_k largest{2, true};
-  const digest_request wanted = largest.request({}, 6);
+  const read_request wanted = largest.request({}, 6);
   std::vector<std::byte> memory(digest_workspace_size(6, as_it_is, wanted) + largest.workspace_size({}, 6) +
                                 compressed_law_workspace_size(2));
   workspace space{memory};

@@ -8,7 +8,7 @@
 int main() {
   using namespace specverify;
   const std::array<float, 5> logits{0.0f, 2.0f, 1.0f, -1.0f, 2.0f};
-  digest_request request;
+  read_request request;
   request.survivors = 2;
   request.exact_normaliser = true;
   std::vector<std::byte> memory(digest_workspace_size(5, {}, request));

@@ -9,7 +9,7 @@ namespace {
 template <specverify::execution_policy Policy>
 std::uint64_t weight_of(Policy policy, std::span<const float> logits) {
   using namespace specverify;
-  const digest_request wanted{.integer_total = true};
+  const read_request wanted{.integer_total = true};
   std::vector<std::byte> memory(digest_workspace_size(static_cast<std::uint32_t>(logits.size()), {}, wanted));
   workspace space{memory};
   row_digest out;

@@ -12,7 +12,7 @@ int main() {
   const std::array<std::uint32_t, 2> counts{3, 1};
   const law drafter{ids.data(), counts.data(), 2, 0, 4, 4};  // 3/4, 1/4
   const row_transform transform;
-  digest_request exact;
+  read_request exact;
   exact.exact_normaliser = true;
   std::vector<std::byte> memory(digest_workspace_size(4, transform, exact));
   workspace scratch{std::span<std::byte>(memory)};

@@ -11,7 +11,7 @@ int main() {
   const std::array<double, 6> law{0.02, 0.4, 0.03, 0.4, 0.05, 0.1};
   const std::uint32_t resolution = 2;
   const top_k largest{lattice_support_size(6, resolution), true};
-  const digest_request wanted = largest.request({}, 6);
+  const read_request wanted = largest.request({}, 6);
   std::vector<std::byte> memory(digest_workspace_size(6, {}, wanted)),
       more(largest.workspace_size({}, 6) + lattice::workspace_size(4));
   workspace space{memory}, scratch{more};

@@ -11,7 +11,7 @@ int main() {
   const std::array<double, 5> law{0.05, 0.3, 0.5, 0.12, 0.03};
   const row_transform as_it_is{};
   const min_p rule{0.2};
-  const digest_request wanted = rule.request(rule.initial_state(), 5);
+  const read_request wanted = rule.request(rule.initial_state(), 5);
   std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
   workspace space{memory}, scratch{more};
   row_digest digested;

@@ -13,7 +13,7 @@ struct shrinking_top_k {
   };
   static constexpr top_k rule(state_type state) noexcept { return {state.budget, true}; }
   constexpr state_type initial_state() const noexcept { return {}; }
-  constexpr digest_request request(state_type state, std::uint32_t vocab_size) const noexcept {
+  constexpr read_request request(state_type state, std::uint32_t vocab_size) const noexcept {
     return rule(state).request({}, vocab_size);
   }
   constexpr std::size_t workspace_size(state_type state, std::uint32_t vocab_size) const noexcept {

@@ -9,7 +9,7 @@ int main() {
   using namespace specverify;
   const std::array<float, 4> logits{0.0f, 1.0f, 2.0f, -1.0f};
   const auto row = logits_row(std::span<const float>(logits));
-  digest_request wanted;
+  read_request wanted;
   wanted.survivors = 256;  // at most; here all four
   std::vector<std::byte> memory(digest_workspace_size(4, {}, wanted));
   workspace space{std::span<std::byte>(memory)};

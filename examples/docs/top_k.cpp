@@ -11,7 +11,7 @@ int main() {
   const std::array<float, 6> logits{0.5f, 3.0f, -1.0f, 2.0f, 2.0f, 2.0f};
   const row_transform at_temperature_1{};
   const top_k rule{3};
-  const digest_request wanted = rule.request(rule.initial_state(), 6);
+  const read_request wanted = rule.request(rule.initial_state(), 6);
   std::vector<std::byte> memory(digest_workspace_size(6, at_temperature_1, wanted)), more(rule.workspace_size({}, 6));
   workspace space{memory}, scratch{more};
   row_digest digested;

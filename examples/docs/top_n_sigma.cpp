@@ -10,7 +10,7 @@ int main() {
   using namespace specverify;
   const std::array<float, 6> logits{9, 8, 2, 1, 0, -2};
   const top_n_sigma rule;
-  const digest_request wanted = rule.request({}, 6);
+  const read_request wanted = rule.request({}, 6);
   for (const double temperature : {0.5, 1.0, 4.0}) {
     const row_transform transform{.temperature = temperature};
     std::vector<std::byte> memory(digest_workspace_size(6, transform, wanted)), more(rule.workspace_size({}, 6));

@@ -11,7 +11,7 @@ int main() {
   const std::array<double, 8> law{0.5, 0.2, 0.1, 0.06, 0.04, 0.04, 0.03, 0.03};
   const row_transform as_it_is{};
   const vocabulary_budget rule{0.05};
-  const digest_request wanted = rule.request({}, 8);
+  const read_request wanted = rule.request({}, 8);
   std::vector<std::byte> memory(digest_workspace_size(8, as_it_is, wanted)), more(rule.workspace_size({}, 8));
   workspace space{memory}, scratch{more};
   row_digest digested;

@@ -17,6 +17,7 @@
 #include <specverify/core/execution.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
+#include <specverify/core/uniforms.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/core/workspace.hpp>
 
@@ -24,19 +25,19 @@
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/digest.hpp>
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/log_probability.hpp>
 #include <specverify/row/log_sum_exp.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/row/residual.hpp>
 #include <specverify/row/sample.hpp>
-#include <specverify/row/select.hpp>
 #include <specverify/row/softmax.hpp>
 #include <specverify/row/transform.hpp>
 
 // supports, laws, drafted tokens
 #include <specverify/distribution/draft.hpp>
-#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/fp16_law.hpp>
 #include <specverify/distribution/law.hpp>
 #include <specverify/distribution/make_law.hpp>
 #include <specverify/distribution/support.hpp>

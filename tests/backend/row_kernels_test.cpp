@@ -26,7 +26,7 @@ bool same(std::span<Element> a, std::span<Element> b) {
 
 template <class Scalar>
 void compare(row_view<Scalar> row, const row_transform& transform) {
-  digest_request request;
+  read_request request;
   request.survivors = 40;
   request.minimum_probability = 0.01;
   request.exact_normaliser = true;

@@ -133,7 +133,7 @@ struct small_drafter {
     for (std::size_t i = counts.size(); i > 1; --i)
       std::swap(counts[i - 1], counts[draw.below(static_cast<std::uint32_t>(i))]);
     for (const std::uint32_t count : counts) row.push_back(count / 35.0);
-    sv::digest_request wanted;
+    sv::read_request wanted;
     wanted.survivors = 5;
     wanted.integer_total = true;
     REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, digested).ok());

@@ -3,7 +3,7 @@
 //! the reversed order does not.
 #include "law/harness.hpp"
 
-#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/fp16_law.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
@@ -47,16 +47,15 @@ owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier
 }
 
 template <class Policy, class Scalar>
-owned_law half_row_law_of(Policy policy, const std::vector<Scalar>& logits) {
+owned_law fp16_law_of(Policy policy, const std::vector<Scalar>& logits) {
   const auto size = static_cast<std::uint32_t>(logits.size());
   const sv::row_transform transform;
-  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::half_row_law_workspace_size(size) +
-                               64);
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::fp16_law_workspace_size(size) + 64);
   sv::workspace space{std::span<std::byte>(bytes)};
   sv::row_digest summary;
   const auto row = sv::logits_row<Scalar>(logits);
   REQUIRE(sv::digest(policy, row, transform, {}, space, summary).ok());
-  const auto made = sv::half_row_law(policy, row, transform, summary, space, space);
+  const auto made = sv::fp16_law(policy, row, transform, summary, space, space);
   REQUIRE(made.ok());
   return copy_of(*made);
 }
@@ -127,14 +126,14 @@ void check_sparse_lattice() {
 }
 
 template <class Scalar>
-void check_half_rows() {
+void check_fp16_rows() {
   for_each_policy([](auto policy, const std::string& policy_name) {
     generator draw(5);
     for (const double spread : {1.0, 4.0, 12.0}) {
       INFO(policy_name, ", spread ", spread);
       const auto q = random_logits<Scalar>(draw, 6, spread), p = random_logits<Scalar>(draw, 6, spread);
-      const double half_row_distance = first_token_distance(policy, one_position(p, half_row_law_of(policy, q)), 2);
-      CHECK(half_row_distance <= tolerance<Scalar>);
+      const double fp16_row_distance = first_token_distance(policy, one_position(p, fp16_law_of(policy, q)), 2);
+      CHECK(fp16_row_distance <= tolerance<Scalar>);
     }
   });
 }
@@ -255,8 +254,8 @@ TEST_CASE("T4 sparse quantized sampling returns p for any support") {
 }
 
 TEST_CASE("T5 HLM: the whole law in fp16, one token a round, unbiased") {
-  check_half_rows<double>();
-  check_half_rows<float>();
+  check_fp16_rows<double>();
+  check_fp16_rows<float>();
 }
 
 TEST_CASE("T3 sample-quantize gives the law of its formula, which is not p") {

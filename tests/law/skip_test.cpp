@@ -153,7 +153,7 @@ struct compressing_drafter {
   explicit compressing_drafter(std::uint32_t k) {
     std::vector<double> row;
     for (const std::uint32_t count : counts) row.push_back(count / 33.0);
-    sv::digest_request wanted;
+    sv::read_request wanted;
     wanted.survivors = 4;
     wanted.integer_total = true;
     sv::support kept;

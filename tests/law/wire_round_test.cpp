@@ -99,7 +99,7 @@ TEST_CASE("T1 COR-2 drafts that travelled as bytes keep the target's law: every 
     const double wire_text_distance = wire_distance(wire_world(counts, 1, false), format);
     CHECK(wire_text_distance <= 1e-12);
   }
-  SUBCASE("half_row") {
+  SUBCASE("fp16_row") {
     format.format = sv::law_format::fp16_row;
     format.resolution = 0;
     // multiples of 2^-24 that fp16 holds

@@ -188,7 +188,7 @@ class row_round {
  public:
   explicit row_round(token_id last)
       : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
-    digest_request wanted = top_k{1, true}.request({}, vocab_size);
+    read_request wanted = top_k{1, true}.request({}, vocab_size);
     wanted.survivors = vocab_size;
     REQUIRE(digest(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_, summary_).ok());
   }

@@ -346,7 +346,7 @@ def main(path):
     assert (ids, resolution) == ([128255], 240)
     assert drafts(rest, 2, 128256, 240, 0, 8, 1, total, at) == [(drawn(law, share(i)), law) for i, law in enumerate([flat, peaked])]
 
-    body = seen["draft_half_row"][1]
+    body = seen["draft_fp16_row"][1]
     assert struct.unpack("<H", body[:2]) == (1,)
     row = struct.unpack("<10e", body[2:22])
     assert row == (0.5, 0, 2.0 ** -24, 1023 * 2.0 ** -24, 0, 0, 0, 0, 0, 0.1875)

@@ -142,7 +142,7 @@ inline std::vector<golden> golden_messages() {
   const draft_attachments announced{alone, {}, {}, 240};
   draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense,
            announced)("draft_dense_announced");
-  draft_of({law_format::fp16_row, 10, 0, 0, 8, 1}, rows)("draft_half_row");
+  draft_of({law_format::fp16_row, 10, 0, 0, 8, 1}, rows)("draft_fp16_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
   add("claims", [&](std::span<std::byte> out, std::size_t& written) {

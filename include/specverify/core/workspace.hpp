@@ -21,11 +21,35 @@ SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::size_t workspace_alignment = 64;
 
-//! An array inside a workspace: where it starts, in bytes from the workspace's first aligned byte, and how many
-//! elements it has.
+//! An array inside a workspace: where it starts, in units of 64 bytes from the workspace's first aligned byte, and how
+//! many elements it has.
 struct workspace_slice {
-  std::uint64_t offset = 0;
-  std::uint64_t count = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t count = 0;
+};
+static_assert(sizeof(workspace_slice) == 8);
+
+//! Where the arrays of a workspace stand: enough to find a slice again, not to cut one.
+class workspace_base {
+ public:
+  SPECVERIFY_INLINE constexpr explicit workspace_base(std::byte* data) noexcept : data_(data) {}
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::byte* data() const noexcept { return data_; }
+  template <class Element>
+  [[nodiscard]] SPECVERIFY_INLINE std::span<Element> at(workspace_slice slice) const noexcept {
+    return {reinterpret_cast<Element*>(data_ + std::size_t{slice.offset} * workspace_alignment), slice.count};
+  }
+
+ private:
+  std::byte* data_;
+};
+
+//! What a reading of a row leaves in its workspace. Rewinding below it clears the stamp: the reading is then expired.
+struct reading_mark {
+  double normaliser = 0;       //!< Z once an operation needed it, else 0
+  std::uint64_t stamp = 0;     //!< tells this reading from every other one, 0: expired
+  std::uint64_t previous = 0;  //!< the reading before it: its offset in bytes + 1, 0: none
+  std::uint64_t check = 0;     //!< of stamp and previous
 };
 
 //! Caller-owned scratch. Taking advances a cursor; `mark` and `rewind` give space back in the order of a stack.
@@ -49,6 +73,13 @@ class workspace {
   SPECVERIFY_INLINE void rewind(std::size_t earlier) noexcept {
     SPECVERIFY_ASSERT(earlier <= used_, "rewind to a later mark");
     used_ = earlier;
+    while (newest_ > earlier) {
+      auto* mark = reinterpret_cast<reading_mark*>(data_ + (newest_ - 1));
+      const std::uint64_t previous = mark->previous;
+      // Memory that something else wrote to holds no list of readings: leave it alone.
+      newest_ = mark->check == (mark->stamp ^ ~previous) && previous < newest_ ? previous : 0;
+      if (newest_ == previous) mark->stamp = 0;
+    }
   }
 
   //! Cuts `count` elements, aligned to 64 bytes. Returns false, and takes nothing, when they do not fit.
@@ -59,7 +90,8 @@ class workspace {
     const std::size_t bytes =
         (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
     if (bytes > available()) return false;
-    slice = {used_, count};
+    if (count > 0xFFFFFFFFu || used_ / workspace_alignment > 0xFFFFFFFFu) return false;
+    slice = {static_cast<std::uint32_t>(used_ / workspace_alignment), static_cast<std::uint32_t>(count)};
     used_ += bytes;
     return true;
   }
@@ -67,14 +99,47 @@ class workspace {
   //! The elements of a slice that was taken from this workspace (or from an equal one at the same address).
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE std::span<Element> at(workspace_slice slice) const noexcept {
-    SPECVERIFY_ASSERT(slice.offset + slice.count * sizeof(Element) <= size_, "slice outside the workspace");
-    return {reinterpret_cast<Element*>(data_ + slice.offset), static_cast<std::size_t>(slice.count)};
+    SPECVERIFY_ASSERT(std::size_t{slice.offset} * workspace_alignment + slice.count * sizeof(Element) <= size_,
+                      "slice outside the workspace");
+    return base().at<Element>(slice);
+  }
+  [[nodiscard]] SPECVERIFY_INLINE workspace_base base() const noexcept { return workspace_base(data_); }
+
+  //! Enters a reading, whose mark is the slice, in the list of those that a rewind ends. Returns its stamp, never 0:
+  //! `content` with the number of the reading mixed in.
+  [[nodiscard]] SPECVERIFY_INLINE std::uint64_t enter(workspace_slice slice, std::uint64_t content) noexcept {
+    reading_mark& mark = at<reading_mark>(slice)[0];
+    mark.stamp = ((content ^ ++reads_) * 0x9E3779B97F4A7C15u) | 1u;
+    mark.previous = newest_;
+    mark.check = mark.stamp ^ ~newest_;
+    newest_ = std::uint64_t{slice.offset} * workspace_alignment + 1;
+    return mark.stamp;
   }
 
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t used_ = 0;
+  std::uint64_t newest_ = 0;  // reading_mark: its offset in bytes + 1, 0: none
+  std::uint64_t reads_ = 0;   // readings made here so far
+};
+
+//! Gives back at the end of its scope what was taken since its beginning, unless `keep` was called.
+class workspace_scope {
+ public:
+  SPECVERIFY_INLINE explicit workspace_scope(workspace& scratch) noexcept : scratch_(&scratch), mark_(scratch.mark()) {}
+  SPECVERIFY_INLINE ~workspace_scope() {
+    if (scratch_ != nullptr) scratch_->rewind(mark_);
+  }
+  workspace_scope(const workspace_scope&) = delete;
+  workspace_scope& operator=(const workspace_scope&) = delete;
+
+  //! What was taken stays taken.
+  SPECVERIFY_INLINE void keep() noexcept { scratch_ = nullptr; }
+
+ private:
+  workspace* scratch_;
+  std::size_t mark_;
 };
 
 //! Bytes that `take<Element>(count)` uses up; sums of these, plus one alignment, make a workspace size.

@@ -42,7 +42,7 @@ template <sparsifier Sparsifier, quantizer Quantizer>
                                                              const Sparsifier& rule,
                                                              const typename Sparsifier::state_type& state,
                                                              const Quantizer&) noexcept {
-  const digest_request wanted = rule.request(state, vocab_size);
+  const read_request wanted = rule.request(state, vocab_size);
   const std::size_t support_bytes = rule.workspace_size(state, vocab_size);
   // A support has at most as many entries as bytes of its ids fit into its scratch.
   const std::size_t entries = support_bytes / (sizeof(token_id) + sizeof(std::uint32_t)) + 1;

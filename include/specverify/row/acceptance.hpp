@@ -15,6 +15,13 @@
 
 SPECVERIFY_TYPES_BEGIN
 
+//! A token that was drawn from a law in which it has `count` of `resolution`.
+struct drafted_token {
+  token_id token = no_token;
+  std::uint32_t count = 0;  //!< 0: any token of positive probability is accepted
+  std::uint32_t resolution = 0;
+};
+
 struct acceptance {
   bool accepted = false;
   bool near_tie = false;  //!< both sides of the test agree to 2^-20: another backend may decide otherwise
@@ -25,6 +32,33 @@ inline constexpr double near_tie_margin = 0x1.0p-20;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The body of `row_reading::accept`. Errors: as there.
+template <class Policy, class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(const opened_row<Policy, Scalar>& row, drafted_token drafted,
+                                                          double uniform) noexcept {
+  if (!row.has(drafted.token)) return row_error(errc::token_out_of_range);
+  if (drafted.resolution == 0 || drafted.count > drafted.resolution) return row_error(errc::invalid_resolution);
+  if (!kernel::is_finite(uniform) || !(uniform >= 0.0 && uniform < 1.0)) return row_error(errc::invalid_argument);
+  const row_digest& from = row.from;
+  const double weight = weight_of(row.source, from, row.space, drafted.token);
+  if (!(weight > 0.0) || drafted.count == 0) return acceptance{weight > 0.0, false, false};
+  const double have = static_cast<double>(drafted.resolution) * weight;
+  const double full = static_cast<double>(drafted.count);
+  const double drawn = uniform * full;
+  const double known = from.normaliser;
+  if (!(known > 0.0)) {
+    if (drawn * from.upper < have || full * from.upper <= have) return acceptance{true, false, false};
+    if (drawn * from.lower >= have) return acceptance{false, false, false};
+  }
+  const double total = exact_normaliser(row);
+  const double distance = drawn * total - have;
+  const bool near_tie = (distance < 0.0 ? -distance : distance) <= near_tie_margin * have;
+  return acceptance{drawn * total < have || full * total <= have, near_tie, !(known > 0.0)};
+}
+
+}  // namespace detail
 
 //! Tests a token that was drawn from a law in which it has `count` of `resolution`. `uniform` is in [0, 1). A count of
 //! 0 accepts iff p > 0.
@@ -36,36 +70,11 @@ template <execution_policy Policy, class Scalar>
                                   std::uint32_t resolution, double uniform, acceptance& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;
-  if (token < 0 || static_cast<std::uint32_t>(token) >= from.valid_size)
-    return detail::row_error(errc::token_out_of_range);
-  if (resolution == 0 || count > resolution) return detail::row_error(errc::invalid_resolution);
-  if (!kernel::is_finite(uniform) || !(uniform >= 0.0 && uniform < 1.0))
-    return detail::row_error(errc::invalid_argument);
-  const kernel::row_source<Scalar> source = detail::open(row, transform);
-  const double weight = detail::weight_of(source, from, space, token);
-  if (!(weight > 0.0) || count == 0) {
-    out = {weight > 0.0, false, false};
-    return {};
-  }
-  const double have = static_cast<double>(resolution) * weight;
-  const double full = static_cast<double>(count);
-  const double drawn = uniform * full;
-  const double known = from.normaliser;
-  if (!(known > 0.0)) {
-    if (drawn * from.upper < have || full * from.upper <= have) {
-      out = {true, false, false};
-      return {};
-    }
-    if (drawn * from.lower >= have) {
-      out = {false, false, false};
-      return {};
-    }
-  }
-  const double total = detail::exact_normaliser(policy, source, from, space);
-  const double distance = drawn * total - have;
-  const bool near_tie = (distance < 0.0 ? -distance : distance) <= near_tie_margin * have;
-  out = {drawn * total < have || full * total <= have, near_tie, !(known > 0.0)};
-  return {};
+  const result<acceptance> tested =
+      detail::accept(detail::opened_row{policy, detail::open(row, transform), from, space.base()},
+                     {token, count, resolution}, uniform);
+  if (tested.ok()) out = tested.value();
+  return tested.error();
 }
 
 SPECVERIFY_NAMESPACE_END

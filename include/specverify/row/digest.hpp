@@ -30,7 +30,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 //! What to gather beyond the coarse sums.
-struct digest_request {
+struct read_request {
   //! gather at least the so many largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
   //! [0, 1]; gather every id with w_v >= this * W; 0: off. Implies integer_total
@@ -39,7 +39,7 @@ struct digest_request {
   bool exact_normaliser = false;                //!< compute Z in double; else only its bracket
   std::span<const double> temperature_nodes{};  //!< reserved: must be empty (errc::unsupported)
   //! compute the standard deviation of the logits; one more read, rows of logits only
-  bool spread = false;
+  bool standard_deviation = false;
 };
 
 struct row_digest {
@@ -57,18 +57,16 @@ struct row_digest {
   double upper = 0;         //!< Z <= upper
   double normaliser = 0;    //!< Z, or 0 when only the bracket was asked for
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 when not asked for
-  double spread = 0;
+  double standard_deviation = 0;
   double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
   std::uint64_t total_weight = 0;      //!< W, or 0 when not asked for
   workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids
   workspace_slice block_sums{};        //!< double, one a block of 1024 ids
   workspace_slice survivor_ids{};      //!< token_id, ascending
   workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
-  workspace_slice selected_ids{};      //!< space of row/select.hpp
-  workspace_slice selected_weights{};
-  workspace_slice kept_ids{};      //!< truncated rows: token_id, ascending
-  workspace_slice kept_weights{};  //!< truncated rows: double e_v
-  workspace_slice cache{};         //!< one double: Z once an operation needed it, else 0
+  workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
+  workspace_slice kept_weights{};      //!< truncated rows: double e_v
+  workspace_slice mark{};              //!< one reading_mark
 };
 static_assert(std::is_trivially_copyable_v<row_digest>);
 
@@ -77,15 +75,15 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 [[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform,
-                                                 const digest_request& request) noexcept;
+                                                 const read_request& request) noexcept;
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const digest_request& request, workspace& space, row_digest& out) noexcept;
+                                  const read_request& request, workspace& space, row_digest& out) noexcept;
 }  // namespace detail
 
 //! Bytes of workspace that `digest` takes. Pure; O(1).
 [[nodiscard]] constexpr std::size_t digest_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
-                                                          const digest_request& request) noexcept {
+                                                          const read_request& request) noexcept {
   return detail::digest_bytes(vocab_size, transform, request);
 }
 
@@ -97,7 +95,7 @@ template <class Policy, class Scalar>
 //!         4e-3), `where` = id. The stored values of masked and padded ids are never looked at.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                            const digest_request& request, workspace& space, row_digest& out) noexcept {
+                            const read_request& request, workspace& space, row_digest& out) noexcept {
   const std::size_t mark = space.mark();
   row_digest built;
   const status outcome = detail::build_digest(policy, row, transform, request, space, built);
@@ -114,7 +112,7 @@ template <execution_policy Policy, class Scalar>
 //! `statuses`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status digest_batch(Policy policy, std::span<const row_view<Scalar>> rows,
-                                  std::span<const row_transform> transforms, std::span<const digest_request> requests,
+                                  std::span<const row_transform> transforms, std::span<const read_request> requests,
                                   std::span<workspace> spaces, std::span<row_digest> digests,
                                   std::span<status> statuses) noexcept {
   const std::size_t count = rows.size();

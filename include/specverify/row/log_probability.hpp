@@ -14,6 +14,52 @@
 #include <cmath>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The body of `row_reading::log_probability`. Errors: token_out_of_range.
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<double> log_probability(const opened_row<Policy, Scalar>& row, token_id token) noexcept {
+  if (!row.has(token)) return row_error(errc::token_out_of_range);
+  const row_digest& from = row.from;
+  const double value = row.value(token);
+  const bool probabilities = row.source.probabilities;
+  bool possible =
+      from.one_hot ? token == from.argmax : (probabilities ? value > 0.0 : !kernel::is_negative_infinity(value));
+  if (from.truncated) possible = find_kept(row.space.template at<token_id>(from.kept_ids), token) < from.kept_ids.count;
+  if (!possible) return kernel::negative_infinity<double>();
+  if (from.one_hot) return 0.0;
+  const double total = exact_normaliser(row);
+  return probabilities ? std::log(value / total) : (value - from.reference) / from.temperature - std::log(total);
+}
+
+//! The body of `row_reading::acceptance_probability`: the sum of min(p, q) over the law's ids. Errors: as there.
+template <class Policy, class Scalar, class Law>
+[[nodiscard]] inline result<double> acceptance_probability(const opened_row<Policy, Scalar>& row,
+                                                           const Law& drawn_from) noexcept {
+  double sum = 0;
+  const auto add = [&](token_id id, std::uint32_t count) {
+    if (count == 0 || static_cast<std::uint32_t>(id) >= row.from.valid_size) return status{};
+    const result<double> log_p = log_probability(row, id);
+    if (!log_p.ok()) return log_p.error();
+    const double p = std::exp(log_p.value());
+    const double q = static_cast<double>(count) / static_cast<double>(drawn_from.resolution);
+    sum += p < q ? p : q;
+    return status{};
+  };
+  if (drawn_from.tail_count == 0) {
+    for (std::uint32_t i = 0; i < drawn_from.size; ++i) {
+      if (const status why = add(drawn_from.ids[i], drawn_from.counts[i]); !why.ok()) return why;
+    }
+  } else {
+    for (std::uint32_t v = 0; v < drawn_from.vocab_size; ++v) {
+      const auto id = static_cast<token_id>(v);
+      if (const status why = add(id, drawn_from.count(id)); !why.ok()) return why;
+    }
+  }
+  return sum;
+}
+
+}  // namespace detail
 
 //! Errors: token_out_of_range, invalid_argument (an empty digest), null_span, size_mismatch (another row). On error
 //!         `out` stays as it was.
@@ -23,23 +69,10 @@ template <execution_policy Policy, class Scalar>
                                      double& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;
-  if (token < 0 || static_cast<std::uint32_t>(token) >= from.valid_size)
-    return detail::row_error(errc::token_out_of_range);
-  const kernel::row_source<Scalar> source = detail::open(row, transform);
-  const auto value = static_cast<double>(source.value(static_cast<std::uint32_t>(token)));
-  bool possible =
-      from.one_hot ? token == from.argmax : (source.probabilities ? value > 0.0 : !kernel::is_negative_infinity(value));
-  if (from.truncated) possible = detail::find_kept(space.at<token_id>(from.kept_ids), token) < from.kept_ids.count;
-  if (!possible) {
-    out = kernel::negative_infinity<double>();
-  } else if (from.one_hot) {
-    out = 0.0;
-  } else {
-    const double total = detail::exact_normaliser(policy, source, from, space);
-    out =
-        source.probabilities ? std::log(value / total) : (value - from.reference) / from.temperature - std::log(total);
-  }
-  return {};
+  const result<double> found =
+      detail::log_probability(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token);
+  if (found.ok()) out = found.value();
+  return found.error();
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -21,6 +21,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct residual_options {
   std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
+  double scale = 1;              //!< (0, 1]: the law drawn from is that of scale * p - q
 };
 
 struct residual_token {
@@ -42,6 +43,70 @@ concept subtracted_law = requires(const Law& subtracted, token_id id) {
   { subtracted.resolution } -> std::convertible_to<std::uint32_t>;
 };
 
+namespace detail {
+
+//! The exact rule: the token from (scale * p - q)+, or from p when that has no mass that doubles can hold.
+template <class Policy, class Scalar, class Law>
+[[nodiscard]] inline result<residual_token> draw_exact_residual(const opened_row<Policy, Scalar>& row,
+                                                                const Law& subtracted, double scale, double uniform,
+                                                                std::uint32_t trials) noexcept {
+  const double unit = 1.0 / static_cast<double>(subtracted.resolution);
+  const double total = exact_normaliser(row);
+  const auto left = [&](token_id id, double weight) noexcept {
+    const double rest = scale * weight - static_cast<double>(subtracted.count(id)) * unit * total;
+    return rest > 0.0 && weight > 0.0 ? rest : 0.0;
+  };
+  const auto itself = [](token_id, double weight) noexcept { return weight; };
+  const double mass = inverse_total(row.policy, row.source, row.from, row.space, left);
+  const bool fallback = !(kernel::is_finite(mass) && mass >= residual_mass_floor * total);
+  const double all = fallback ? inverse_total(row.policy, row.source, row.from, row.space, itself) : mass;
+  const token_id token = fallback ? inverse(row.policy, row.source, row.from, row.space, uniform * all, itself)
+                                  : inverse(row.policy, row.source, row.from, row.space, uniform * all, left);
+  if (token == no_token) return row_error(errc::residual_unavailable);
+  return residual_token{token, trials, fallback, true};
+}
+
+//! The body of `row_reading::residual`. Errors: as there.
+template <class Policy, class Scalar, class Law, class Source>
+[[nodiscard]] inline result<residual_token> draw_residual(const opened_row<Policy, Scalar>& row, const Law& subtracted,
+                                                          const uniform_stream<Source>& stream,
+                                                          residual_options options) noexcept {
+  const double scale = options.scale;
+  if (!kernel::is_finite(scale) || !(scale > 0.0 && scale <= 1.0)) return row_error(errc::invalid_argument);
+  if (subtracted.resolution == 0) return row_error(errc::invalid_resolution);
+  const double unit = 1.0 / static_cast<double>(subtracted.resolution);
+  const row_digest& from = row.from;
+  if (from.one_hot) {
+    const double mass = scale - static_cast<double>(subtracted.count(from.argmax)) * unit;
+    return residual_token{from.argmax, 0, !(mass >= residual_mass_floor), false};
+  }
+  std::uint32_t trial = 0;
+  if (!from.truncated) {
+    const kernel::exact_weight exact = exact_of(from);
+    for (; trial < options.trial_cap; ++trial) {
+      const random_block block = stream.block(trial);
+      const proposal tried = propose(row.source, from, row.space, decision_uniform(block, 0));
+      if (tried.token == no_token) continue;
+      const double have = scale * exact(row.value(tried.token));
+      const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
+      const double need = decision_uniform(block, 1) * tried.envelope;
+      const double slack = envelope_slack * tried.correction;
+      bool accepted = false;
+      if (taken > 0.0) {
+        if (need >= slack * (have - taken * from.lower)) continue;  // also covers have <= q Z
+        accepted = need < slack * (have - taken * from.upper);
+        if (!accepted) accepted = need < slack * (have - taken * exact_normaliser(row));
+      } else {
+        accepted = need < slack * have;
+      }
+      if (accepted) return residual_token{tried.token, trial + 1, false, false};
+    }
+  }
+  return draw_exact_residual(row, subtracted, scale, stream.uniform(trial), trial);
+}
+
+}  // namespace detail
+
 //! Draws a token. `row`, `transform`, `from`, `space` as in `sample`; `scale` in (0, 1].
 //! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
 //! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row),
@@ -53,62 +118,12 @@ template <execution_policy Policy, class Scalar, subtracted_law Law, uniform_sou
                               residual_token& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;
-  if (!kernel::is_finite(scale) || !(scale > 0.0 && scale <= 1.0)) return detail::row_error(errc::invalid_argument);
-  if (subtracted.resolution == 0) return detail::row_error(errc::invalid_resolution);
-  const double unit = 1.0 / static_cast<double>(subtracted.resolution);
-  if (from.one_hot) {
-    const double mass = scale - static_cast<double>(subtracted.count(from.argmax)) * unit;
-    out = {from.argmax, 0, !(mass >= residual_mass_floor), false};
-    return {};
-  }
-  const kernel::row_source<Scalar> opened = detail::open(row, transform);
-  const std::uint32_t first_lane = counter.lane;
-  std::uint32_t trial = 0;
-  if (!from.truncated) {
-    const kernel::exact_weight exact = detail::exact_of(from);
-    for (; trial < options.trial_cap; ++trial) {
-      counter.lane = first_lane + trial;
-      const random_block block = source(counter);
-      const detail::proposal tried = detail::propose(opened, from, space, decision_uniform(block, 0));
-      if (tried.token == no_token) continue;
-      const double have = scale * exact(static_cast<double>(opened.value(static_cast<std::uint32_t>(tried.token))));
-      const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
-      const double need = decision_uniform(block, 1) * tried.envelope;
-      const double slack = detail::envelope_slack * tried.correction;
-      bool accepted = false;
-      if (taken > 0.0) {
-        if (need >= slack * (have - taken * from.lower)) continue;  // also covers have <= q Z
-        accepted = need < slack * (have - taken * from.upper);
-        if (!accepted) accepted = need < slack * (have - taken * detail::exact_normaliser(policy, opened, from, space));
-      } else {
-        accepted = need < slack * have;
-      }
-      if (accepted) {
-        out = {tried.token, trial + 1, false, false};
-        return {};
-      }
-    }
-  }
-  counter.lane = first_lane + trial;
-  const double uniform = decision_uniform(source(counter), 0);
-  const double total = detail::exact_normaliser(policy, opened, from, space);
-  const auto left = [&](token_id id, double weight) noexcept {
-    const double rest = scale * weight - static_cast<double>(subtracted.count(id)) * unit * total;
-    return rest > 0.0 && weight > 0.0 ? rest : 0.0;
-  };
-  const double mass = detail::inverse_total(policy, opened, from, space, left);
-  if (kernel::is_finite(mass) && mass >= residual_mass_floor * total) {
-    const token_id token = detail::inverse(policy, opened, from, space, uniform * mass, left);
-    if (token == no_token) return detail::row_error(errc::residual_unavailable);
-    out = {token, trial, false, true};
-    return {};
-  }
-  const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double all = detail::inverse_total(policy, opened, from, space, itself);
-  const token_id token = detail::inverse(policy, opened, from, space, uniform * all, itself);
-  if (token == no_token) return detail::row_error(errc::residual_unavailable);
-  out = {token, trial, true, true};
-  return {};
+  options.scale = scale;
+  const result<residual_token> drawn =
+      detail::draw_residual(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, subtracted,
+                            uniform_stream<Source>{source, counter}, options);
+  if (drawn.ok()) out = drawn.value();
+  return drawn.error();
 }
 
 SPECVERIFY_NAMESPACE_END

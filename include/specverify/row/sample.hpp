@@ -20,9 +20,11 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-struct sample_options {
+struct draw_options {
   std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
 };
+
+using sample_options = draw_options;
 
 struct sampled_token {
   token_id token = no_token;
@@ -33,45 +35,51 @@ struct sampled_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+namespace detail {
+
+//! The body of `row_reading::sample`. Errors: row_is_empty.
+template <class Policy, class Scalar, class Source>
+[[nodiscard]] inline result<sampled_token> draw(const opened_row<Policy, Scalar>& row,
+                                                const uniform_stream<Source>& stream, draw_options options) noexcept {
+  const row_digest& from = row.from;
+  if (from.one_hot) return sampled_token{from.argmax, 0, false};
+  std::uint32_t trial = 0;
+  if (!from.truncated) {
+    const kernel::exact_weight exact = exact_of(from);
+    for (; trial < options.trial_cap; ++trial) {
+      const random_block block = stream.block(trial);
+      const proposal tried = propose(row.source, from, row.space, decision_uniform(block, 0));
+      if (tried.token == no_token) continue;
+      if (decision_uniform(block, 1) * tried.envelope <
+          envelope_slack * tried.correction * exact(row.value(tried.token)))
+        return sampled_token{tried.token, trial + 1, false};
+    }
+  }
+  const auto itself = [](token_id, double weight) noexcept { return weight; };
+  const double total =
+      from.truncated ? from.normaliser : inverse_total(row.policy, row.source, from, row.space, itself);
+  const token_id token = inverse(row.policy, row.source, from, row.space, stream.uniform(trial) * total, itself);
+  if (token == no_token) return row_error(errc::row_is_empty);
+  return sampled_token{token, trial, true};
+}
+
+}  // namespace detail
+
 //! Draws a token. `row` and `transform` are those of the digest `from`, whose arrays live in `space`.
 //! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
 //! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row), row_is_empty. On error `out`
 //!         stays as it was.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] status sample(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from,
-                            const workspace& space, const Source& source, random_counter counter,
-                            sample_options options, sampled_token& out) noexcept {
+                            const workspace& space, const Source& source, random_counter counter, draw_options options,
+                            sampled_token& out) noexcept {
   const status checked = detail::check_row(row, from);
   if (!checked.ok()) return checked;
-  if (from.one_hot) {
-    out = {from.argmax, 0, false};
-    return {};
-  }
-  const kernel::row_source<Scalar> opened = detail::open(row, transform);
-  const std::uint32_t first_lane = counter.lane;
-  std::uint32_t trial = 0;
-  if (!from.truncated) {
-    const kernel::exact_weight exact = detail::exact_of(from);
-    for (; trial < options.trial_cap; ++trial) {
-      counter.lane = first_lane + trial;
-      const random_block block = source(counter);
-      const detail::proposal tried = detail::propose(opened, from, space, decision_uniform(block, 0));
-      if (tried.token == no_token) continue;
-      const double weight = exact(static_cast<double>(opened.value(static_cast<std::uint32_t>(tried.token))));
-      if (decision_uniform(block, 1) * tried.envelope < detail::envelope_slack * tried.correction * weight) {
-        out = {tried.token, trial + 1, false};
-        return {};
-      }
-    }
-  }
-  counter.lane = first_lane + trial;
-  const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double total = from.truncated ? from.normaliser : detail::inverse_total(policy, opened, from, space, itself);
-  const token_id token =
-      detail::inverse(policy, opened, from, space, decision_uniform(source(counter), 0) * total, itself);
-  if (token == no_token) return detail::row_error(errc::row_is_empty);
-  out = {token, trial, true};
-  return {};
+  const result<sampled_token> drawn =
+      detail::draw(detail::opened_row{policy, detail::open(row, transform), from, space.base()},
+                   uniform_stream<Source>{source, counter}, options);
+  if (drawn.ok()) out = drawn.value();
+  return drawn.error();
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -20,6 +20,7 @@
 #define SPECVERIFY_ROW_TEMPERED_HPP
 
 #include <specverify/row/detail/tempered.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <span>
 
@@ -34,13 +35,11 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-template <class Scalar>
-[[nodiscard]] inline status check_tempered(row_view<Scalar> row, const row_digest& from, token_id token,
+template <class Policy, class Scalar>
+[[nodiscard]] inline status check_tempered(const opened_row<Policy, Scalar>& row, token_id token,
                                            std::span<const double> temperatures) noexcept {
-  const status checked = check_row(row, from);
-  if (!checked.ok()) return checked;
-  if (row.kind() == row_kind::probabilities) return row_error(errc::unsupported);
-  if (token < 0 || static_cast<std::uint32_t>(token) >= from.valid_size) return row_error(errc::token_out_of_range);
+  if (row.source.probabilities) return row_error(errc::unsupported);
+  if (!row.has(token)) return row_error(errc::token_out_of_range);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
     if (!kernel::is_finite(temperatures[m]) || temperatures[m] < 0.0)
       return row_error(errc::invalid_temperature, static_cast<std::uint32_t>(m));
@@ -95,58 +94,94 @@ inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, 
   }
 }
 
-}  // namespace detail
-
-//! How many of M draws, one at every temperature with the uniform of the same index, give `token`. `row` and
-//! `transform` are those of the digest `from`, whose arrays live in `space`.
-//! Errors: invalid_argument (an empty digest; a uniform outside [0, 1), `where` = its index), null_span, size_mismatch
-//!         (another row; spans of different lengths), unsupported (a row of probabilities), token_out_of_range,
-//!         invalid_temperature (`where` = index). On error `out` stays as it was.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                    const row_digest& from, const workspace& space, token_id token,
-                                    std::span<const double> temperatures, std::span<const double> uniforms,
-                                    tempered_hits& out) noexcept {
-  const status checked = detail::check_tempered(row, from, token, temperatures);
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<tempered_hits> count_tempered(const opened_row<Policy, Scalar>& row, token_id token,
+                                                          std::span<const double> temperatures,
+                                                          std::span<const double> drawn) noexcept {
+  const status checked = check_tempered(row, token, temperatures);
   if (!checked.ok()) return checked;
-  if (uniforms.size() != temperatures.size()) return detail::row_error(errc::size_mismatch);
-  for (std::size_t m = 0; m < uniforms.size(); ++m) {
-    if (!kernel::is_finite(uniforms[m]) || uniforms[m] < 0.0 || uniforms[m] >= 1.0)
-      return detail::row_error(errc::invalid_argument, static_cast<std::uint32_t>(m));
+  if (drawn.size() != temperatures.size()) return row_error(errc::size_mismatch);
+  for (std::size_t m = 0; m < drawn.size(); ++m) {
+    if (!kernel::is_finite(drawn[m]) || drawn[m] < 0.0 || drawn[m] >= 1.0)
+      return row_error(errc::invalid_argument, static_cast<std::uint32_t>(m));
   }
-  const detail::tempered_row<Policy, Scalar> opened(policy, detail::open(row, transform), from, space);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.space);
   const double difference = opened.difference(token);
   tempered_hits found;
-  for (std::size_t first = 0; first < temperatures.size(); first += detail::temper_group) {
-    const std::size_t size =
-        temperatures.size() - first < detail::temper_group ? temperatures.size() - first : detail::temper_group;
-    detail::test_group(opened, token == from.argmax, difference, temperatures.subspan(first, size),
-                       uniforms.subspan(first, size), found);
+  for (std::size_t first = 0; first < temperatures.size(); first += temper_group) {
+    const std::size_t size = temperatures.size() - first < temper_group ? temperatures.size() - first : temper_group;
+    test_group(opened, token == row.from.argmax, difference, temperatures.subspan(first, size),
+               drawn.subspan(first, size), found);
   }
-  out = found;
-  return {};
+  return found;
 }
 
-//! Writes p_t(token) for every temperature. Errors: those of `tempered_draws` but for the uniforms; output_too_small.
-//! On error nothing is written.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_probabilities(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                            const row_digest& from, const workspace& space, token_id token,
-                                            std::span<const double> temperatures, std::span<double> out) noexcept {
-  const status checked = detail::check_tempered(row, from, token, temperatures);
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<std::span<double>> write_tempered(const opened_row<Policy, Scalar>& row, token_id token,
+                                                              std::span<const double> temperatures,
+                                                              std::span<double> out) noexcept {
+  const status checked = check_tempered(row, token, temperatures);
   if (!checked.ok()) return checked;
-  if (out.size() < temperatures.size()) return detail::row_error(errc::output_too_small);
-  const detail::tempered_row<Policy, Scalar> opened(policy, detail::open(row, transform), from, space);
+  if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.space);
   const double difference = opened.difference(token);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
-    if (temperatures[m] < detail::coldest) {
-      out[m] = token == from.argmax ? 1.0 : 0.0;
+    if (temperatures[m] < coldest) {
+      out[m] = token == row.from.argmax ? 1.0 : 0.0;
     } else {
       const double inverse = 1.0 / temperatures[m];
       out[m] = kernel::exponential(difference * inverse) / opened.exact(inverse);
     }
   }
-  return {};
+  return out.first(temperatures.size());
+}
+
+}  // namespace detail
+
+//! How many of M draws, one at every temperature with the uniform of the same index in `drawn`, give `token`.
+//! Errors: reading_expired, invalid_argument (a uniform outside [0, 1), `where` = its index), size_mismatch (spans of
+//!         different lengths), unsupported (a row of probabilities), token_out_of_range, invalid_temperature (`where` =
+//!         index).
+template <class Policy, class Scalar>
+[[nodiscard]] result<tempered_hits> tempered_draws(const row_reading<Policy, Scalar>& row, token_id token,
+                                                   std::span<const double> temperatures,
+                                                   std::span<const double> drawn) noexcept {
+  if (row.expired()) return detail::row_error(errc::reading_expired);
+  return detail::count_tempered(reading_access::open(row), token, temperatures, drawn);
+}
+
+//! p_t(token) for every temperature: the filled part of `out`. Errors: those of `tempered_draws` but for the uniforms;
+//! output_too_small. On error nothing is written.
+template <class Policy, class Scalar>
+[[nodiscard]] result<std::span<double>> tempered_probabilities(const row_reading<Policy, Scalar>& row, token_id token,
+                                                               std::span<const double> temperatures,
+                                                               std::span<double> out) noexcept {
+  if (row.expired()) return detail::row_error(errc::reading_expired);
+  return detail::write_tempered(reading_access::open(row), token, temperatures, out);
+}
+
+// The same from a digest and its row.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                    const row_digest& from, const workspace& space, token_id token,
+                                    std::span<const double> temperatures, std::span<const double> uniforms,
+                                    tempered_hits& out) noexcept {
+  const status checked = detail::check_row(row, from);
+  if (!checked.ok()) return checked;
+  const result<tempered_hits> found = detail::count_tempered(
+      detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token, temperatures, uniforms);
+  if (found.ok()) out = found.value();
+  return found.error();
+}
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] status tempered_probabilities(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                            const row_digest& from, const workspace& space, token_id token,
+                                            std::span<const double> temperatures, std::span<double> out) noexcept {
+  const status checked = detail::check_row(row, from);
+  if (!checked.ok()) return checked;
+  return detail::write_tempered(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token,
+                                temperatures, out)
+      .error();
 }
 
 SPECVERIFY_NAMESPACE_END

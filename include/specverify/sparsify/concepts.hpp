@@ -43,7 +43,7 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
              const row_digest& digest, const workspace& digest_space, workspace& scratch, const support& kept,
              support& out) {
   { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
-  { rule.request(state, vocab_size) } noexcept -> std::same_as<digest_request>;
+  { rule.request(state, vocab_size) } noexcept -> std::same_as<read_request>;
   { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
   { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;

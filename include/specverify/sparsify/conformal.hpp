@@ -89,8 +89,7 @@ struct conformal {
     return next;
   }
 
-  [[nodiscard]] constexpr digest_request request(const conformal_state& state,
-                                                 std::uint32_t vocab_size) const noexcept {
+  [[nodiscard]] constexpr read_request request(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
     return at(state, vocab_size).request({}, vocab_size);
   }
   [[nodiscard]] constexpr std::size_t workspace_size(const conformal_state& state,

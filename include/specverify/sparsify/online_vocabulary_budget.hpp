@@ -69,7 +69,7 @@ struct online_vocabulary_budget {
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
+  [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     return vocabulary_budget{}.request({}, vocab_size);
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {

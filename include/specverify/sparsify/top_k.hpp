@@ -31,8 +31,8 @@ struct top_k {
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
-    digest_request wanted;
+  [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    read_request wanted;
     wanted.survivors = support_size < vocab_size ? support_size : vocab_size;
     wanted.integer_total = with_total_weight;
     return wanted;

@@ -2,7 +2,7 @@
 //! Keeps the tokens whose logit stands within n standard deviations of the largest.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
-//! Symbols:    n = deviations, sigma = row_digest::spread, X = { v : z_v >= max z - n sigma }.
+//! Symbols:    n = deviations, sigma = row_digest::standard_deviation, X = { v : z_v >= max z - n sigma }.
 //! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest
 //!             probability, which no rule keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of
 //!             the bound may fall to either side. Near-tie: sigma is a sum of V doubles.
@@ -30,11 +30,11 @@ struct top_n_sigma {
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
-    digest_request wanted;
+  [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    read_request wanted;
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     wanted.integer_total = with_total_weight;
-    wanted.spread = true;
+    wanted.standard_deviation = true;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
@@ -51,7 +51,8 @@ struct top_n_sigma {
     const detail::survivor_view from = detail::survivors_of(digest, digest_space);
     std::uint32_t least = kernel::weight_one;
     if (!digest.one_hot)
-      least = kernel::logit_weight(-deviations * digest.spread, 0.0, kernel::weight_scale(digest.temperature));
+      least =
+          kernel::logit_weight(-deviations * digest.standard_deviation, 0.0, kernel::weight_scale(digest.temperature));
     return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch, out);
   }
 };

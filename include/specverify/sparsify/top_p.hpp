@@ -29,8 +29,8 @@ struct top_p {
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
-    digest_request wanted;
+  [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    read_request wanted;
     wanted.integer_total = true;
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;

@@ -109,7 +109,7 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 }  // namespace detail
 
-//! The profile of a digest that holds every token of positive weight (`digest_request` with survivors = V). O(V).
+//! The profile of a digest that holds every token of positive weight (`read_request` with survivors = V). O(V).
 //! Errors: digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
 [[nodiscard]] inline status make_tail_profile(const row_digest& digest, const workspace& digest_space,
                                               workspace& scratch, tail_profile& out) noexcept {
@@ -166,8 +166,8 @@ struct vocabulary_budget {
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
-  [[nodiscard]] constexpr digest_request request(no_state, std::uint32_t vocab_size) const noexcept {
-    digest_request wanted;
+  [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    read_request wanted;
     wanted.survivors = vocab_size;
     wanted.integer_total = true;
     return wanted;

@@ -67,8 +67,8 @@ namespace detail {
   return plain;
 }
 
-[[nodiscard]] inline digest_request perturbed_request() noexcept {
-  digest_request wanted;
+[[nodiscard]] inline read_request perturbed_request() noexcept {
+  read_request wanted;
   wanted.survivors = perturbation_survivors;
   return wanted;
 }
@@ -77,7 +77,7 @@ namespace detail {
 
 //! Bytes of scratch for the functions that take a row.
 [[nodiscard]] constexpr std::size_t perturbation_workspace_size(std::uint32_t vocab_size) noexcept {
-  digest_request wanted;
+  read_request wanted;
   wanted.survivors = perturbation_survivors;
   return digest_workspace_size(vocab_size, {}, wanted);
 }

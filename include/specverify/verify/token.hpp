@@ -36,7 +36,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! and `draft_length` drafts.
 [[nodiscard]] constexpr std::size_t verify_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           std::uint32_t draft_length) noexcept {
-  digest_request wanted;
+  read_request wanted;
   wanted.exact_normaliser = true;
   return digest_workspace_size(vocab_size, transform, wanted) + slice_bytes<double>(std::size_t{draft_length} + 1) +
          workspace_alignment;
@@ -203,7 +203,7 @@ struct token_rule {
   [[nodiscard]] static bool read(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                  std::uint32_t index, detail::round& round, workspace& scratch,
                                  row_digest& summary) noexcept {
-    digest_request wanted;
+    read_request wanted;
     wanted.exact_normaliser = round.wants_log_probabilities();
     const status why = digest(policy, row, transform, wanted, scratch, summary);
     if (!why.ok()) return round.fail_row(why, index), false;
@@ -214,7 +214,8 @@ struct token_rule {
   // Counts the row's exact normaliser, asked for or computed to decide, and gives the digest's space back.
   static void leave_row(const row_digest& summary, detail::round& round, workspace& scratch,
                         std::size_t mark) noexcept {
-    const bool computed = summary.cache.count > 0 && !summary.truncated && scratch.at<double>(summary.cache)[0] > 0.0;
+    const bool computed =
+        summary.mark.count > 0 && !summary.truncated && scratch.at<reading_mark>(summary.mark)[0].normaliser > 0.0;
     if (round.ok() && (round.wants_log_probabilities() || computed)) ++round.counters().exact_normalisers;
     scratch.rewind(mark);
   }

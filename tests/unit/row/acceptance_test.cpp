@@ -62,7 +62,7 @@ TEST_CASE("row.accept_token: accepts exactly where uniform < p / q, found by bis
     const auto law = law_of(transformed(row, transform), temperature);
     for_each_policy([&](auto policy) {
       for (const bool exact : {false, true}) {
-        digest_request request;
+        read_request request;
         request.exact_normaliser = exact;
         const held_digest from = make_digest(policy, logits(row), transform, request);
         for (std::size_t id = 0; id < row.size(); id += row.size() / 5) {
@@ -89,7 +89,7 @@ TEST_CASE("row.accept_token: accepts exactly where uniform < p / q, found by bis
 
 TEST_CASE("row.accept_token: the bracket decides almost always, and as the exact normaliser does") {
   const std::vector<float> row = row_of<float>(normal_logits(5000, 17, 2.5));
-  digest_request request;
+  read_request request;
   request.exact_normaliser = true;
   const held_digest exact = make_digest(exec::seq, logits(row), {}, request);
   generator random{5};
@@ -117,7 +117,7 @@ TEST_CASE("row.accept_token: near ties are told, and the normaliser is kept for 
   CHECK_FALSE(tie.accepted);
   CHECK(tested(exec::seq, probabilities(row), {}, from, 1, 50, 100, 0.5 * (1 + 0x1.0p-21)).near_tie);
   CHECK_FALSE(tested(exec::seq, probabilities(row), {}, from, 1, 50, 100, 0.5 * (1 + 0x1.0p-19)).near_tie);
-  CHECK(from.space.at<double>(from.value.cache)[0] == 1.0);
+  CHECK(from.space.at<reading_mark>(from.value.mark)[0].normaliser == 1.0);
 }
 
 TEST_CASE("row.accept_token: masked ids and padded ids are rejected, one-hot rows decide by id") {

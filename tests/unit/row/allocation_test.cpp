@@ -4,13 +4,12 @@
 #include <specverify/core/random.hpp>
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/log_probability.hpp>
 #include <specverify/row/log_sum_exp.hpp>
 #include <specverify/row/residual.hpp>
 #include <specverify/row/sample.hpp>
-#include <specverify/row/select.hpp>
 #include <specverify/row/softmax.hpp>
 
 #include <doctest/doctest.h>
@@ -28,7 +27,7 @@ struct one_count {
 
 TEST_CASE("PKG-2 row: no operation allocates") {
   const auto row = row_of<float>(normal_logits(5000, 2));
-  digest_request request;
+  read_request request;
   request.survivors = 64;
   request.minimum_probability = 0.001;
   request.exact_normaliser = true;
@@ -45,9 +44,8 @@ TEST_CASE("PKG-2 row: no operation allocates") {
       sampled_token drawn_token;
       residual_token next;
       acceptance answer;
-      selection chosen;
       argmax_result best;
-      half_row halves;
+      fp16_row halves;
       double number = 0;
       std::uint64_t total = 0;
       bool fine = true;
@@ -59,10 +57,8 @@ TEST_CASE("PKG-2 row: no operation allocates") {
                               {}, next)
                          .ok();
       fine = fine && accept_token(policy, logits(row), transform, from, space, 5, 1, 10, 0.5, answer).ok();
-      fine = fine && select_top_k(policy, from, space, 16, chosen).ok() &&
-             select_threshold(policy, from, space, 0.01, chosen).ok();
       fine = fine && log_probability(policy, logits(row), transform, from, space, 5, number).ok();
-      fine = fine && half_row_counts(policy, logits(row), transform, from, space, std::span<token_id>(ids),
+      fine = fine && fp16_row_counts(policy, logits(row), transform, from, space, std::span<token_id>(ids),
                                      std::span<std::uint32_t>(counts), halves)
                          .ok();
       fine = fine && argmax(policy, logits(row), {}, best).ok() && log_sum_exp(policy, logits(row), {}, number).ok();

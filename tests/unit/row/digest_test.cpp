@@ -47,7 +47,7 @@ std::vector<token_id> first_of(const std::vector<entry>& all, std::size_t count)
 
 TEST_CASE("row.digest: by hand, a row of three") {
   const std::vector<float> row{0.0f, 1.0f, 0.5f};
-  digest_request request;
+  read_request request;
   request.survivors = 2;
   request.integer_total = true;
   request.exact_normaliser = true;
@@ -77,7 +77,7 @@ TEST_CASE("row.digest: the bracket holds the normaliser, any temperature, any sp
       CHECK(from.value.lower <= total);
       CHECK(total <= from.value.upper);
       CHECK(from.value.upper <= 1.0617 * from.value.lower);
-      digest_request request;
+      read_request request;
       request.exact_normaliser = true;
       CHECK(make_digest(policy, logits(row), transform, request).value.normaliser ==
             doctest::Approx(total).epsilon(4e-15));
@@ -127,7 +127,7 @@ TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the s
       const auto row = row_of<float>(values);
       const auto order = sorted(values);
       for (const std::uint32_t wanted : {1u, 2u, 64u, 1000u}) {
-        digest_request request;
+        read_request request;
         request.survivors = wanted;
         for_each_policy([&](auto policy) {
           const held_digest from = make_digest(policy, logits(row), {}, request);
@@ -146,7 +146,7 @@ TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the s
 TEST_CASE("row.digest: minimum_probability gathers every id from that share of W on") {
   for (const double beta : {0.5, 0.01, 0.001, 1e-5}) {
     const auto row = row_of<float>(normal_logits(20000, 5, 2.5));
-    digest_request request;
+    read_request request;
     request.minimum_probability = beta;
     const auto law = law_of(transformed(row, {}), 1.0);
     std::vector<token_id> expected;
@@ -202,7 +202,7 @@ TEST_CASE("T28 NUM-1 NUM-2 row.digest: every bad row has its own error, where it
   const auto failing = [](auto row, const row_transform& transform = {}) {
     status seen{};
     for_each_policy([&](auto policy) {
-      digest_request request;
+      read_request request;
       request.survivors = 3;
       std::vector<std::byte> memory(digest_workspace_size(row.valid_size(), transform, request));
       workspace space{std::span<std::byte>(memory)};
@@ -267,7 +267,7 @@ TEST_CASE("row.digest: a NaN behind the mask is not looked at; one in the paddin
 
 TEST_CASE("row.digest: each wrong argument has its own error") {
   const std::vector<float> row(100, 1.0f);
-  const auto code = [&](const row_transform& transform, digest_request request = {}) {
+  const auto code = [&](const row_transform& transform, read_request request = {}) {
     return make_digest(exec::seq, logits(row), transform, request).outcome.code;
   };
   for (const double temperature : {-1.0, -1e-9, nan_value(), infinity}) {
@@ -301,11 +301,11 @@ TEST_CASE("row.digest: each wrong argument has its own error") {
     transform.truncation = cut;
     CHECK(code(transform) == errc::invalid_truncation);
   }
-  digest_request nodes;
+  read_request nodes;
   const std::array<double, 1> node{1.0};
   nodes.temperature_nodes = node;
   CHECK(code({}, nodes) == errc::unsupported);
-  digest_request share;
+  read_request share;
   share.minimum_probability = 1.5;
   CHECK(code({}, share) == errc::invalid_argument);
   row_transform half;
@@ -325,7 +325,7 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   bad[7] = nanf("");
   const std::vector<row_view<float>> rows{logits(good), logits(bad), logits(good)};
   const std::vector<row_transform> transforms(3);
-  const std::vector<digest_request> requests(3);
+  const std::vector<read_request> requests(3);
   const std::size_t bytes = digest_workspace_size(300, {}, {});
   std::vector<std::byte> memory(3 * bytes);
   std::vector<workspace> spaces;
@@ -333,7 +333,7 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   std::vector<row_digest> digests(3);
   std::vector<status> statuses(3, status{errc::busy});
   REQUIRE(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
-                       std::span<const digest_request>(requests), std::span<workspace>(spaces),
+                       std::span<const read_request>(requests), std::span<workspace>(spaces),
                        std::span<row_digest>(digests), std::span<status>(statuses))
               .ok());
   CHECK(statuses[0].ok());
@@ -342,7 +342,7 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   CHECK(digests[0].argmax == digests[2].argmax);
   CHECK(digests[1].argmax == no_token);
   CHECK(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
-                     std::span<const digest_request>(requests), std::span<workspace>(spaces),
+                     std::span<const read_request>(requests), std::span<workspace>(spaces),
                      std::span<row_digest>(digests), std::span<status>(statuses).first(2))
             .code == errc::size_mismatch);
 }
@@ -350,7 +350,7 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
 TEST_CASE("row.digest: noexcept, and the inputs stay as they were (COR-5)") {
   std::vector<float> row = row_of<float>(normal_logits(3000, 8));
   const std::vector<float> copy = row;
-  digest_request request;
+  read_request request;
   request.survivors = 100;
   request.integer_total = true;
   for_each_policy([&](auto policy) { CHECK(make_digest(policy, logits(row), {}, request).outcome.ok()); });

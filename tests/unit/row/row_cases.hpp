@@ -163,7 +163,7 @@ struct held_digest {
 
 template <class Policy, class Scalar>
 held_digest make_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                        const digest_request& request = {}) {
+                        const read_request& request = {}) {
   held_digest made;
   made.memory.resize(digest_workspace_size(row.valid_size(), transform, request));
   made.space = workspace(std::span<std::byte>(made.memory));

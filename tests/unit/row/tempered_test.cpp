@@ -33,7 +33,7 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
   const std::vector<Scalar> row = row_of<Scalar>(values);
   const std::vector<double> seen = transformed(row, transform);
   for_each_policy([&](auto policy) {
-    digest_request wanted;
+    read_request wanted;
     wanted.survivors = survivors;
     const held_digest from = make_digest(policy, logits(row), transform, wanted);
     REQUIRE(from.outcome.ok());
@@ -151,7 +151,7 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
     uniforms.push_back(random.uniform() * random.uniform());
   }
   for_each_policy([&](auto policy) {
-    digest_request wanted;
+    read_request wanted;
     wanted.survivors = 64;
     const held_digest from = make_digest(policy, logits(row), {}, wanted);
     for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.survivor_ids)[5]}) {

@@ -21,8 +21,8 @@ struct learning {
     double level = 0.5;
   };
   state_type initial_state() const noexcept { return {}; }
-  specverify::digest_request request(const state_type& state, std::uint32_t) const noexcept {
-    specverify::digest_request wanted;
+  specverify::read_request request(const state_type& state, std::uint32_t) const noexcept {
+    specverify::read_request wanted;
     wanted.minimum_probability = state.level;
     return wanted;
   }

@@ -36,7 +36,7 @@ outcome run(Policy policy, const top_n_sigma& rule, const std::vector<Scalar>& l
   out.why = sv::digest(policy, sv::logits_row(std::span<const Scalar>(logits)), transform, wanted, space, digested);
   if (out.why.ok()) out.why = rule.select(digested, space, scratch, {}, kept);
   out.kept.assign(kept.ids.begin(), kept.ids.end());
-  out.spread = digested.spread;
+  out.spread = digested.standard_deviation;
   out.dropped = sv::dropped_mass(kept);
   return out;
 }
@@ -119,7 +119,7 @@ TEST_CASE(
 }
 
 TEST_CASE("top_n_sigma: what it asks for and how it fails") {
-  CHECK(top_n_sigma{}.request({}, 50).spread);
+  CHECK(top_n_sigma{}.request({}, 50).standard_deviation);
   CHECK(top_n_sigma{}.request({}, 50).survivors == 50);
   CHECK(top_n_sigma{1, 8}.request({}, 50).survivors == 8);
   CHECK_FALSE(top_n_sigma{}.request({}, 50).integer_total);
@@ -132,12 +132,12 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   sv::row_digest digested;
   sv::support kept;
   const std::vector<double> law{0.5, 0.5};
-  sv::digest_request wanted;
+  sv::read_request wanted;
   wanted.survivors = 2;
   REQUIRE(
       sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
   CHECK(top_n_sigma{}.select(digested, space, space, {}, kept).code == errc::unsupported);
-  wanted.spread = true;
+  wanted.standard_deviation = true;
   CHECK(
       sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).code ==
       errc::unsupported);

@@ -126,7 +126,7 @@ TEST_CASE(
           REQUIRE(out.outcome.ok());
           CHECK(out.found.disagreements == expected);
           CHECK(out.found.samples == options.samples);
-          digest_request wanted;
+          read_request wanted;
           wanted.survivors = perturbation_survivors;
           const held_digest from = make_digest(policy, logits(row), {}, wanted);
           disagreement again;

@@ -50,7 +50,7 @@ TEST_CASE("COR-10 expected acceptance of a law = sum of min(p, q)") {
   const std::array<double, 4> p{0.5, 0.25, 0.25, 0.0};
   const auto row = sv::probability_row<double>(p);
   const sv::row_transform transform;
-  sv::digest_request wanted;
+  sv::read_request wanted;
   wanted.exact_normaliser = true;
   std::vector<std::byte> bytes(sv::digest_workspace_size(4, transform, wanted) + 64);
   sv::workspace scratch{std::span<std::byte>(bytes)};

@@ -61,12 +61,12 @@ std::vector<sv::claimed_draft> claims(std::initializer_list<sv::token_id> tokens
   return made;
 }
 
-const std::vector<double> half_row{0.5, 0.3, 0.2};
+const std::vector<double> fp16_row{0.5, 0.3, 0.2};
 
 }  // namespace
 
 TEST_CASE("token: by hand: a claimed token is accepted with probability p(x), else p without x") {
-  const counting_rows rows{{half_row, {0, 1, 0}}};
+  const counting_rows rows{{fp16_row, {0, 1, 0}}};
   fixture with;
   with.accept_uniform(0, 0.29);
   sv::verdict v = with.run(claims({1}), rows);
@@ -92,7 +92,7 @@ TEST_CASE("token: by hand: a drawn token is accepted iff U count < resolution p"
   const std::array<sv::token_id, 2> ids{0, 1};
   const std::array<std::uint32_t, 2> counts{1, 3};
   const sv::law law{ids.data(), counts.data(), 2, 0, 4, 3};
-  const counting_rows rows{{half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row}};
   fixture with;
   with.script.set_uniform({0, 0, 0, sv::purpose::draft_draw, 0}, 0, 0.25);  // integer 1: the first of token 1
   const sv::draft drawn = sv::draw(law, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
@@ -110,7 +110,7 @@ TEST_CASE("COR-6 E32 p = 0 is never accepted, p >= q always: u in {0, smallest, 
   for (const double u : {0.0, 0x1.0p-53, 0.5, 1.0 - 0x1.0p-52, largest}) {
     fixture with;
     with.accept_uniform(0, u);
-    const counting_rows zero{{{0.75, 0.25, 0.0}, half_row}};
+    const counting_rows zero{{{0.75, 0.25, 0.0}, fp16_row}};
     const sv::verdict v = with.run(claims({2}), zero);
     INFO("u = ", u);
     const bool impossible_token_accepted = v.accepted != 0 || v.next_token == 2;
@@ -118,17 +118,17 @@ TEST_CASE("COR-6 E32 p = 0 is never accepted, p >= q always: u in {0, smallest, 
     const counting_rows masked{{{0.0, -infinity, -infinity}, {0, 0, 0}}, sv::row_kind::logits};
     CHECK(with.run(claims({1}), masked).accepted == 0);
     CHECK(with.run(claims({0}), masked).accepted == 1);
-    const counting_rows certain{{{0.0, 1.0, 0.0}, half_row}};
+    const counting_rows certain{{{0.0, 1.0, 0.0}, fp16_row}};
     CHECK(with.run(claims({1}), certain).accepted == 1);
     const double denormal = std::numeric_limits<double>::denorm_min();
-    const counting_rows tiny{{{1.0, denormal, 0.0}, half_row}};
+    const counting_rows tiny{{{1.0, denormal, 0.0}, fp16_row}};
     const volatile double kept = denormal;  // with -ffast-math the processor may flush it to 0: then p = 0
     CHECK(with.run(claims({1}), tiny).accepted == (u == 0.0 && kept * 1.0 > 0.0 ? 1u : 0u));
   }
 }
 
 TEST_CASE("COR-7 PRF-2 rows after the first rejection are not asked for, each row once") {
-  const counting_rows rows{{half_row, half_row, half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row, fp16_row, fp16_row}};
   fixture with;
   std::array<sv::status, 4> states{};
   with.request.row_states = states;
@@ -184,7 +184,7 @@ TEST_CASE("VOC-6 VOC-1 ids outside the target's vocabulary are rejected and coun
   fixture with;
   for (const sv::token_id foreign :
        {3, 4, 1000000, std::numeric_limits<sv::token_id>::max(), -2, std::numeric_limits<sv::token_id>::min()}) {
-    const counting_rows rows{{half_row, half_row}};
+    const counting_rows rows{{fp16_row, fp16_row}};
     const sv::verdict v = with.run(claims({foreign}), rows);
     CHECK(v.state.ok());
     CHECK(v.accepted == 0);
@@ -207,7 +207,7 @@ TEST_CASE("VOC-1 a law over a larger vocabulary: its padded ids are never used a
   with.script.set_uniform({0, 0, 0, sv::purpose::draft_draw, 0}, 0, 0.75);
   const sv::draft drawn = sv::draw(law, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
   REQUIRE(drawn.token() == 200000);
-  const counting_rows rows{{half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row}};
   const sv::verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
   CHECK(v.counters.invalid_tokens == 1);
   CHECK(v.next_token == 0);
@@ -284,19 +284,19 @@ TEST_CASE("T28 NUM-1 a bad row gives a status that names it and leaves everythin
     CHECK(rows.asked == std::vector<int>{1, 1, 0});
   }
   fixture with;
-  const counting_rows negative{{{1.5, -0.5, 0.0}, half_row}};
+  const counting_rows negative{{{1.5, -0.5, 0.0}, fp16_row}};
   CHECK(with.run(claims({0}), negative).state == sv::status{sv::errc::row_is_negative, sv::part::verify, 0});
-  const counting_rows unnormalised{{{0.5, 0.3, 0.3}, half_row}};
+  const counting_rows unnormalised{{{0.5, 0.3, 0.3}, fp16_row}};
   CHECK(with.run(claims({0}), unnormalised).state.code == sv::errc::row_not_normalised);
   const counting_rows bonus{{{1, 0, 0}, {0, 0, 0}}};
   CHECK(with.run(claims({0}), bonus).state == sv::status{sv::errc::row_is_empty, sv::part::verify, 1});
-  counting_rows cold{{half_row, half_row}, sv::row_kind::logits};
+  counting_rows cold{{fp16_row, fp16_row}, sv::row_kind::logits};
   cold.transforms[0].temperature = -1;
   CHECK(with.run(claims({0}), cold).state.code == sv::errc::invalid_temperature);
 }
 
 TEST_CASE("token: requests that do not fit are refused before a row is read") {
-  const counting_rows rows{{half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row}};
   fixture with;
   CHECK(with.run(claims({0, 1}), rows).state == sv::status{sv::errc::too_few_rows, sv::part::verify, 2});
   std::array<double, 1> short_span{};
@@ -319,7 +319,7 @@ TEST_CASE("token: requests that do not fit are refused before a row is read") {
 }
 
 TEST_CASE("token: a count without its law is tested, and a rejection is deferred to whoever knows the law") {
-  const counting_rows rows{{half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row}};
   fixture with;
   const std::vector<sv::claimed_draft> counted{{1, 3, 4}};
   with.accept_uniform(0, 0.39);
@@ -355,7 +355,7 @@ TEST_CASE("SMP-10 log-probabilities of the committed tokens, and an exact normal
 }
 
 TEST_CASE("COR-5 DET-1 inputs stay as they are, and a second call gives the same verdict") {
-  const counting_rows rows{{half_row, half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row, fp16_row}};
   const std::vector<std::vector<double>> before = rows.values;
   std::vector<std::byte> bytes(1 << 14);
   sv::workspace scratch{std::span<std::byte>(bytes)};
@@ -375,7 +375,7 @@ TEST_CASE("COR-5 DET-1 inputs stay as they are, and a second call gives the same
 }
 
 TEST_CASE("PKG-2 a verdict allocates nothing and throws nothing, whatever it decides") {
-  const counting_rows rows{{half_row, half_row, half_row}};
+  const counting_rows rows{{fp16_row, fp16_row, fp16_row}};
   const auto drafts = claims({0, 1});
   std::vector<std::byte> bytes(1 << 14);
   sv::workspace scratch{std::span<std::byte>(bytes)};

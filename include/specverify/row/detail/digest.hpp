@@ -4,7 +4,7 @@
 #define SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 
 #include <specverify/core/workspace.hpp>
-#include <specverify/kernel/scalar/spread.hpp>
+#include <specverify/kernel/scalar/standard_deviation.hpp>
 #include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
 
@@ -16,20 +16,18 @@ struct digest_layout {
   std::uint32_t blocks = 0;
   std::uint32_t wanted = 0;    // survivors asked for
   std::uint32_t capacity = 0;  // candidates held while gathering
-  std::uint32_t selected = 0;  // at most so many survivors
   std::uint32_t kept = 0;      // truncated rows: at most so many ids
   std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
-           2 * slice_bytes<std::uint32_t>(capacity) + 2 * slice_bytes<std::uint32_t>(selected) +
-           slice_bytes<token_id>(kept) + slice_bytes<double>(kept) + slice_bytes<std::uint32_t>(weights) +
-           slice_bytes<double>(1) + workspace_alignment;
+           2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
+           slice_bytes<std::uint32_t>(weights) + slice_bytes<reading_mark>(1) + workspace_alignment;
   }
 };
 
 [[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform,
-                                                   const digest_request& request) noexcept {
+                                                   const read_request& request) noexcept {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
   layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
@@ -38,8 +36,8 @@ struct digest_layout {
     const double bound = 1.0 / request.minimum_probability + 2.0;
     above = bound < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(bound) : vocab_size;
   }
-  layout.selected = layout.wanted > above ? layout.wanted : above;
-  const std::uint64_t roomy = layout.selected == 0 ? 0 : std::uint64_t{layout.selected} * 2 + 1024;
+  const std::uint32_t most = layout.wanted > above ? layout.wanted : above;
+  const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;
   layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;
   if (transform.truncation.active()) {
     layout.weights = vocab_size;
@@ -51,7 +49,7 @@ struct digest_layout {
 }
 
 [[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform,
-                                                 const digest_request& request) noexcept {
+                                                 const read_request& request) noexcept {
   return digest_space(vocab_size, transform, request).bytes();
 }
 
@@ -59,9 +57,7 @@ struct digest_layout {
 [[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out,
                                          kernel::candidate_list& list) noexcept {
   if (!space.take<token_id>(layout.capacity, out.survivor_ids) ||
-      !space.take<std::uint32_t>(layout.capacity, out.survivor_weights) ||
-      !space.take<token_id>(layout.selected, out.selected_ids) ||
-      !space.take<std::uint32_t>(layout.selected, out.selected_weights)) {
+      !space.take<std::uint32_t>(layout.capacity, out.survivor_weights)) {
     return false;
   }
   list.ids = space.at<token_id>(out.survivor_ids).data();
@@ -71,7 +67,7 @@ struct digest_layout {
   return true;
 }
 
-inline void finish_survivors(const digest_request& request, const kernel::candidate_list& list,
+inline void finish_survivors(const read_request& request, const kernel::candidate_list& list,
                              row_digest& out) noexcept {
   out.survivor_ids.count = list.size;
   out.survivor_weights.count = list.size;
@@ -85,7 +81,7 @@ inline void finish_survivors(const digest_request& request, const kernel::candid
 }
 
 //! A point mass at argmax.
-inline void point_mass(const digest_request& request, kernel::candidate_list& list, row_digest& out) noexcept {
+inline void point_mass(const read_request& request, kernel::candidate_list& list, row_digest& out) noexcept {
   out.one_hot = true;
   out.reference = out.maximum;
   out.coarse_total = out.lower = out.upper = out.normaliser = 1;
@@ -185,10 +181,10 @@ template <class Policy, class Scalar>
 
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const digest_request& request, workspace& space, row_digest& out) noexcept {
+                                  const read_request& request, workspace& space, row_digest& out) noexcept {
   const status checked = check_arguments(row, transform);
   if (!checked.ok()) return checked;
-  if (!request.temperature_nodes.empty() || (request.spread && row.kind() == row_kind::probabilities))
+  if (!request.temperature_nodes.empty() || (request.standard_deviation && row.kind() == row_kind::probabilities))
     return row_error(errc::unsupported);
   if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 ||
       request.minimum_probability > 1.0) {
@@ -201,10 +197,10 @@ template <class Policy, class Scalar>
   out.temperature = transform.temperature;
   out.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
-  if (!take_survivors(layout, space, out, list) || !space.take<double>(1, out.cache))
+  if (!take_survivors(layout, space, out, list) || !space.take<reading_mark>(1, out.mark))
     return row_error(errc::workspace_too_small);
-  double& cached = space.at<double>(out.cache)[0];
-  cached = 0;
+  reading_mark& mark = space.at<reading_mark>(out.mark)[0];
+  mark = {};
 
   if (transform.greedy()) {
     const auto found = kernel::find_maximum(policy, source);
@@ -213,7 +209,7 @@ template <class Policy, class Scalar>
     if (!outcome.ok()) return outcome;
     out.argmax = static_cast<token_id>(found.argmax);
     out.maximum = static_cast<double>(found.maximum);
-    if (request.spread) out.spread = kernel::logit_spread(policy, source, out.maximum);
+    if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
     point_mass(request, list, out);
     return {};
   }
@@ -224,7 +220,7 @@ template <class Policy, class Scalar>
   }
   const status outcome = read_coarse(policy, source, space, out);
   if (!outcome.ok()) return outcome;
-  if (request.spread) out.spread = kernel::logit_spread(policy, source, out.maximum);
+  if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
 
   if (transform.truncation.active()) {
     if (!build_kept(policy, source, transform, layout, space, list, out)) return row_error(errc::workspace_too_small);
@@ -244,7 +240,7 @@ template <class Policy, class Scalar>
   if (request.exact_normaliser) {
     const double reference = out.reference;
     out.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / out.temperature, source.probabilities});
-    cached = out.lower = out.upper = out.normaliser;
+    mark.normaliser = out.lower = out.upper = out.normaliser;
   }
   return {};
 }

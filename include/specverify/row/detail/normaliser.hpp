@@ -21,12 +21,31 @@ template <class Scalar>
   return {from.reference, 1.0 / from.temperature, from.kind == row_kind::probabilities};
 }
 
+//! A row that was read, as the operations on it see it.
+template <class Policy, class Scalar>
+struct opened_row {
+  Policy policy;
+  kernel::row_source<Scalar> source;
+  const row_digest& from;
+  workspace_base space;
+
+  [[nodiscard]] bool has(token_id id) const noexcept {
+    return id >= 0 && static_cast<std::uint32_t>(id) < from.valid_size;
+  }
+  //! The transformed logit, or the probability, of an id in range.
+  [[nodiscard]] double value(token_id id) const noexcept {
+    return static_cast<double>(source.value(static_cast<std::uint32_t>(id)));
+  }
+};
+template <class Policy, class Scalar>
+opened_row(Policy, kernel::row_source<Scalar>, const row_digest&, workspace_base) -> opened_row<Policy, Scalar>;
+
 //! Z in double: from the digest, from its cache, or by one more read of the row.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
-                                             const row_digest& from, const workspace& space) noexcept {
+                                             const row_digest& from, workspace_base space) noexcept {
   if (from.normaliser > 0.0) return from.normaliser;
-  double& cached = space.at<double>(from.cache)[0];
+  double& cached = space.at<reading_mark>(from.mark)[0].normaliser;
   if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
   return cached;
 }
@@ -48,13 +67,18 @@ template <class Policy, class Scalar>
 //! e_v of one id, 0 outside the law. The id is in range.
 template <class Scalar>
 [[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      const workspace& space, token_id id) noexcept {
+                                      workspace_base space, token_id id) noexcept {
   if (from.one_hot) return id == from.argmax ? 1.0 : 0.0;
   if (from.truncated) {
     const std::size_t at = find_kept(space.at<token_id>(from.kept_ids), id);
     return at < from.kept_ids.count ? space.at<double>(from.kept_weights)[at] : 0.0;
   }
   return exact_of(from)(static_cast<double>(source.value(static_cast<std::uint32_t>(id))));
+}
+
+template <class Policy, class Scalar>
+[[nodiscard]] inline double exact_normaliser(const opened_row<Policy, Scalar>& row) noexcept {
+  return exact_normaliser(row.policy, row.source, row.from, row.space);
 }
 
 }  // namespace detail

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 
-#include <specverify/core/concepts.hpp>
+#include <specverify/core/uniforms.hpp>
 #include <specverify/row/detail/normaliser.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -37,7 +37,7 @@ template <class Entry>
 
 template <class Scalar>
 [[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      const workspace& space, double uniform) noexcept {
+                                      workspace_base space, double uniform) noexcept {
   using work = kernel::working<Scalar>;
   const double* blocks = space.at<double>(from.block_sums).data();
   const float* lanes = space.at<float>(from.lane_sums).data();
@@ -73,7 +73,7 @@ template <class Scalar>
 //! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      const workspace& space, double target, const Weight& weight) noexcept {
+                                      workspace_base space, double target, const Weight& weight) noexcept {
   (void)policy;
   token_id last = no_token;
   double sum = 0;
@@ -109,8 +109,7 @@ template <class Policy, class Scalar, class Weight>
 //! The sum that `inverse` runs along, in the same order.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source,
-                                          const row_digest& from, const workspace& space,
-                                          const Weight& weight) noexcept {
+                                          const row_digest& from, workspace_base space, const Weight& weight) noexcept {
   double sum = 0;
   (void)inverse(policy, source, from, space, 1.0e300, [&](token_id id, double exact) noexcept {
     const double entry = weight(id, exact);

@@ -94,7 +94,7 @@ template <class Policy, class Scalar>
 class tempered_row {
  public:
   tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
-               const workspace& space) noexcept
+               workspace_base space) noexcept
       : policy_(policy), source_(source), maximum_(from.maximum) {
     if (!from.one_hot && !from.truncated) {  // only then do survivors say something about the ids left out
       survivors_ = space.at<token_id>(from.survivor_ids);

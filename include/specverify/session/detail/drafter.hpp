@@ -11,7 +11,7 @@
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 #include <specverify/row/sample.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -129,8 +129,8 @@ class drafter {
     workspace scratch{std::span<std::byte>(scratch_)};
     if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
     if (format_.format == law_format::fp16_row) {
-      half_row made;
-      if (const status why = half_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok())
+      fp16_row made;
+      if (const status why = fp16_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok())
         return why;
       if (const status why = finish(made.size, out); !why.ok()) return why;
       kept_ = {};
@@ -224,8 +224,8 @@ class drafter {
     return {lattice_support_size(format_.vocab_size, format_.resolution), true};
   }
 
-  [[nodiscard]] digest_request wanted(const state_type& state) const noexcept {
-    digest_request made;
+  [[nodiscard]] read_request wanted(const state_type& state) const noexcept {
+    read_request made;
     if (format_.format == law_format::fp16_row) {
       made.exact_normaliser = true;
     } else if (format_.format == law_format::dense_lattice) {

@@ -51,7 +51,7 @@ struct survivor_view {
 }
 
 //! How many survivors a request can leave in a digest, at most.
-[[nodiscard]] constexpr std::uint32_t survivor_bound(const digest_request& request, std::uint32_t vocab_size) noexcept {
+[[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
   const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
   const double above = 1.0 / request.minimum_probability + 2.0;

@@ -37,7 +37,7 @@ template <class Policy, class Scalar>
   if (!verdict_of.wants_log_probabilities()) return true;
   const std::size_t mark = scratch.mark();
   row_digest summary;
-  digest_request wanted;
+  read_request wanted;
   wanted.exact_normaliser = true;
   status why = digest(policy, row, transform, wanted, scratch, summary);
   if (why.ok()) why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);

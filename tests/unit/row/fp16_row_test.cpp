@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ std::uint32_t nearest_count(double probability) {
 
 }  // namespace
 
-TEST_CASE("row.half_row: every fp16 in [0, 1] is a count, and counts are fp16 values again") {
+TEST_CASE("row.fp16_row: every fp16 in [0, 1] is a count, and counts are fp16 values again") {
   for (std::uint32_t bits = 0; bits <= 0xFFFFu; ++bits) {
     const float16_bits half{static_cast<std::uint16_t>(bits)};
     const std::uint32_t count = count_of_half(half);
@@ -42,7 +42,7 @@ TEST_CASE("row.half_row: every fp16 in [0, 1] is a count, and counts are fp16 va
   }
 }
 
-TEST_CASE("row.half_row: round to nearest, ties to even, on midpoints and beside them") {
+TEST_CASE("row.fp16_row: round to nearest, ties to even, on midpoints and beside them") {
   for (std::uint32_t bits = 0; bits < 0x3C00u; ++bits) {
     const double a = meaning(float16_bits{static_cast<std::uint16_t>(bits)});
     const double b = meaning(float16_bits{static_cast<std::uint16_t>(bits + 1)});
@@ -63,15 +63,15 @@ TEST_CASE("row.half_row: round to nearest, ties to even, on midpoints and beside
   CHECK(half_count(4.9e-324) == 0);
 }
 
-TEST_CASE("row.half_row_counts: the counts of a row are those of its law; ids ascending; the sum is told") {
+TEST_CASE("row.fp16_row_counts: the counts of a row are those of its law; ids ascending; the sum is told") {
   const auto row = row_of<float>(normal_logits(5000, 12, 3.0));
   const auto law = law_of(transformed(row, {}), 1.0);
   for_each_policy([&](auto policy) {
     const held_digest from = make_digest(policy, logits(row), {});
     std::vector<token_id> ids(5000);
     std::vector<std::uint32_t> counts(5000);
-    half_row out;
-    REQUIRE(half_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids),
+    fp16_row out;
+    REQUIRE(fp16_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids),
                             std::span<std::uint32_t>(counts), out)
                 .ok());
     std::uint32_t at = 0;
@@ -91,34 +91,34 @@ TEST_CASE("row.half_row_counts: the counts of a row are those of its law; ids as
   });
 }
 
-TEST_CASE("row.half_row_counts: one-hot, truncated, too little space") {
+TEST_CASE("row.fp16_row_counts: one-hot, truncated, too little space") {
   const std::vector<float> row{1.0f, 3.0f, 2.0f};
   row_transform transform;
   transform.temperature = 0;
   std::vector<token_id> ids(3);
   std::vector<std::uint32_t> counts(3);
-  half_row out;
+  fp16_row out;
   const held_digest greedy = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(half_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids),
+  REQUIRE(fp16_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids),
                           std::span<std::uint32_t>(counts), out)
               .ok());
   CHECK((out.size == 1 && out.resolution == 16777216u && ids[0] == 1));
   transform.temperature = 1;
   transform.truncation.top_k = 2;
   const held_digest cut = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(half_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids),
+  REQUIRE(fp16_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids),
                           std::span<std::uint32_t>(counts), out)
               .ok());
   CHECK((out.size == 2 && ids[0] == 1 && ids[1] == 2));
   const held_digest full = make_digest(exec::seq, logits(row), {});
   out = {9, 9};
-  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2),
+  CHECK(fp16_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2),
                         std::span<std::uint32_t>(counts).first(2),
                         out) == status{errc::support_too_large, part::row, 3});
-  CHECK(half_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids),
+  CHECK(fp16_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids),
                         std::span<std::uint32_t>(counts).first(2), out)
             .code == errc::size_mismatch);
   CHECK((out.size == 9 && out.resolution == 9));
-  static_assert(noexcept(half_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space,
+  static_assert(noexcept(fp16_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space,
                                          std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digest and the whole law as fp16 counts.
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 
 #include "support/inputs.hpp"
 
@@ -15,13 +15,13 @@ void row_of_halves(benchmark::State& state, Policy policy) {
   digested made(vocab_size, {}, {});
   std::vector<token_id> ids(vocab_size);
   std::vector<std::uint32_t> counts(vocab_size);
-  half_row result;
+  fp16_row result;
   run(state, input, [&](const std::vector<float>& row) {
     if (!made.make(policy, row, {}, {}) ||
-        !half_row_counts(policy, view(row), {}, made.value, made.space, std::span<token_id>(ids),
+        !fp16_row_counts(policy, view(row), {}, made.value, made.space, std::span<token_id>(ids),
                          std::span<std::uint32_t>(counts), result)
              .ok())
-      state.SkipWithError("half_row");
+      state.SkipWithError("fp16_row");
     benchmark::DoNotOptimize(result);
   });
 }

@@ -1,31 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <specverify/row/select.hpp>
+#include <specverify/row/reading.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_k.hpp>
 
 #include <doctest/doctest.h>
 
-#include "row_cases.hpp"
+#include "unit/row/row_cases.hpp"
 
 using namespace row_cases;
 
 namespace {
 
-std::vector<token_id> listed(const selection& chosen) { return {chosen.ids.begin(), chosen.ids.end()}; }
+struct kept {
+  status why{};
+  std::vector<token_id> ids{};
+  std::vector<std::uint32_t> weights{};
+  std::uint64_t total_weight = 0;
+};
+
+// What a sparsifier keeps of a row that was read.
+template <class Rule>
+kept keep(const Rule& rule, const held_digest& from) {
+  std::vector<std::byte> memory(rule.workspace_size({}, from.value.valid_size));
+  workspace scratch{std::span<std::byte>(memory)};
+  support chosen;
+  kept out;
+  out.why = rule.select(from.value, from.space, scratch, {}, chosen);
+  out.ids.assign(chosen.ids.begin(), chosen.ids.end());
+  out.weights.assign(chosen.weights.begin(), chosen.weights.end());
+  out.total_weight = chosen.total_weight;
+  return out;
+}
 
 }  // namespace
 
-TEST_CASE("row.select_top_k: by hand, ids ascending, ties to the smaller id") {
+TEST_CASE("top_k of a row: by hand, ids ascending, ties to the smaller id") {
   const std::vector<float> row{1.0f, 4.0f, 2.0f, 4.0f, 3.0f, 2.0f};
-  digest_request request;
+  read_request request;
   request.survivors = 6;
   request.integer_total = true;
   for_each_policy([&](auto policy) {
     const held_digest from = make_digest(policy, logits(row), {}, request);
     const auto top = [&](std::uint32_t k) {
-      selection chosen;
-      REQUIRE(select_top_k(policy, from.value, from.space, k, chosen).ok());
+      const kept chosen = keep(top_k{k}, from);
+      REQUIRE(chosen.why.ok());
       CHECK(chosen.total_weight == from.value.total_weight);
       CHECK(chosen.weights.size() == chosen.ids.size());
-      return listed(chosen);
+      return chosen.ids;
     };
     CHECK(top(1) == std::vector<token_id>{1});
     CHECK(top(2) == std::vector<token_id>{1, 3});
@@ -36,7 +57,7 @@ TEST_CASE("row.select_top_k: by hand, ids ascending, ties to the smaller id") {
   });
 }
 
-TEST_CASE("NUM-8 row.select_top_k: k of more survivors, against a sort; exactly k with heavy ties") {
+TEST_CASE("NUM-8 top_k of a row: k of more survivors, against a sort; exactly k with heavy ties") {
   std::vector<double> values = normal_logits(9000, 3, 2.0);
   for (double& value : values) value = std::floor(4 * value) / 4;
   const auto row = row_of<float>(values);
@@ -45,28 +66,28 @@ TEST_CASE("NUM-8 row.select_top_k: k of more survivors, against a sort; exactly 
   std::stable_sort(order.begin(), order.end(), [&](token_id a, token_id b) {
     return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
   });
-  digest_request request;
+  read_request request;
   request.survivors = 500;
   const held_digest from = make_digest(exec::simd, logits(row), {}, request);
   for (const std::uint32_t k : {1u, 7u, 64u, 65u, 499u, 500u}) {
-    selection chosen;
-    REQUIRE(select_top_k(exec::simd, from.value, from.space, k, chosen).ok());
+    const kept chosen = keep(top_k{k}, from);
+    REQUIRE(chosen.why.ok());
     std::vector<token_id> expected(order.begin(), order.begin() + k);
     std::sort(expected.begin(), expected.end());
-    CHECK(listed(chosen) == expected);
+    CHECK(chosen.ids == expected);
   }
 }
 
-TEST_CASE("row.select_threshold: by hand, never empty, all of positive weight at zero") {
+TEST_CASE("threshold of a row: by hand, never empty, all of positive weight at zero") {
   const std::vector<double> law{0.5, 0.25, 0.125, 0.0625, 0.0625, 0.0};
-  digest_request request;
+  read_request request;
   request.survivors = 6;
   request.integer_total = true;
   const held_digest from = make_digest(exec::seq, probabilities(law), {}, request);
   const auto above = [&](double beta) {
-    selection chosen;
-    REQUIRE(select_threshold(exec::seq, from.value, from.space, beta, chosen).ok());
-    return listed(chosen);
+    const kept chosen = keep(threshold{beta}, from);
+    REQUIRE(chosen.why.ok());
+    return chosen.ids;
   };
   CHECK(above(0.6) == std::vector<token_id>{0});
   CHECK(above(2.0) == std::vector<token_id>{0});
@@ -77,10 +98,10 @@ TEST_CASE("row.select_threshold: by hand, never empty, all of positive weight at
   CHECK(above(-3.0) == std::vector<token_id>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("row.select_threshold: what a minimum probability gathered is enough from there on, not below") {
+TEST_CASE("threshold of a row: what a minimum probability gathered is enough from there on, not below") {
   const auto row = row_of<float>(normal_logits(20000, 4, 2.0));
   const auto law = law_of(transformed(row, {}), 1.0);
-  digest_request request;
+  read_request request;
   request.minimum_probability = 0.001;
   const held_digest from = make_digest(exec::simd, logits(row), {}, request);
   for (const double beta : {0.001, 0.002, 0.01}) {
@@ -88,50 +109,46 @@ TEST_CASE("row.select_threshold: what a minimum probability gathered is enough f
     for (std::size_t i = 0; i < law.size(); ++i) {
       if (law[i] >= static_cast<long double>(beta)) expected.push_back(static_cast<token_id>(i));
     }
-    selection chosen;
-    REQUIRE(select_threshold(exec::simd, from.value, from.space, beta, chosen).ok());
-    CHECK(listed(chosen) == expected);
+    const kept chosen = keep(threshold{beta}, from);
+    REQUIRE(chosen.why.ok());
+    CHECK(chosen.ids == expected);
   }
-  selection chosen;
-  chosen.total_weight = 99;
-  CHECK(select_threshold(exec::simd, from.value, from.space, 0.00001, chosen).code == errc::digest_insufficient);
-  CHECK(select_threshold(exec::simd, from.value, from.space, nan_value(), chosen).code == errc::invalid_argument);
-  CHECK(chosen.total_weight == 99);
+  CHECK(keep(threshold{0.00001}, from).why.code == errc::digest_insufficient);
+  CHECK(keep(threshold{nan_value()}, from).why.code == errc::invalid_argument);
+  CHECK(keep(threshold{nan_value()}, from).total_weight == 0);
 }
 
-TEST_CASE("row.select: a digest is never asked for more than it gathered") {
+TEST_CASE("top_k and threshold of a row: a digest is never asked for more than it gathered") {
   const auto row = row_of<float>(normal_logits(500, 4, 1.0));
-  digest_request request;
+  read_request request;
   request.survivors = 10;
   const held_digest from = make_digest(exec::seq, logits(row), {}, request);
-  selection chosen;
-  CHECK(select_top_k(exec::seq, from.value, from.space, 10, chosen).ok());
-  CHECK(select_top_k(exec::seq, from.value, from.space, 11, chosen).code == errc::digest_insufficient);
-  CHECK(select_top_k(exec::seq, from.value, from.space, 0, chosen).code == errc::invalid_argument);
+  CHECK(keep(top_k{10}, from).why.ok());
+  CHECK(keep(top_k{11}, from).why.code == errc::digest_insufficient);
+  CHECK(keep(top_k{0}, from).why.code == errc::invalid_argument);
   // W was not asked for
-  CHECK(select_threshold(exec::seq, from.value, from.space, 0.5, chosen).code == errc::digest_insufficient);
+  CHECK(keep(threshold{0.5}, from).why.code == errc::digest_insufficient);
   const held_digest bare = make_digest(exec::seq, logits(row), {});
-  CHECK(select_top_k(exec::seq, bare.value, bare.space, 1, chosen).code == errc::digest_insufficient);
+  CHECK(keep(top_k{1}, bare).why.code == errc::digest_insufficient);
 }
 
-TEST_CASE("T30 row.select: one-hot and truncated digests") {
+TEST_CASE("T30 top_k and threshold of a row: one-hot and truncated digests") {
   const std::vector<float> row{1.0f, 4.0f, 2.0f, 4.0f};
-  digest_request request;
+  read_request request;
   request.survivors = 3;
   request.integer_total = true;
   row_transform transform;
   transform.temperature = 0;
-  selection chosen;
   const held_digest greedy = make_digest(exec::simd, logits(row), transform, request);
-  REQUIRE(select_top_k(exec::simd, greedy.value, greedy.space, 3, chosen).ok());
-  CHECK(listed(chosen) == std::vector<token_id>{1});
+  const kept chosen = keep(top_k{3}, greedy);
+  REQUIRE(chosen.why.ok());
+  CHECK(chosen.ids == std::vector<token_id>{1});
   CHECK(chosen.total_weight == 2147483648u);
   transform.temperature = 1;
   transform.truncation.top_k = 2;
   const held_digest cut = make_digest(exec::simd, logits(row), transform, request);
-  REQUIRE(select_top_k(exec::simd, cut.value, cut.space, 3, chosen).ok());
-  CHECK(listed(chosen) == std::vector<token_id>{1, 3});
-  CHECK(chosen.total_weight == 2 * 2147483648ull);
-  static_assert(noexcept(select_top_k(exec::simd, cut.value, cut.space, 3, chosen)));
-  static_assert(noexcept(select_threshold(exec::simd, cut.value, cut.space, 0.5, chosen)));
+  const kept left = keep(top_k{3}, cut);
+  REQUIRE(left.why.ok());
+  CHECK(left.ids == std::vector<token_id>{1, 3});
+  CHECK(left.total_weight == 2 * 2147483648ull);
 }

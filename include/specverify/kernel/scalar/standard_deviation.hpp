@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree,
 //! blocks serially, in double.
-#ifndef SPECVERIFY_KERNEL_SCALAR_SPREAD_HPP
-#define SPECVERIFY_KERNEL_SCALAR_SPREAD_HPP
+#ifndef SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
+#define SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 
 #include <specverify/kernel/block_source.hpp>
 
@@ -14,7 +14,7 @@ namespace kernel {
 //! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
 //! only centres the sums).
 template <class Policy, class Scalar>
-[[nodiscard]] inline double logit_spread(Policy, const row_source<Scalar>& source, double maximum) noexcept {
+[[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   working<Scalar> buffer[block_size];
   double sum = 0, squares = 0, count = 0;
   for (std::uint32_t first = 0; first < source.size; first += block_size) {

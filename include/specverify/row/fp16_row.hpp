@@ -8,15 +8,15 @@
 //! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no
 //!             allocation; noexcept. Counts are near-tie in the logits (Z is a double) and law-exact once made: they
 //!             are what is drawn from and what travels.
-//! See:        docs/algorithms/half_row.md, tests/unit/row/half_row_test.cpp
-#ifndef SPECVERIFY_ROW_HALF_ROW_HPP
-#define SPECVERIFY_ROW_HALF_ROW_HPP
+//! See:        docs/algorithms/fp16_row.md, tests/unit/row/fp16_row_test.cpp
+#ifndef SPECVERIFY_ROW_FP16_ROW_HPP
+#define SPECVERIFY_ROW_FP16_ROW_HPP
 
 #include <specverify/row/detail/proposal.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 
-struct half_row {
+struct fp16_row {
   std::uint32_t size = 0;        //!< ids with a positive count
   std::uint32_t resolution = 0;  //!< sum of the counts, near 2^24
 };
@@ -59,19 +59,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {static_cast<std::uint16_t>(mantissa < 1024u ? mantissa : ((shift + 1) << 10) | (mantissa & 1023u))};
 }
 
-//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in
-//! `sample`.
-//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different
-//!         lengths), support_too_large (the spans are too short: `where` = ids needed), empty_support (no probability
-//!         reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status half_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                     const row_digest& from, const workspace& space, std::span<token_id> ids,
-                                     std::span<std::uint32_t> counts, half_row& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  if (ids.size() != counts.size()) return detail::row_error(errc::size_mismatch);
-  const kernel::row_source<Scalar> source = detail::open(row, transform);
+namespace detail {
+
+//! The body of `row_reading::fp16_counts`. Errors: as there.
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<fp16_row> count_fp16(const opened_row<Policy, Scalar>& row, std::span<token_id> ids,
+                                                 std::span<std::uint32_t> counts) noexcept {
+  if (ids.size() != counts.size()) return row_error(errc::size_mismatch);
   std::uint32_t size = 0, resolution = 0;
   const auto add = [&](token_id id, double probability) noexcept {
     const std::uint32_t count = half_count(probability);
@@ -83,19 +77,37 @@ template <execution_policy Policy, class Scalar>
     resolution += count;
     ++size;
   };
-  if (from.one_hot) {
-    add(from.argmax, 1.0);
+  if (row.from.one_hot) {
+    add(row.from.argmax, 1.0);
   } else {
-    const double inverse_total = 1.0 / detail::exact_normaliser(policy, source, from, space);
-    (void)detail::inverse(policy, source, from, space, 1.0e300, [&](token_id id, double weight) noexcept {
+    const double inverse_total = 1.0 / exact_normaliser(row);
+    (void)inverse(row.policy, row.source, row.from, row.space, 1.0e300, [&](token_id id, double weight) noexcept {
       add(id, weight * inverse_total);
       return weight;
     });
   }
-  if (size > ids.size()) return detail::row_error(errc::support_too_large, size);
-  if (size == 0) return detail::row_error(errc::empty_support);
-  out = {size, resolution};
-  return {};
+  if (size > ids.size()) return row_error(errc::support_too_large, size);
+  if (size == 0) return row_error(errc::empty_support);
+  return fp16_row{size, resolution};
+}
+
+}  // namespace detail
+
+//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in
+//! `sample`.
+//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different
+//!         lengths), support_too_large (the spans are too short: `where` = ids needed), empty_support (no probability
+//!         reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] status fp16_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                     const row_digest& from, const workspace& space, std::span<token_id> ids,
+                                     std::span<std::uint32_t> counts, fp16_row& out) noexcept {
+  const status checked = detail::check_row(row, from);
+  if (!checked.ok()) return checked;
+  const result<fp16_row> found =
+      detail::count_fp16(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, ids, counts);
+  if (found.ok()) out = found.value();
+  return found.error();
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A law as fp16 values, in integers: count = 2^24 * fp16(p).
-#include <specverify/row/half_row.hpp>
+#include <specverify/row/fp16_row.hpp>
 
 #include <array>
 #include <vector>
@@ -15,8 +15,8 @@ int main() {
   if (!digest(exec::simd, row, {}, {}, space, digested).ok()) return 1;
   std::array<token_id, 3> ids{};
   std::array<std::uint32_t, 3> counts{};
-  half_row result;
-  const auto outcome = half_row_counts(exec::simd, row, {}, digested, space, std::span<token_id>(ids),
+  fp16_row result;
+  const auto outcome = fp16_row_counts(exec::simd, row, {}, digested, space, std::span<token_id>(ids),
                                        std::span<std::uint32_t>(counts), result);
   if (!outcome.ok() || result.size != 3 || result.resolution != 16777216u || counts[0] != 8388608u) return 2;
   if (half_of_count(counts[0]).bits != 0x3800) return 3;          // the fp16 of 1/2

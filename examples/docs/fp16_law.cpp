@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole row in half precision, as an integer law.
-#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/fp16_law.hpp>
 
 #include <array>
 #include <vector>
@@ -9,11 +9,11 @@ int main() {
   using namespace specverify;
   const std::array<float, 4> logits{3.0f, 1.0f, 0.0f, -2.0f};
   const auto row = logits_row<float>(logits);
-  std::vector<std::byte> memory(digest_workspace_size(4, {}, {}) + half_row_law_workspace_size(4));
+  std::vector<std::byte> memory(digest_workspace_size(4, {}, {}) + fp16_law_workspace_size(4));
   workspace space{memory};
   row_digest digested;
   if (!digest(exec::seq, row, {}, {}, space, digested).ok()) return 1;
-  const auto made = half_row_law(exec::seq, row, {}, digested, space, space);
+  const auto made = fp16_law(exec::seq, row, {}, digested, space, space);
   if (!made) return 2;
   const double first = static_cast<double>(made->count(0)) / made->resolution;
   return check(*made).ok() && first > 0.838 && first < 0.840 ? 0 : 3;

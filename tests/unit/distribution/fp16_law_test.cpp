@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <specverify/distribution/half_row_law.hpp>
+#include <specverify/distribution/fp16_law.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 using specverify::digest;
 using specverify::digest_workspace_size;
 using specverify::errc;
-using specverify::half_row_law;
+using specverify::fp16_law;
 using specverify::law;
 using specverify::row_digest;
 using specverify::row_transform;
@@ -33,9 +33,9 @@ outcome make(const std::vector<double>& logits, const row_transform& transform =
   const auto row = specverify::logits_row(std::span<const double>(logits));
   REQUIRE(digest(specverify::exec::seq, row, transform, {}, digest_space, digested).ok());
   outcome out;
-  out.memory.resize(spare > 0 ? spare : specverify::half_row_law_workspace_size(vocab_size));
+  out.memory.resize(spare > 0 ? spare : specverify::fp16_law_workspace_size(vocab_size));
   workspace space{std::span(out.memory)};
-  const auto made = half_row_law(specverify::exec::seq, row, transform, digested, digest_space, space);
+  const auto made = fp16_law(specverify::exec::seq, row, transform, digested, digest_space, space);
   out.why = made.error();
   if (made) out.made = *made;
   out.used = space.used();
@@ -44,7 +44,7 @@ outcome make(const std::vector<double>& logits, const row_transform& transform =
 
 }  // namespace
 
-TEST_CASE("half_row_law by hand: powers of two are exact") {
+TEST_CASE("fp16_law by hand: powers of two are exact") {
   const outcome out = make({std::log(4.0), std::log(2.0), std::log(1.0), std::log(1.0), -1000.0});
   REQUIRE(out.why.ok());
   CHECK(check(out.made).ok());
@@ -57,7 +57,7 @@ TEST_CASE("half_row_law by hand: powers of two are exact") {
   CHECK(out.made.vocab_size == 5);
 }
 
-TEST_CASE("T27 half_row_law: the resolution is the sum that the rounding left, near 2^24") {
+TEST_CASE("T27 fp16_law: the resolution is the sum that the rounding left, near 2^24") {
   std::vector<double> logits;
   for (int i = 0; i < 3000; ++i) logits.push_back(-2.0 * std::log(i + 1.0));
   const outcome out = make(logits);
@@ -68,7 +68,7 @@ TEST_CASE("T27 half_row_law: the resolution is the sum that the rounding left, n
   CHECK(out.made.count(0) / 16777216.0 == doctest::Approx(1 / 1.644601).epsilon(1e-3));
 }
 
-TEST_CASE("half_row_law at temperature 0 is the point mass") {
+TEST_CASE("fp16_law at temperature 0 is the point mass") {
   row_transform greedy;
   greedy.temperature = 0;
   const outcome out = make({1.0, 3.0, 3.0}, greedy);
@@ -77,7 +77,7 @@ TEST_CASE("half_row_law at temperature 0 is the point mass") {
   CHECK(out.made.count(1) == out.made.resolution);
 }
 
-TEST_CASE("half_row_law gives its space back on error") {
+TEST_CASE("fp16_law gives its space back on error") {
   const outcome out = make({1.0, 3.0, 3.0}, {}, 100);
   CHECK(out.why.code == errc::workspace_too_small);
   CHECK(out.used == 0);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A row that was read, as one value: what policy, row, transform and digest say together, and all that is asked of it.
+//!
+//! Use it wherever a row of logits or probabilities is sampled, tested, compressed or measured: `read_row` is the only
+//! read, and its members cannot be given another row, transform or digest by mistake.
+//! Symbols:    p(v) = e_v / Z, the law of the row under its transform (row/digest.hpp); q = count / resolution.
+//! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It holds until the
+//!             engine overwrites the row, the transform's spans die, or the workspace is rewound below it; after that
+//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z is kept in
+//!             the workspace once computed), unless `exact_normaliser` was asked for. On an error nothing is written.
+//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
+//!             Z, drawn by the exact rule. Rows of probabilities: T is 1 or 0, no bias.
+//! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
+//!             benchmarks/bench_reading.cpp
+#ifndef SPECVERIFY_ROW_READING_HPP
+#define SPECVERIFY_ROW_READING_HPP
+
+#include <specverify/core/uniforms.hpp>
+#include <specverify/row/acceptance.hpp>
+#include <specverify/row/fp16_row.hpp>
+#include <specverify/row/log_probability.hpp>
+#include <specverify/row/residual.hpp>
+#include <specverify/row/sample.hpp>
+#include <specverify/row/softmax.hpp>
+
+#include <span>
+#include <type_traits>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+struct reading_access;
+
+//! What a reading says without its row: all that a sparsifier or quantizer sees.
+class row_summary {
+ public:
+  [[nodiscard]] row_kind kind() const noexcept { return digest_.kind; }
+  [[nodiscard]] std::uint32_t vocab_size() const noexcept { return digest_.valid_size; }
+  [[nodiscard]] token_id argmax() const noexcept { return digest_.argmax; }  //!< ties to the smaller id
+  //! The largest logit after bias and mask, before temperature; the largest probability of a row of those.
+  [[nodiscard]] double maximum() const noexcept { return digest_.maximum; }
+  [[nodiscard]] double temperature() const noexcept { return digest_.temperature; }
+  [[nodiscard]] bool is_one_hot() const noexcept { return digest_.one_hot; }
+  [[nodiscard]] bool is_truncated() const noexcept { return digest_.truncated; }
+  //! Of the logits above -infinity, before temperature and truncation; 0 when it was not asked for.
+  [[nodiscard]] double standard_deviation() const noexcept { return digest_.standard_deviation; }
+  //! W, the sum of all integer weights; 0 when it was not asked for.
+  [[nodiscard]] std::uint64_t total_weight() const noexcept { return digest_.total_weight; }
+  //! Every id with weight >= this * W is among the survivors; 0: no such promise.
+  [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
+  //! Whether every id of positive integer weight is among the survivors.
+  [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }
+  //! The largest entries (integer weight descending, id ascending), listed by ascending id. Empty once expired.
+  [[nodiscard]] std::span<const token_id> survivor_ids() const noexcept {
+    return expired() ? std::span<const token_id>() : base_.at<token_id>(digest_.survivor_ids);
+  }
+  //! Their integer weights, all positive.
+  [[nodiscard]] std::span<const std::uint32_t> survivor_weights() const noexcept {
+    return expired() ? std::span<const std::uint32_t>() : base_.at<std::uint32_t>(digest_.survivor_weights);
+  }
+  //! Whether the workspace was rewound below this reading.
+  [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
+  //! Whether the exact Z was asked for or was needed to decide. Truncated rows have theirs from the start: false.
+  [[nodiscard]] bool used_exact_normaliser() const noexcept {
+    return !expired() && !digest_.truncated && mark().normaliser > 0.0;
+  }
+
+ private:
+  friend reading_access;
+  row_summary(const row_digest& digest, workspace_base base, std::uint64_t stamp) noexcept
+      : digest_(digest), base_(base), stamp_(stamp) {}
+  [[nodiscard]] SPECVERIFY_INLINE const reading_mark& mark() const noexcept {
+    return base_.at<reading_mark>(digest_.mark)[0];
+  }
+
+  // The reading's own: row_reading opens it.
+  template <execution_policy Policy, class Scalar>
+  friend class row_reading;
+
+  row_digest digest_;
+  workspace_base base_;
+  std::uint64_t stamp_;
+};
+
+//! A row that was read under one policy. Errors of all members: reading_expired, and those named.
+template <execution_policy Policy, class Scalar>
+class row_reading : public row_summary {
+ public:
+  //! The accept test of speculative verification (row/acceptance.hpp): whether uniform * count / resolution < p(token).
+  //! Errors: token_out_of_range, invalid_resolution (0, or below count), invalid_argument (uniform outside [0, 1)).
+  [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(drafted_token drafted, double uniform) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::accept(opened(), drafted, uniform);
+  }
+  template <class Source>
+  [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(drafted_token drafted,
+                                                            const uniform_stream<Source>& stream) const noexcept {
+    return accept(drafted, stream.uniform());
+  }
+
+  //! A token from p (row/sample.hpp). Reads trials 0, 1, ... of the stream, none for a one-hot row. Errors:
+  //! row_is_empty.
+  template <class Source>
+  [[nodiscard]] result<sampled_token> sample(const uniform_stream<Source>& stream,
+                                             draw_options options = {}) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::draw(opened(), stream, options);
+  }
+
+  //! A token from norm((scale * p - q)+), q the law `subtracted` (row/residual.hpp). Reads as `sample` does.
+  //! Errors: invalid_argument (a scale outside (0, 1]), invalid_resolution, residual_unavailable (p has no mass).
+  template <subtracted_law Law, class Source>
+  [[nodiscard]] result<residual_token> residual(const Law& subtracted, const uniform_stream<Source>& stream,
+                                                residual_options options = {}) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::draw_residual(opened(), subtracted, stream, options);
+  }
+
+  //! ln p(token), -infinity where p is 0 (row/log_probability.hpp). Errors: token_out_of_range.
+  [[nodiscard]] result<double> log_probability(token_id token) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::log_probability(opened(), token);
+  }
+
+  //! The probability that a token drawn from `drawn_from` is accepted: the sum of min(p, q). For a point mass on x it
+  //! is p(x). O(size), or O(vocab_size) for a law with a tail. Errors: token_out_of_range.
+  template <class Law>
+  [[nodiscard]] result<double> acceptance_probability(const Law& drawn_from) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::acceptance_probability(opened(), drawn_from);
+  }
+
+  //! Writes the ids whose fp16 probability is positive, ascending, and their counts of 2^-24 (row/fp16_row.hpp).
+  //! Errors: size_mismatch (spans of different lengths), support_too_large (the spans are too short: `where` = ids
+  //!         needed), empty_support (no probability reaches 2^-25). The spans' contents are unspecified on error.
+  [[nodiscard]] result<fp16_row> fp16_counts(std::span<token_id> ids, std::span<std::uint32_t> counts) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return detail::count_fp16(opened(), ids, counts);
+  }
+
+  //! Writes p(v) for every id, as float or double (row/softmax.hpp). Errors: unsupported (a truncation),
+  //! output_too_small.
+  template <class Out>
+  [[nodiscard]] status softmax(std::span<Out> out) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    return specverify::softmax(policy_, row_, transform_, out);
+  }
+
+  //! Reads the same row again, under another transform or for more. Errors: those of `read_row`.
+  [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
+                                          workspace& scratch) const noexcept;
+
+  [[nodiscard]] Policy policy() const noexcept { return policy_; }
+  [[nodiscard]] row_view<Scalar> row() const noexcept { return row_; }
+  [[nodiscard]] const row_transform& transform() const noexcept { return transform_; }
+
+ private:
+  friend reading_access;
+  row_reading(const row_summary& summary, Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept
+      : row_summary(summary), policy_(policy), row_(row), transform_(transform) {}
+  [[nodiscard]] SPECVERIFY_INLINE detail::opened_row<Policy, Scalar> opened() const noexcept {
+    return {policy_, detail::open(row_, transform_), digest_, base_};
+  }
+
+  [[no_unique_address]] Policy policy_;
+  row_view<Scalar> row_;
+  row_transform transform_;
+};
+
+//! The passkey of readings: joins a digest to its row. Only row/, device/, cuda/ and tests may name it.
+struct reading_access {
+  //! Enters a digest, whose arrays were just taken from `scratch`.
+  [[nodiscard]] static row_summary summary(const row_digest& digest, workspace& scratch) noexcept {
+    std::uint64_t content = digest.survivor_ids.count;
+    const auto mix = [&content](std::uint64_t part) { content = (content ^ part) * 0xFF51AFD7ED558CCDu; };
+    mix((std::uint64_t{digest.kept_ids.count} << 32) | static_cast<std::uint32_t>(digest.argmax));
+    mix(kernel::bits_as<std::uint64_t>(digest.coarse_total));
+    mix(kernel::bits_as<std::uint64_t>(digest.maximum));
+    return {digest, scratch.base(), scratch.enter(digest.mark, content)};
+  }
+  template <class Policy, class Scalar>
+  [[nodiscard]] static row_reading<Policy, Scalar> reading(const row_summary& summary, Policy policy,
+                                                           row_view<Scalar> row,
+                                                           const row_transform& transform) noexcept {
+    return {summary, policy, row, transform};
+  }
+  [[nodiscard]] static const row_digest& digest(const row_summary& row) noexcept { return row.digest_; }
+  template <class Policy, class Scalar>
+  [[nodiscard]] static auto open(const row_reading<Policy, Scalar>& row) noexcept {
+    return row.opened();
+  }
+};
+
+//! Reads a row under its transform. What is taken of `scratch` (at most `digest_workspace_size`) stays taken, so that
+//! the reading lives on; on error it is given back. O(V).
+//! Errors: those of `digest`.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
+                                                           const row_transform& transform, const read_request& request,
+                                                           workspace& scratch) noexcept {
+  const std::size_t mark = scratch.mark();
+  row_digest built;
+  const status outcome = detail::build_digest(policy, row, transform, request, scratch, built);
+  if (!outcome.ok()) {
+    scratch.rewind(mark);
+    return outcome;
+  }
+  return reading_access::reading(reading_access::summary(built, scratch), policy, row, transform);
+}
+
+template <execution_policy Policy, class Scalar>
+result<row_reading<Policy, Scalar>> row_reading<Policy, Scalar>::again(const row_transform& transform,
+                                                                       const read_request& request,
+                                                                       workspace& scratch) const noexcept {
+  return read_row(policy_, row_, transform, request, scratch);
+}
+
+static_assert(sizeof(row_reading<exec::simd_policy, float>) <= 280);
+static_assert(std::is_trivially_copyable_v<row_reading<exec::simd_policy, float>>);
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
