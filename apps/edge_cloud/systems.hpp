@@ -61,7 +61,7 @@ struct system_plan {
   std::string_view label;
   upload law = upload::none;
   std::uint32_t draft_length = 0;  //!< L, tokens drafted a round
-  std::uint32_t support_size = 0;  //!< K; of a budget: at most so many
+  std::uint32_t support_size = 0;  //!< K; of a budget or a threshold: at most so many (0: V)
   std::uint32_t resolution = 0;    //!< l, the lattice's
   support_rule support = support_rule::top_k;
   skipping skip = skipping::never;
@@ -84,7 +84,7 @@ struct system_plan {
   }
 };
 
-inline constexpr std::array<system_plan, 21> all_systems{{
+inline constexpr std::array<system_plan, 22> all_systems{{
     {"target", "target alone, streamed", upload::none, 0, 0, 0},
     // HLM drafts one token a round, as its paper does: a second one would cost another 187 ms of uplink.
     {"hlm", "HLM, full fp16 law", upload::fp16_row, 1, 0, 0},
@@ -92,6 +92,7 @@ inline constexpr std::array<system_plan, 21> all_systems{{
     {"ksqs-paper", "K-SQS K=16 l=100, paper code", upload::sparse_paper, 4, 16, 100},
     {"ksqs", "K-SQS K=16 l=100, our code", upload::sparse, 4, 16, 100},
     {"csqs", "C-SQS l=100, our code", upload::sparse, 4, 0, 100, support_rule::conformal},
+    {"csqs-256", "C-SQS l=100, K at most 256", upload::sparse, 4, 256, 100, support_rule::conformal},
     {"qs-adaptive", "QS, window by the model", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never,
      states::unused, windowing::modelled},
     {"qs-dqn", "QS, learned window", upload::dense, 12, 0, 720, support_rule::top_k, skipping::never, states::unused,

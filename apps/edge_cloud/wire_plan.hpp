@@ -89,10 +89,11 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
   return made;
 }
 
-[[nodiscard]] inline demo_support plan_support(const system_plan& system) {
+[[nodiscard]] inline demo_support plan_support(const system_plan& system, std::uint32_t vocab_size) {
   switch (system.support) {
     case support_rule::conformal:
-      return specverify::conformal{};
+      // the papers know no cap: all of V
+      return specverify::conformal{.max_support_size = system.support_size > 0 ? system.support_size : vocab_size};
     case support_rule::vocabulary_budget: {
       specverify::vocabulary_budget budget;
       budget.max_support_size = system.support_size;
@@ -158,7 +159,7 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
     made.rule = system.judged == states::unused ? specverify::wire_rule::greedy : specverify::wire_rule::semantic;
   made.bonus = system.has_bonus();
   made.draw_from_row = system.draws_from_row();
-  made.support = plan_support(system);
+  made.support = plan_support(system, vocab_size);
   made.window = plan_window(system, vocab_size, network);
   made.gate = plan_gate(system);
   return made;

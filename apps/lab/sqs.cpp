@@ -21,6 +21,7 @@ conformal threshold_rule(double target, double step, double first, conformal_upd
   rule.step = step;
   rule.first_threshold = first;
   rule.update = update;
+  rule.max_support_size = specverify::max_vocab_size;  // as the paper has it: the budget alone cuts
   return rule;
 }
 
@@ -523,7 +524,7 @@ void run_dropped(lab_context& context, figure& f) {
       {"paper's constants", threshold_rule(5e-4, 1e-3, 1e-3)},
       {"linear, alpha = eta = 0.02", threshold_rule(0.02, 0.02, 0.01)},
       {"logarithmic, alpha = 0.02, eta = 2", threshold_rule(0.02, 2, 0.01, conformal_update::logarithmic)},
-      {"horizon, c = 0.2, d = 1", specverify::horizon_schedule(0.2, 1, rows.size())}};
+      {"horizon, c = 0.2, d = 1", specverify::horizon_schedule(0.2, 1, rows.size(), threshold_rule(0, 0, 1e-3))}};
   constexpr std::size_t count = 8;
   std::vector<std::vector<specverify::conformal_state>> states(count);
   std::vector<double> kept(count, 0.0);

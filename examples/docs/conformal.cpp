@@ -14,6 +14,7 @@ int main() {
   rule.target = 0.05;
   rule.step = 0.1;
   rule.first_threshold = 0.3;
+  rule.max_support_size = 4;
   const read_request most = rule.request(rule.widest_state(), 4);
   std::vector<std::byte> memory(digest_workspace_size(4, as_it_is, most)),
       more(rule.workspace_size(rule.widest_state(), 4));

@@ -10,7 +10,7 @@ int main() {
   using namespace specverify;
   const std::array<double, 5> law{0.5, 0.3, 0.12, 0.05, 0.03};
   const row_transform as_it_is{};
-  const threshold rule{0.1};
+  const threshold rule{.minimum_probability = 0.1, .max_support_size = 4};
   const read_request wanted = rule.request(rule.initial_state(), 5);
   std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
   workspace space{memory}, scratch{more};

@@ -32,10 +32,10 @@ head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
 if "$program" demo --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
 
 python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
-systems=hlm,qs-adaptive,qs-dqn,csqs,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
+systems=hlm,qs-adaptive,qs-dqn,csqs,csqs-256,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
 "$program" demo --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
-[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 17 ] || fail "a text differs from the in-process run"
+[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 18 ] || fail "a text differs from the in-process run"
 for label in 'QS, window by the model' 'QS, learned window' 'K-SQS, 1000 bits' 'C-SQS, 1000 bits'; do
   grep -Eq "^$label.* +[0-9.]+ +([0-9]+|-) " "$folder/log" || fail "no row for $label"
 done
@@ -56,6 +56,8 @@ done
 [ "$(number ui skipped_uncertain)" -gt 0 ] && [ "$(number ui skipped_uncertain)" -lt "$(number ui skipped)" ] || fail "UI counts no unimportant tokens"
 [ "$(number cu-hlm support_sum)" -eq $((30 * $(number cu-hlm drafted))) ] || fail "CU-HLM keeps other than 30 tokens apart"
 [ "$(number csqs support_sum)" -gt "$(number csqs drafted)" ] || fail "C-SQS kept one token a law"
+[ "$(number csqs-256 support_sum)" -le "$((256 * $(number csqs-256 drafted)))" ] || fail "C-SQS went beyond its cap"
+[ "$(number csqs-256 bytes_up)" -lt "$(number csqs bytes_up)" ] || fail "a cap of 256 does not make C-SQS cheaper"
 [ "$(number wisv-fh rounds)" -le "$(number greedy rounds)" ] || fail "mismatches that stand cost rounds"
 "$program" demo --tokens 24 --systems greedy,wisv-fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
 [ "$(string wisv-fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"

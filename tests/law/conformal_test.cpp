@@ -41,7 +41,7 @@ two_models<Scalar> make_models(std::uint32_t vocab_size, std::uint32_t depth, st
 }
 
 struct plan {
-  sv::conformal rule{};
+  sv::conformal rule{.max_support_size = sv::max_vocab_size};
   std::uint32_t rounds = 2;
   std::uint32_t draft_length = 1;
   std::uint32_t resolution = 7;
@@ -192,6 +192,7 @@ text_run check_replay(std::uint64_t seed, sv::conformal rule, std::uint64_t budg
   plan how;
   how.rule = rule;
   how.rule.target = 0.1;
+  how.rule.max_support_size = 5;
   how.rule.step = 0.07;
   how.rule.first_threshold = 0.2;
   how.rounds = 30;

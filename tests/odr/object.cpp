@@ -76,8 +76,8 @@ unsigned long long OBJECT_NAME() {
   for (std::uint32_t position = 0; position < 20; ++position) {
     sum = sum * 3 + one_round(specverify::exec::seq, specverify::top_k{16}, specverify::sparse_lattice{}, position);
     sum = sum * 3 + one_round(specverify::exec::simd, specverify::top_k{16, true}, specverify::lattice{}, position);
-    sum = sum * 3 +
-          one_round(specverify::exec::simd, specverify::threshold{0.002}, specverify::sparse_lattice{}, position);
+    sum = sum * 3 + one_round(specverify::exec::simd, specverify::threshold{0.002, specverify::max_vocab_size},
+                              specverify::sparse_lattice{}, position);
   }
 #ifdef PLANTED
   const float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

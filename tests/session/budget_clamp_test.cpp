@@ -102,6 +102,7 @@ void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolutio
 
 sv::conformal threshold_of(double first, double step) {
   sv::conformal rule;
+  rule.max_support_size = gpt_vocab;
   rule.first_threshold = first;
   rule.step = step;
   return rule;

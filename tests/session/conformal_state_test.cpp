@@ -119,6 +119,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
 
 TEST_CASE("T22 a session resumes the threshold after accepted and resampled positions alone") {
   sv::conformal rule;
+  rule.max_support_size = vocab_size;
   rule.target = 0.05;
   rule.step = 0.02;
   rule.first_threshold = 0.1;
@@ -127,6 +128,7 @@ TEST_CASE("T22 a session resumes the threshold after accepted and resampled posi
 
 TEST_CASE("T22 with update_on_bonus the law before which a window was closed counts too") {
   sv::conformal rule;
+  rule.max_support_size = vocab_size;
   rule.target = 0.05;
   rule.step = 0.02;
   rule.first_threshold = 0.1;
@@ -136,6 +138,7 @@ TEST_CASE("T22 with update_on_bonus the law before which a window was closed cou
 
 TEST_CASE("a session whose threshold sinks to nothing has room for the whole vocabulary") {
   sv::conformal rule;
+  rule.max_support_size = vocab_size;
   rule.target = 0;
   rule.step = 1;
   rule.first_threshold = 0.2;

@@ -193,7 +193,7 @@ TEST_CASE(
     if (seed % 2 == 0) {
       with_journal.without_journal = 0;
       if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts,
-                             sv::conformal{.target = 0.1, .step = 0.2}))
+                             sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size}))
         return;
     } else if (seed % 4 == 3) {
       o = hybrid_options(seed);
@@ -289,7 +289,8 @@ TEST_CASE(
       o = options_of(0);
       o.seed = o.session_id = seed;
       o.any_support = true;
-      if (!ends_well_ahead(o, with_journal, learning, sv::always_send{}, sv::conformal{.target = 0.1, .step = 0.2}))
+      if (!ends_well_ahead(o, with_journal, learning, sv::always_send{},
+                           sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size}))
         return;
     } else {
       o = semantic_options(seed);

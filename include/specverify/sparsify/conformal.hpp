@@ -60,8 +60,10 @@ struct conformal {
   conformal_update update = conformal_update::linear;
   //! logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
   double least_threshold = 0;
-  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap
-  bool update_on_bonus = false;        //!< the law beyond the window counts too, where it is known (`resumed_state`)
+  //! Keep at most so many, the largest ones. Must be given: a flat law takes beta below 0, where every token stays for
+  //! about 1 / alpha tokens more; V says that this is wanted
+  std::uint32_t max_support_size = 0;
+  bool update_on_bonus = false;  //!< the law beyond the window counts too, where it is known (`resumed_state`)
 
   [[nodiscard]] constexpr conformal_state initial_state() const noexcept {
     conformal_state state;
@@ -74,7 +76,7 @@ struct conformal {
   [[nodiscard]] conformal_state advance(const conformal_state& state, const support& kept) const noexcept {
     if (kept.total_weight == 0) return state;
     const double dropped = dropped_mass(kept);
-    const bool capped = max_support_size > 0 && kept.size() >= max_support_size && dropped > 0;
+    const bool capped = kept.size() >= max_support_size && dropped > 0;
     conformal_state next = state;
     next.dropped += dropped;
     next.updates += 1;
@@ -126,7 +128,8 @@ inline status check(const conformal& rule) noexcept {
   if (!kernel::is_finite(rule.step) || rule.step < 0 || (logarithmic && rule.step > 512)) return wrong(1);
   if (!kernel::is_finite(rule.first_threshold) || (logarithmic && rule.first_threshold <= 0)) return wrong(2);
   if (rule.update > conformal_update::logarithmic) return wrong(3);
-  return kernel::is_finite(rule.least_threshold) && rule.least_threshold >= 0 ? status{} : wrong(4);
+  if (!kernel::is_finite(rule.least_threshold) || rule.least_threshold < 0) return wrong(4);
+  return rule.max_support_size > 0 ? status{} : wrong(5);
 }
 
 static_assert(sparsifier<conformal>);

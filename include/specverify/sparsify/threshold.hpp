@@ -6,8 +6,8 @@
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
 //! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of
 //!             positive weight; O(survivors); no allocation; bit-exact.
-//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours (a flat law can keep the whole
-//!             vocabulary).
+//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours, and must be given: a flat
+//!             law, or beta <= 0, keeps the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
@@ -23,8 +23,9 @@ struct threshold;
 
 struct threshold {
   using state_type = no_state;
-  double minimum_probability = 1e-3;   //!< beta, any number
-  std::uint32_t max_support_size = 0;  //!< keep at most so many, the largest ones; 0: no cap
+  double minimum_probability = 1e-3;  //!< beta, any number
+  //! Keep at most so many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
+  std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -33,8 +34,8 @@ struct threshold {
     read_request wanted;
     wanted.integer_total = true;
     wanted.survivors = 1;
-    if (max_support_size > 0) {
-      wanted.survivors = max_support_size < vocab_size ? max_support_size : vocab_size;
+    if (max_support_size < vocab_size) {
+      wanted.survivors = max_support_size;
     } else if (minimum_probability <= 0) {
       wanted.survivors = vocab_size;
     } else {
@@ -46,8 +47,8 @@ struct threshold {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (beta is NaN), digest_insufficient (W or some tokens above beta were not gathered),
-  //!         workspace_too_small.
+  //! Errors: invalid_argument (beta is NaN, or no cap was given), digest_insufficient (W or some tokens above beta
+  //!         were not gathered), workspace_too_small.
   [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
                               support& out) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
@@ -60,7 +61,8 @@ struct threshold {
 };
 
 constexpr status check(const threshold& rule) noexcept {
-  return !numeric::is_nan(rule.minimum_probability) ? status{} : status{errc::invalid_argument, part::sparsify, 0};
+  if (numeric::is_nan(rule.minimum_probability)) return {errc::invalid_argument, part::sparsify, 0};
+  return rule.max_support_size > 0 ? status{} : status{errc::invalid_argument, part::sparsify, 1};
 }
 
 static_assert(sparsifier<threshold>);

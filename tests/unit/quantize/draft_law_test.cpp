@@ -117,7 +117,7 @@ TEST_CASE("T30 draft_law at K = 1, K = V, l = 1, temperature 0") {
   const auto best = static_cast<token_id>(std::max_element(logits.begin(), logits.end()) - logits.begin());
   for (const outcome& out : {make(exec::seq, logits, {}, top_k{1}, sparse_lattice{}, {100}),
                              make(exec::seq, logits, {}, top_k{300}, sparse_lattice{}, {1}),
-                             make(exec::seq, logits, {}, threshold{2.0}, sparse_lattice{}, {100})}) {
+                             make(exec::seq, logits, {}, threshold{2.0, 300}, sparse_lattice{}, {100})}) {
     REQUIRE(out.why.ok());
     CHECK(out.made.drafted.size == 1);
     CHECK(out.made.drafted.count(best) == out.made.drafted.resolution);
@@ -127,7 +127,7 @@ TEST_CASE("T30 draft_law at K = 1, K = V, l = 1, temperature 0") {
   const outcome point = make(exec::seq, logits, greedy, top_p{0.9}, sparse_lattice{}, {100});
   REQUIRE(point.why.ok());
   CHECK(point.made.drafted.count(best) == 100);
-  const outcome all = make(exec::seq, logits, {}, threshold{0.0}, sparse_lattice{}, {1000, true});
+  const outcome all = make(exec::seq, logits, {}, threshold{0.0, 300}, sparse_lattice{}, {1000, true});
   REQUIRE(all.why.ok());
   CHECK(all.made.drafted.size == 300);
 }

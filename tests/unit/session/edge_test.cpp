@@ -48,11 +48,15 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
         status{errc::invalid_argument, part::policy, 2});
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
-  CHECK(budgeted::make(o, {}, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
-  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
+  const conformal whole{.max_support_size = 30};
+  // no silent "no cap"
+  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).error() == status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(budgeted::make(o, whole, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
+  CHECK(budgeted::make(o, whole, {{8, 100, 16}, 30, 80, 80}).error() ==
+        status{errc::invalid_argument, part::policy, 5});
   CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() ==
         status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).ok());
+  CHECK(budgeted::make(o, whole, {{8, 100, 16}, 30}).ok());
   o.format.attachments.max_skipped = 4;
   using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
   CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});

@@ -5,6 +5,7 @@
 
 #include "hand_digest.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@ using specverify::errc;
 namespace {
 
 constexpr std::uint32_t one = 1u << 31;
+constexpr std::uint32_t all = specverify::max_vocab_size;  // as a cap: none
 
 struct step_result {
   conformal_state next{};
@@ -76,6 +78,7 @@ std::vector<sequence> sequences() {
 TEST_CASE("conformal: the update and its clamp") {
   static_assert(specverify::sparsifier<conformal> && std::is_trivially_copyable_v<conformal_state>);
   conformal rule;
+  rule.max_support_size = all;
   rule.target = 0.1;
   rule.step = 0.5;
   rule.first_threshold = 0.3;
@@ -107,6 +110,7 @@ TEST_CASE("conformal: the update and its clamp") {
 
 TEST_CASE("E12 beta stays at 1 where the printed rule reaches 100") {
   conformal rule;
+  rule.max_support_size = all;
   rule.target = 0.05;
   rule.step = 0.1;
   rule.first_threshold = 0.5;
@@ -128,6 +132,7 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
       for (const double first : {1e-3, 0.01, 0.5, 2.0, -1.0}) {
         for (const sequence& laws : sequences()) {
           conformal rule;
+          rule.max_support_size = all;
           rule.target = target;
           rule.step = eta;
           rule.first_threshold = first;
@@ -164,6 +169,7 @@ TEST_CASE(
     "T21 E11 without the clamp the sum is an identity with its sign: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
   std::mt19937_64 random(7);
   conformal rule;
+  rule.max_support_size = all;
   rule.target = 0.02;
   rule.step = 0.05;
   rule.first_threshold = 0.01;
@@ -186,6 +192,7 @@ TEST_CASE(
     "E16 without a first threshold in the paper ours is 1e-3, and what is promised about the paper's constants begins "
     "thousands of tokens late") {
   conformal rule;
+  rule.max_support_size = all;
   CHECK(rule.first_threshold == 1e-3);
   rule.target = 5e-4;  // the paper's alpha and eta
   rule.step = 1e-3;
@@ -224,6 +231,7 @@ TEST_CASE(
 
 TEST_CASE("E14 the paper's (9) fails for a large eta, the tight form does not") {
   conformal rule;
+  rule.max_support_size = all;
   rule.target = 0.05;
   rule.step = 5;
   rule.first_threshold = 0.01;
@@ -244,6 +252,7 @@ TEST_CASE(
       for (const double first : {1e-9, 1e-3, 0.5, 2.0}) {
         for (const sequence& laws : sequences()) {
           conformal rule;
+          rule.max_support_size = all;
           rule.update = conformal_update::logarithmic;
           rule.target = target;
           rule.step = eta;
@@ -270,6 +279,7 @@ TEST_CASE(
   }
   // A least threshold above alpha / V keeps too little of a flat law for ever: nothing is promised.
   conformal high;
+  high.max_support_size = all;
   high.update = conformal_update::logarithmic;
   high.least_threshold = 0.01;
   high.step = 2;
@@ -285,6 +295,7 @@ TEST_CASE("Lemma 1: dropped mass = TV(q, q restricted to the support and divided
   for (std::uint32_t trial = 0; trial < 2000; ++trial) {
     const hand::weights row = hand::random_row(random, 2 + random() % 200, trial);
     conformal rule;
+    rule.max_support_size = all;
     rule.first_threshold = 1.0 / static_cast<double>(1 + random() % 300);
     const hand::digest of(row, row.size());
     std::vector<std::byte> bytes(row.size() * 8 + 256);
@@ -305,13 +316,14 @@ TEST_CASE("Lemma 1: dropped mass = TV(q, q restricted to the support and divided
 
 TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives mean d of order 1 / sqrt(N)") {
   conformal fixed;
+  fixed.max_support_size = all;
   fixed.step = 0;
   CHECK(specverify::dropped_mass_bound(fixed, 1000, 100) == 1);
   CHECK(specverify::dropped_mass_bound(conformal{}, 0, 100) == 1);
   const conformal_state before = fixed.initial_state();
   CHECK(step(fixed, before, flat(2000)).next.beta == before.beta);
   for (const std::uint64_t horizon : {100u, 10000u}) {
-    const conformal planned = specverify::horizon_schedule(0.5, 2.0, horizon);
+    const conformal planned = specverify::horizon_schedule(0.5, 2.0, horizon, conformal{.max_support_size = all});
     CHECK(planned.step == doctest::Approx(0.5 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
     CHECK(planned.target == doctest::Approx(2.0 / std::sqrt(static_cast<double>(horizon))).epsilon(1e-15));
     CHECK(specverify::dropped_mass_bound(planned, horizon, 100) * std::sqrt(static_cast<double>(horizon)) <
@@ -322,6 +334,7 @@ TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives 
 
 TEST_CASE("conformal: while the cap binds it is counted and beta does not wind up") {
   conformal rule;
+  rule.max_support_size = all;
   rule.target = 0.01;
   rule.step = 0.1;
   rule.first_threshold = 0.002;
@@ -340,7 +353,7 @@ TEST_CASE("conformal: while the cap binds it is counted and beta does not wind u
   CHECK(logarithmic.beta == doctest::Approx(0.01 / 300 * std::exp(-0.1 * 0.99)).epsilon(1e-12));
   CHECK(logarithmic.cap_hits == 500);
   // The largest step of the logarithmic update: a flat law does not take the threshold to 0 for good.
-  rule.max_support_size = 0;
+  rule.max_support_size = all;
   rule.step = 512;
   rule.first_threshold = 0.5;
   conformal_state swift = rule.initial_state();
@@ -368,6 +381,7 @@ TEST_CASE("conformal: which state goes on after a window (E13)") {
 
 TEST_CASE("conformal: what it asks for and how it fails") {
   conformal rule;
+  rule.max_support_size = all;
   rule.first_threshold = 0.25;
   CHECK(rule.request(rule.initial_state(), 100).minimum_probability == 0.25);
   CHECK(rule.request(rule.initial_state(), 100).integer_total);
@@ -389,14 +403,15 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   CHECK(outcome_of({.first_threshold = -1, .update = conformal_update::logarithmic}) == errc::invalid_argument);
   CHECK(outcome_of({.least_threshold = -1}) == errc::invalid_argument);
   CHECK(outcome_of({.step = 513, .update = conformal_update::logarithmic}) == errc::invalid_argument);
-  CHECK(outcome_of({.step = 513}) == errc::ok);
-  CHECK(outcome_of({.first_threshold = -1}) == errc::ok);
-  CHECK(select(conformal{}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);
+  CHECK(outcome_of({.step = 513, .max_support_size = all}) == errc::ok);
+  CHECK(outcome_of({.first_threshold = -1, .max_support_size = all}) == errc::ok);
+  CHECK(select(conformal{.max_support_size = all}, hand::digest({1, 2}, 1, false)).why.code ==
+        errc::digest_insufficient);
 }
 
 TEST_CASE("NUM-1 conformal: an option outside its range is named before any row") {
-  CHECK(check(conformal{}).ok());
-  CHECK(check(conformal{.first_threshold = -1}).ok());
+  CHECK(check(conformal{.max_support_size = 1}).ok());
+  CHECK(check(conformal{.first_threshold = -1, .max_support_size = all}).ok());
   CHECK(check(conformal{.target = 1.1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
   CHECK(check(conformal{.step = -1}) == specverify::status{errc::invalid_argument, specverify::part::sparsify, 1});
   CHECK(check(conformal{.step = 513, .update = conformal_update::logarithmic}) ==
@@ -409,4 +424,34 @@ TEST_CASE("NUM-1 conformal: an option outside its range is named before any row"
         specverify::status{errc::invalid_argument, specverify::part::sparsify, 3});
   CHECK(check(conformal{.least_threshold = -1}) ==
         specverify::status{errc::invalid_argument, specverify::part::sparsify, 4});
+}
+
+TEST_CASE("conformal: the cap must be given, since a flat law takes beta below 0 and then all of V stays") {
+  const specverify::status no_cap{errc::invalid_argument, specverify::part::sparsify, 5};
+  CHECK(check(conformal{}) == no_cap);
+  CHECK(select(conformal{}, hand::digest({1, 2}, 2)).why == no_cap);
+  // The paper's alpha and eta: one flat law, then sharp ones, of which 1000 keep all of V.
+  constexpr std::uint32_t vocab_size = 2100;
+  const auto law = [](int n) { return n == 0 ? flat(vocab_size) : peaked(vocab_size); };
+  conformal rule{.first_threshold = 5e-4, .max_support_size = vocab_size};
+  const auto whole = [&](std::uint32_t& largest) {
+    conformal_state state = rule.initial_state();
+    int found = 0;
+    for (int n = 0; n < 1100; ++n) {
+      const step_result got = step(rule, state, law(n));
+      found += got.kept == vocab_size ? 1 : 0;
+      largest = std::max(largest, got.kept);
+      state = got.next;
+      if (n == 0) CHECK(state.beta < 0);
+    }
+    return found;
+  };
+  std::uint32_t largest = 0;
+  const int uncapped = whole(largest);
+  CHECK(uncapped > 990);
+  CHECK(uncapped < 1010);
+  rule.max_support_size = 16;
+  largest = 0;
+  CHECK(whole(largest) == 0);
+  CHECK(largest == 16);
 }

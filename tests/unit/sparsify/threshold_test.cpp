@@ -10,20 +10,24 @@
 using specverify::errc;
 using specverify::threshold;
 
+namespace {
+constexpr std::uint32_t all = specverify::max_vocab_size;  // as a cap: none
+}
+
 TEST_CASE("threshold keeps q >= beta") {
   const hand::weights row{40, 10, 25, 5, 20};  // sum 100
-  CHECK(select(threshold{0.20}, hand::digest(row, 5)).kept == hand::ids{0, 2, 4});
-  CHECK(select(threshold{0.21}, hand::digest(row, 5)).kept == hand::ids{0, 2});
-  CHECK(select(threshold{0.05}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 3, 4});
-  CHECK(select(threshold{0.20}, hand::digest(row, 5)).kept_weights == hand::weights{40, 25, 20});
+  CHECK(select(threshold{0.20, all}, hand::digest(row, 5)).kept == hand::ids{0, 2, 4});
+  CHECK(select(threshold{0.21, all}, hand::digest(row, 5)).kept == hand::ids{0, 2});
+  CHECK(select(threshold{0.05, all}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 3, 4});
+  CHECK(select(threshold{0.20, all}, hand::digest(row, 5)).kept_weights == hand::weights{40, 25, 20});
 }
 
 TEST_CASE("threshold: above the largest probability the largest token stays, at or below 0 all stay") {
   const hand::weights row{40, 10, 40, 0, 10};
   for (const double beta : {0.41, 1.0, 1.5, 2.0, 1e300})
-    CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0});
+    CHECK(select(threshold{beta, all}, hand::digest(row, 5)).kept == hand::ids{0});
   for (const double beta : {0.0, -1.0, -1e300, 1e-300})
-    CHECK(select(threshold{beta}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
+    CHECK(select(threshold{beta, all}, hand::digest(row, 5)).kept == hand::ids{0, 1, 2, 4});
 }
 
 TEST_CASE("threshold: the cap keeps the largest") {
@@ -39,7 +43,7 @@ TEST_CASE("threshold: dropped mass is one minus the retained mass") {
   std::vector<std::byte> bytes(4096);
   specverify::workspace scratch{std::span(bytes)};
   specverify::support kept;
-  REQUIRE(threshold{0.2}.select(digest.value, digest.space, scratch, {}, kept).ok());
+  REQUIRE(threshold{0.2, all}.select(digest.value, digest.space, scratch, {}, kept).ok());
   CHECK(retained_mass(kept) == doctest::Approx(0.85));
 }
 
@@ -56,10 +60,10 @@ TEST_CASE("threshold agrees with the definition or says that the digest is too s
     }
     const hand::ids above = expected;
     if (expected.empty()) expected = hand::largest(row, 1);
-    const hand::outcome whole = select(threshold{beta}, hand::digest(row, row.size()));
+    const hand::outcome whole = select(threshold{beta, all}, hand::digest(row, row.size()));
     REQUIRE(whole.why.ok());
     REQUIRE(whole.kept == expected);
-    const hand::outcome part = select(threshold{beta}, hand::digest(row, 1 + random() % row.size()));
+    const hand::outcome part = select(threshold{beta, all}, hand::digest(row, 1 + random() % row.size()));
     if (part.why.ok()) {
       REQUIRE(part.kept == expected);
     } else {
@@ -68,23 +72,26 @@ TEST_CASE("threshold agrees with the definition or says that the digest is too s
     // A digest that promises every id from beta on serves, even when all its survivors are above.
     hand::digest promised(row, std::max<std::size_t>(1, above.size()));
     promised.value.minimum_probability = beta;
-    REQUIRE(select(threshold{beta}, promised).kept == expected);
+    REQUIRE(select(threshold{beta, all}, promised).kept == expected);
   }
 }
 
 TEST_CASE("threshold: what it asks for and how it fails") {
-  CHECK(threshold{0.25}.request({}, 100).minimum_probability == 0.25);
-  CHECK(threshold{0.25}.request({}, 100).integer_total);
-  CHECK(threshold{0.25}.request({}, 100).survivors == 1);
-  CHECK(threshold{5.0}.request({}, 100).minimum_probability == 1);
-  CHECK(threshold{0.0}.request({}, 100).survivors == 100);
-  CHECK(threshold{-1.0}.request({}, 100).minimum_probability == 0);
+  CHECK(threshold{0.25, all}.request({}, 100).minimum_probability == 0.25);
+  CHECK(threshold{0.25, all}.request({}, 100).integer_total);
+  CHECK(threshold{0.25, all}.request({}, 100).survivors == 1);
+  CHECK(threshold{5.0, all}.request({}, 100).minimum_probability == 1);
+  CHECK(threshold{0.0, all}.request({}, 100).survivors == 100);
+  CHECK(threshold{-1.0, all}.request({}, 100).minimum_probability == 0);
   CHECK(threshold{0.25, 7}.request({}, 100).survivors == 7);
-  CHECK(threshold{0.25, 700}.request({}, 100).survivors == 100);
-  CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest({1, 2}, 2)).why.code ==
+  // V, or more than that, keeps all: only tokens of probability beta are gathered
+  CHECK(threshold{0.25, 100}.request({}, 100).survivors == 1);
+  CHECK(threshold{0.25, 700}.request({}, 100).minimum_probability == 0.25);
+  CHECK(threshold{0.25, 99}.request({}, 100).survivors == 99);
+  CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u), all}, hand::digest({1, 2}, 2)).why.code ==
         errc::invalid_argument);
-  CHECK(select(threshold{0.25}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W
-  CHECK(select(threshold{0.25}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
+  CHECK(select(threshold{0.25, all}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W
+  CHECK(select(threshold{0.25, all}, hand::digest({1, 2}, 0)).why.code == errc::digest_insufficient);
 }
 
 TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, specverify::exec::seq_policy,
@@ -96,7 +103,7 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
   for (double& mass : law) sum += mass = 1.0 / static_cast<double>(1 + random() % 5000);
   for (double& mass : law) mass /= sum;
   for (const double beta : {1e-4, 1e-3, 0.01, 0.5, 1.0}) {
-    const threshold rule{beta};
+    const threshold rule{beta, vocab_size};
     const auto wanted = rule.request({}, vocab_size);
     std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
         more(rule.workspace_size({}, vocab_size));
@@ -123,7 +130,7 @@ TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps t
   // W = 2^44 here: beta W has more than 32 bits.
   const std::vector<float> logits(8192, 1.0f);
   for (const double beta : {2.0, 0.5, 0.01}) {
-    const threshold rule{beta};
+    const threshold rule{beta, 8192};
     const auto wanted = rule.request({}, 8192);
     std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)),
         more(rule.workspace_size({}, 8192));
@@ -138,8 +145,16 @@ TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps t
 }
 
 TEST_CASE("NUM-1 threshold: an option outside its range is named before any row") {
-  CHECK(check(threshold{}).ok());
-  CHECK(check(threshold{-1}).ok());
-  CHECK(check(threshold{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u})}) ==
+  CHECK(check(threshold{.max_support_size = 1}).ok());
+  CHECK(check(threshold{-1, all}).ok());
+  CHECK(check(threshold{std::bit_cast<double>(std::uint64_t{0x7FF8000000000000u}), all}) ==
         specverify::status{errc::invalid_argument, specverify::part::sparsify, 0});
+}
+
+TEST_CASE("threshold: the cap must be given, and V keeps all") {
+  const specverify::status no_cap{errc::invalid_argument, specverify::part::sparsify, 1};
+  CHECK(check(threshold{}) == no_cap);
+  CHECK(select(threshold{0.25}, hand::digest({1, 2}, 2)).why == no_cap);
+  CHECK(select(threshold{-1, 2}, hand::digest({1, 2}, 2)).kept == hand::ids{0, 1});
+  CHECK(select(threshold{-1, 1}, hand::digest({1, 2}, 2)).kept == hand::ids{1});
 }
