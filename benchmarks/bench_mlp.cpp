@@ -47,12 +47,9 @@ void score(benchmark::State& state, sv::drafter_input given) {
   const inputs in(shape_of(state));
   const sv::head_weights head = in.head();
   for (auto _ : state) {
-    double rho = 0;
-    if (!sv::head_score(head, given, given == sv::drafter_input::device_part ? in.part : in.drafter, in.target,
-                        in.channel, rho)
-             .ok()) {
-      state.SkipWithError("no score");
-    }
+    const auto rho = sv::head_score(head, given, given == sv::drafter_input::device_part ? in.part : in.drafter,
+                                    in.target, in.channel);
+    if (!rho) state.SkipWithError("no score");
     benchmark::DoNotOptimize(rho);
   }
   state.counters["flops"] =

@@ -29,9 +29,9 @@ class mismatch_judge {
                                          const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {
     const specverify::head_weights head = head_.view();
-    specverify::channel_vector c;
-    if (const specverify::status why = specverify::channel_features(channel, c); !why.ok()) return why;
-    c = specverify::standardise(c, head.channel);
+    const auto features = specverify::channel_features(channel);
+    if (!features) return features.error();
+    const specverify::channel_vector c = specverify::standardise(*features, head.channel);
     scores.assign(asked.rows, 0.0);
     std::vector<float> state(head.shape.drafter_size);
     const std::size_t each = asked.rows > 0 ? asked.bytes.size() / asked.rows : 0;
@@ -43,10 +43,9 @@ class mismatch_judge {
           !why.ok())
         return why;
       const auto given = specverify::drafter_input::hidden_state;
-      if (const specverify::status why = specverify::head_score(head, given, state, target.hidden(i), c, scores[found]);
-          !why.ok())
-        return why;
-      ++found;
+      const auto rho = specverify::head_score(head, given, state, target.hidden(i), c);
+      if (!rho) return rho.error();
+      scores[found++] = *rho;
     }
     return {};
   }

@@ -114,7 +114,7 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
       specverify::relabel_options options;
       const double quality = specverify::link_quality(rate * 1e6, 1e-3, options);
       demand(specverify::smooth(positions, important, options, scores), "smooth");
-      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels),
+      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
              "relabel");
       all.insert(all.end(), labels.begin(), labels.end());
       const std::uint32_t budget =
@@ -123,7 +123,7 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
       kept_hard += specverify::important_count(labels);
       options.form = specverify::smoothing::maximum;
       demand(specverify::smooth(positions, important, options, scores), "smooth");
-      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels),
+      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
              "relabel");
       kept_maximum += specverify::important_count(labels);
     }

@@ -72,10 +72,9 @@ struct labelled_samples {
       const specverify::channel_state link = draw_channel({}, source, set.episode[first], draw);
       const double quality =
           plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
-      demand(specverify::relabel(positions, important, scores, quality, source, set.episode[first], options, labels),
+      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
              "relabel");
-      specverify::channel_vector c{};
-      demand(specverify::channel_features(link, c), "channel_features");
+      const auto c = demand(specverify::channel_features(link), "channel_features");
       for (std::size_t j = first; j < last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
       made.channel.insert(made.channel.end(), last - first, c);
       made.labels.insert(made.labels.end(), labels.begin(), labels.end());

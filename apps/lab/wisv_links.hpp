@@ -314,13 +314,10 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       options.channel = study.changing_link(i);
       options.judge = [&head, given = v.split ? specverify::drafter_input::device_part
                                               : specverify::drafter_input::hidden_state](const judge_request& asked) {
-        specverify::channel_vector c{};
-        double rho = 0;
-        demand(specverify::channel_features(asked.channel, c), "channel_features");
-        demand(specverify::head_score(head, given, asked.drafter, asked.target,
-                                      specverify::standardise(c, head.channel), rho),
-               "head_score");
-        return rho;
+        const auto c = demand(specverify::channel_features(asked.channel), "channel_features");
+        return demand(
+            specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel)),
+            "head_score");
       };
       runs[k][i] = run_virtually(options, models.drafter, models.target, specverify::top_k{},
                                  specverify::fixed_window{{main_length, 1, 1}});

@@ -90,9 +90,7 @@ inline void travel(std::span<const float> state, std::vector<float>& received,
   std::array<std::byte, specverify::channel_report_bytes> bytes{};
   demand(specverify::encode_channel_report(report, bytes), "encode_channel_report");
   demand(specverify::decode_channel_report(bytes, report), "decode_channel_report");
-  specverify::channel_vector c{};
-  demand(specverify::channel_features(report, c), "channel_features");
-  return c;
+  return demand(specverify::channel_features(report), "channel_features");
 }
 
 template <language_model Drafter>

@@ -287,10 +287,10 @@ class wisv_study {
       detail::travel(models.drafter.hidden(i), state);
       for (const std::size_t link : {0u, 1u}) {
         const specverify::channel_vector c = detail::reported(grid_links()[link == 0 ? poor : good]);
-        double rho = 0;
-        demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i),
-                                      specverify::standardise(c, head.channel), rho),
-               "head_score");
+        const double rho =
+            demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i),
+                                          specverify::standardise(c, head.channel)),
+                   "head_score");
         made.accepted[link] += rho < threshold ? 1 : 0;
         compare_split(models, i, state, c, narrow_threshold, made);
       }
@@ -307,9 +307,7 @@ class wisv_study {
     std::vector<float> received;
     detail::travel(part, received, specverify::hidden_format::int8);
     const auto logit = [&](specverify::drafter_input given, std::span<const float> from) {
-      double g = 0;
-      demand(specverify::head_logit(head, given, from, models.target.hidden(i), c, g), "head_logit");
-      return g;
+      return demand(specverify::head_logit(head, given, from, models.target.hidden(i), c), "head_logit");
     };
     const double whole = logit(specverify::drafter_input::hidden_state, models.drafter.hidden(i)),
                  halved = logit(specverify::drafter_input::hidden_state, half),

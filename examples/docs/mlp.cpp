@@ -15,12 +15,13 @@ int main() {
   const std::array<float, 4> drafter{0.75f, 0, 0, 0};
   const std::array<float, 2> target{-0.5f, 1};
   const channel_vector c{};
-  double whole = 0, split = 0;
-  if (!head_logit(head, drafter_input::hidden_state, drafter, target, c, whole).ok()) return 2;
+  const auto whole = head_logit(head, drafter_input::hidden_state, drafter, target, c);
+  if (!whole) return 2;
   std::array<float, 2> part{}, received{};
   std::array<std::byte, 6> sent{};
   if (!device_part(head, drafter, part).ok() || !encode_hidden(part, hidden_format::int8, sent).ok()) return 3;
   if (!decode_hidden(sent, hidden_format::int8, received).ok()) return 4;
-  if (!head_logit(head, drafter_input::device_part, received, target, c, split).ok()) return 5;
-  return std::fabs(split - whole) <= part_bound(head, part, hidden_format::int8) && sigmoid(whole) > 0.5 ? 0 : 6;
+  const auto split = head_logit(head, drafter_input::device_part, received, target, c);
+  if (!split) return 5;
+  return std::fabs(*split - *whole) <= part_bound(head, part, hidden_format::int8) && sigmoid(*whole) > 0.5 ? 0 : 6;
 }

@@ -14,9 +14,9 @@ int main() {
   if (!smooth(positions, important, options, scores).ok()) return 1;
   std::array<std::uint8_t, 5> good{}, poor{};
   const philox source{{{1, 2}}};
-  if (!relabel(positions, important, scores, link_quality(1e9, 0), source, 0, options, good).ok() || good != important)
-    return 2;
-  if (!relabel(positions, important, scores, link_quality(20e6, 1e-3), source, 0, options, poor).ok()) return 3;
+  const relabel_episode episode{positions, important, scores};
+  if (!relabel(episode, link_quality(1e9, 0), source, options, good).ok() || good != important) return 2;
+  if (!relabel(episode, link_quality(20e6, 1e-3), source, options, poor).ok()) return 3;
   for (std::size_t j = 0; j < poor.size(); ++j) {
     if (poor[j] > good[j]) return 4;
   }

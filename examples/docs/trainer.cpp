@@ -21,11 +21,9 @@ int main() {
   if (!run.ok()) return 1;
   while (!run.value().finished()) run.value().run_epoch();
   const auto head = run.value().head();
-  double rho = 0;
-  if (!head.ok() ||
-      !head_score(head.value().view(), drafter_input::hidden_state, {{1.0f, 3.0f}}, {{2.0f}}, {}, rho).ok())
-    return 2;
-  return rho > 0.9 ? 0 : 3;
+  if (!head) return 2;
+  const auto rho = head_score(head->view(), drafter_input::hidden_state, {{1.0f, 3.0f}}, {{2.0f}}, {});
+  return rho && *rho > 0.9 ? 0 : 3;
 }
 #else
 int main() { return 0; }

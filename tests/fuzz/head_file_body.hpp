@@ -25,9 +25,8 @@ inline bool head_file_input(std::span<const std::byte> bytes) {
   std::vector<std::byte> twice(head_file_size(again.value().view()));
   if (!write_head(again.value().view(), twice).ok() || twice != file) std::abort();
   const std::vector<float> drafter(head.shape.drafter_size, 0.5f), target(head.shape.target_size, -0.5f);
-  double rho = 0;
-  if (head_score(head, drafter_input::hidden_state, drafter, target, {}, rho).ok() && !(rho >= 0 && rho <= 1))
-    std::abort();
+  const auto rho = head_score(head, drafter_input::hidden_state, drafter, target, {});
+  if (rho && !(*rho >= 0 && *rho <= 1)) std::abort();
   return true;
 }
 

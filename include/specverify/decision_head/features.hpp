@@ -102,7 +102,7 @@ concept channel_description = requires(const Channel& channel) {
 //! c of a channel, not standardised. Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` =
 //! index of the field.
 template <channel_description Channel>
-[[nodiscard]] status channel_features(const Channel& channel, channel_vector& c) noexcept {
+[[nodiscard]] result<channel_vector> channel_features(const Channel& channel) noexcept {
   const std::array<double, channel_feature_count> fields{
       static_cast<double>(channel.uplink_rate), static_cast<double>(channel.downlink_rate),
       static_cast<double>(channel.uplink_loss), static_cast<double>(channel.downlink_loss),
@@ -114,16 +114,18 @@ template <channel_description Channel>
       return detail::head_error(errc::invalid_loss, i);
     if (i == 4 && !(finite && fields[i] >= 0)) return detail::head_error(errc::invalid_duration, i);
   }
+  channel_vector c{};
   for (std::size_t i = 0; i < fields.size(); ++i) c[i] = static_cast<float>(i < 2 ? std::log10(fields[i]) : fields[i]);
-  return {};
+  return c;
 }
 
 //! Mean and standard deviation (population) of each feature; a feature that never varies gets scale 1. Double
 //! accumulation, two passes.
 //! Errors: size_mismatch (no vector).
-[[nodiscard]] inline status standardisation_of(std::span<const channel_vector> observed,
-                                               channel_standardisation& out) noexcept {
+[[nodiscard]] inline result<channel_standardisation> standardisation_of(
+    std::span<const channel_vector> observed) noexcept {
   if (observed.empty()) return detail::head_error(errc::size_mismatch, 0);
+  channel_standardisation made;
   const auto count = static_cast<double>(observed.size());
   for (std::size_t i = 0; i < channel_feature_count; ++i) {
     double sum = 0, squares = 0;
@@ -134,10 +136,10 @@ template <channel_description Channel>
       squares += off * off;
     }
     const double deviation = std::sqrt(squares / count);
-    out.mean[i] = static_cast<float>(mean);
-    out.scale[i] = deviation > 1e-6 * (std::fabs(mean) + 1e-6) ? static_cast<float>(deviation) : 1.0f;
+    made.mean[i] = static_cast<float>(mean);
+    made.scale[i] = deviation > 1e-6 * (std::fabs(mean) + 1e-6) ? static_cast<float>(deviation) : 1.0f;
   }
-  return {};
+  return made;
 }
 
 //! Errors: value_not_finite; invalid_argument (a scale that is not positive); `where` = index of the feature.

@@ -111,25 +111,25 @@ namespace detail {
   return (logit < 0 ? tail : 1.0) / (1.0 + tail);
 }
 
-//! W_1D h^D: what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that
-//! was not checked).
-[[nodiscard]] inline status device_part(const head_weights& head, std::span<const float> hidden,
-                                        std::span<float> out) noexcept {
+//! W_1D h^D, written to `out` (w numbers): what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2
+//! out, 10 the arrays of a head that was not checked).
+[[nodiscard]] inline result<std::span<float>> device_part(const head_weights& head, std::span<const float> hidden,
+                                                          std::span<float> out) noexcept {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
   if (out.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
   const std::size_t stride = head.shape.input_size();
   for (std::size_t k = 0; k < out.size(); ++k)
     out[k] = detail::lane_dot(head.first.data() + k * stride, hidden.data(), hidden.size());
-  return {};
+  return out;
 }
 
 //! g of one position. `drafter` is h^D or the device's part of it, `channel` is standardised.
 //! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an
-//!         input that is not, or overflow). `logit` stays as it was on error.
-[[nodiscard]] inline status head_logit(const head_weights& head, drafter_input given, std::span<const float> drafter,
-                                       std::span<const float> target, const channel_vector& channel,
-                                       double& logit) noexcept {
+//!         input that is not, or overflow).
+[[nodiscard]] inline result<double> head_logit(const head_weights& head, drafter_input given,
+                                               std::span<const float> drafter, std::span<const float> target,
+                                               const channel_vector& channel) noexcept {
   if (drafter.size() != upload_size(head.shape, given)) return detail::head_error(errc::size_mismatch, 1);
   if (target.size() != head.shape.target_size) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
@@ -146,18 +146,16 @@ namespace detail {
     if (!numeric::is_finite(unit)) return detail::head_error(errc::value_not_finite, k);
     if (unit > 0) sum += static_cast<double>(head.second[k]) * static_cast<double>(unit);
   }
-  logit = sum;
-  return {};
+  return sum;
 }
 
 //! rho of one position, in [0, 1]. Errors: those of head_logit.
-[[nodiscard]] inline status head_score(const head_weights& head, drafter_input given, std::span<const float> drafter,
-                                       std::span<const float> target, const channel_vector& channel,
-                                       double& rho) noexcept {
-  double logit = 0;
-  const status why = head_logit(head, given, drafter, target, channel, logit);
-  if (why.ok()) rho = sigmoid(logit);
-  return why;
+[[nodiscard]] inline result<double> head_score(const head_weights& head, drafter_input given,
+                                               std::span<const float> drafter, std::span<const float> target,
+                                               const channel_vector& channel) noexcept {
+  const result<double> logit = head_logit(head, given, drafter, target, channel);
+  if (!logit) return logit.error();
+  return sigmoid(*logit);
 }
 
 //! How far g can move when the device's part travels as `format`: float16 from the part itself, int8 from its scale
@@ -193,8 +191,10 @@ struct head_judge {
         (std::size_t{draft_index} + 1) * height > target.size()) {
       return detail::head_error(errc::size_mismatch, draft_index);
     }
-    return head_score(head, given, drafter.subspan(draft_index * width, width),
-                      target.subspan(draft_index * height, height), channel, rho);
+    const result<double> scored = head_score(head, given, drafter.subspan(draft_index * width, width),
+                                             target.subspan(draft_index * height, height), channel);
+    if (scored) rho = *scored;
+    return scored.error();
   }
 };
 

@@ -38,6 +38,14 @@ struct relabel_options {
   smoothing form = smoothing::sum;
 };
 
+//! The mismatches of one episode.
+struct relabel_episode {
+  std::span<const std::uint32_t> positions{};  //!< pos_j
+  std::span<const std::uint8_t> important{};   //!< o_j
+  std::span<const double> scores{};            //!< s_j, from `smooth`
+  std::uint32_t number = 0;                    //!< tells the uniforms of episodes apart
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -86,8 +94,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! (28): s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest; all 0
 //! without an important mismatch.
 //! Errors: size_mismatch (1 important, 2 scores). `where` else as check(options).
-[[nodiscard]] inline status smooth(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important,
-                                   const relabel_options& options, std::span<double> scores) noexcept {
+[[nodiscard]] inline result<std::span<double>> smooth(std::span<const std::uint32_t> positions,
+                                                      std::span<const std::uint8_t> important,
+                                                      const relabel_options& options,
+                                                      std::span<double> scores) noexcept {
   if (const status why = check(options); !why.ok()) return why;
   if (important.size() != positions.size()) return detail::head_error(errc::size_mismatch, 1);
   if (scores.size() != positions.size()) return detail::head_error(errc::size_mismatch, 2);
@@ -106,13 +116,15 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (largest > 0) {
     for (double& score : scores) score /= largest;
   }
-  return {};
+  return scores;
 }
 
 //! (29): the `budget` largest scores among the important ones; equal scores go to the earlier index. Errors:
 //! size_mismatch (1 important, 2 labels).
-[[nodiscard]] inline status label_by_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
-                                            std::uint32_t budget, std::span<std::uint8_t> labels) noexcept {
+[[nodiscard]] inline result<std::span<std::uint8_t>> label_by_budget(std::span<const double> scores,
+                                                                     std::span<const std::uint8_t> important,
+                                                                     std::uint32_t budget,
+                                                                     std::span<std::uint8_t> labels) noexcept {
   if (important.size() != scores.size()) return detail::head_error(errc::size_mismatch, 1);
   if (labels.size() != scores.size()) return detail::head_error(errc::size_mismatch, 2);
   for (std::uint8_t& label : labels) label = 0;
@@ -124,16 +136,18 @@ SPECVERIFY_NAMESPACE_BEGIN
     if (best == scores.size()) break;
     labels[best] = 1;
   }
-  return {};
+  return labels;
 }
 
 //! (30): a_j = o_j 1[s_j > lambda]. Errors: size_mismatch (1 important, 2 labels).
-[[nodiscard]] inline status label_by_price(std::span<const double> scores, std::span<const std::uint8_t> important,
-                                           double price, std::span<std::uint8_t> labels) noexcept {
+[[nodiscard]] inline result<std::span<std::uint8_t>> label_by_price(std::span<const double> scores,
+                                                                    std::span<const std::uint8_t> important,
+                                                                    double price,
+                                                                    std::span<std::uint8_t> labels) noexcept {
   if (important.size() != scores.size()) return detail::head_error(errc::size_mismatch, 1);
   if (labels.size() != scores.size()) return detail::head_error(errc::size_mismatch, 2);
   for (std::size_t j = 0; j < scores.size(); ++j) labels[j] = important[j] != 0 && scores[j] > price ? 1 : 0;
-  return {};
+  return labels;
 }
 
 namespace detail {
@@ -190,15 +204,15 @@ namespace detail {
 }
 
 //! (31) for one episode and one channel: a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter {pos_j,
-//! episode, 0, relabel}. The uniforms do not depend on the channel, so over channels of one episode a label never rises
+//! number, 0, relabel}. The uniforms do not depend on the channel, so over channels of one episode a label never rises
 //! as the quality falls.
 //! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; else as
 //!         check(options)).
 template <uniform_source Source>
-[[nodiscard]] status relabel(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> important,
-                             std::span<const double> scores, double quality, const Source& source,
-                             std::uint32_t episode, const relabel_options& options,
-                             std::span<std::uint8_t> labels) noexcept {
+[[nodiscard]] result<std::span<std::uint8_t>> relabel(const relabel_episode& episode, double quality,
+                                                      const Source& source, const relabel_options& options,
+                                                      std::span<std::uint8_t> labels) noexcept {
+  const auto& [positions, important, scores, number] = episode;
   if (const status why = check(options); !why.ok()) return why;
   if (important.size() != positions.size()) return detail::head_error(errc::size_mismatch, 1);
   if (scores.size() != positions.size()) return detail::head_error(errc::size_mismatch, 2);
@@ -211,12 +225,12 @@ template <uniform_source Source>
   for (std::size_t j = 0; j < positions.size(); ++j) {
     bool chosen = important[j] != 0;
     if (chosen && !keeps_all) {
-      const double uniform = decision_uniform(source(random_counter{positions[j], episode, 0, purpose::relabel, 0}));
+      const double uniform = decision_uniform(source(random_counter{positions[j], number, 0, purpose::relabel, 0}));
       chosen = budget > 0 && uniform < detail::label_chance(scores[j], price, options.softness);
     }
     labels[j] = chosen ? 1 : 0;
   }
-  return {};
+  return labels;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -16,6 +16,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/decision_head/detail/gradient.hpp>
+#include <specverify/decision_head/training_data.hpp>
 #include <specverify/decision_head/weights.hpp>
 
 #include <algorithm>
@@ -28,33 +29,6 @@
 #include <vector>
 
 SPECVERIFY_TYPES_BEGIN
-
-struct training_options {
-  std::uint32_t width = 256;      //!< w, hidden units, 1..2^16
-  double dropout = 0.1;           //!< share of hidden units left out of a training step, [0, 1)
-  double learning_rate = 1e-3;    //!< > 0
-  double late_rate = 1.0;         //!< factor of the learning rate in the second half of the epochs, > 0
-  double weight_decay = 1e-2;     //!< of W_1 and w_2, >= 0
-  double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 of the training part
-  double validation_share = 0.1;  //!< of the groups, (0, 1)
-  std::uint32_t batch = 256;      //!< >= 1
-  std::uint32_t epochs = 20;      //!< >= 1
-  bool use_channel = true;        //!< false: c is left out (its weights stay 0), for the ablation
-  std::uint64_t seed = 1;
-};
-
-//! Labelled samples. Several samples may share the states of one mismatch under different channels.
-struct training_samples {
-  hidden_mode mode = hidden_mode::predicting;
-  std::uint32_t drafter_size = 0;
-  std::uint32_t target_size = 0;
-  std::span<const float> drafter{};           //!< S x drafter_size
-  std::span<const float> target{};            //!< S x target_size
-  std::span<const std::uint32_t> group{};     //!< S: the episode of each mismatch
-  std::span<const std::uint32_t> state{};     //!< N: the mismatch of each sample
-  std::span<const channel_vector> channel{};  //!< N: c, not standardised
-  std::span<const std::uint8_t> labels{};     //!< N: 1 = reject
-};
 
 struct epoch_report {
   std::uint32_t epoch = 0;     //!< from 1
@@ -71,13 +45,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 class head_trainer {
  public:
   //! The spans of `samples` must live as long as the trainer.
-  //! Errors: invalid_argument (`where` = index of the option); size_mismatch (20 drafter, 21 target, 22 state or
-  //!         channel or labels, 23 a state index); value_not_finite; training_set_empty (a part without samples, or a
-  //!         training part of one label).
+  //! Errors: those of check(training_options) and check(training_samples); training_set_empty (a part without samples,
+  //!         or a training part of one label).
   [[nodiscard]] static result<head_trainer> make(const training_options& options,
                                                  const training_samples& samples) noexcept {
-    if (const status why = check_options(options); !why.ok()) return why;
-    if (const status why = check_samples(options, samples); !why.ok()) return why;
+    if (const status why = check(options); !why.ok()) return why;
+    if (const status why = check(samples, options.width); !why.ok()) return why;
     head_trainer made(options, samples);
     made.split();
     if (made.training_.empty() || made.validation_.empty()) return detail::head_error(errc::training_set_empty, 0);
@@ -119,7 +92,14 @@ class head_trainer {
     }
     report.epoch = ++epoch_;
     report.training_loss = loss / static_cast<double>(training_.size());
-    validate(report);
+    std::vector<std::pair<float, std::uint8_t>> scored;
+    report.validation_loss = validation_loss(scored);
+    report.validation_auc = detail::area_under_curve(scored);
+    report.best = report.validation_loss < best_loss_ || epoch_ == 1;
+    if (report.best) {
+      best_loss_ = report.validation_loss;
+      best_ = now_;
+    }
     return report;
   }
 
@@ -153,42 +133,6 @@ class head_trainer {
 
   [[nodiscard]] head_shape shape() const noexcept {
     return {samples_.mode, samples_.drafter_size, samples_.target_size, options_.width};
-  }
-
-  [[nodiscard]] static status check_options(const training_options& o) noexcept {
-    const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
-    if (o.width == 0 || o.width > max_head_size) return bad(0);
-    if (!numeric::is_finite(o.dropout) || o.dropout < 0 || o.dropout >= 1) return bad(1);
-    if (!numeric::is_finite(o.learning_rate) || !(o.learning_rate > 0)) return bad(2);
-    if (!numeric::is_finite(o.late_rate) || !(o.late_rate > 0)) return bad(3);
-    if (!numeric::is_finite(o.weight_decay) || o.weight_decay < 0) return bad(4);
-    if (!numeric::is_finite(o.positive_weight) || o.positive_weight < 0) return bad(5);
-    if (!numeric::is_finite(o.validation_share) || o.validation_share <= 0 || o.validation_share >= 1) return bad(6);
-    if (o.batch == 0) return bad(7);
-    return o.epochs == 0 ? bad(8) : status{};
-  }
-
-  [[nodiscard]] static status check_samples(const training_options& options, const training_samples& s) noexcept {
-    if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, options.width}); !why.ok())
-      return why;
-    if (s.drafter.size() != s.group.size() * s.drafter_size) return detail::head_error(errc::size_mismatch, 20);
-    if (s.target.size() != s.group.size() * s.target_size) return detail::head_error(errc::size_mismatch, 21);
-    if (s.channel.size() != s.state.size() || s.labels.size() != s.state.size())
-      return detail::head_error(errc::size_mismatch, 22);
-    for (const std::uint32_t state : s.state) {
-      if (state >= s.group.size()) return detail::head_error(errc::size_mismatch, 23);
-    }
-    for (const std::span<const float> values : {s.drafter, s.target}) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!numeric::is_finite(values[i])) return detail::head_error(errc::value_not_finite, i);
-      }
-    }
-    for (std::size_t i = 0; i < s.channel.size(); ++i) {
-      for (const float c : s.channel[i]) {
-        if (!numeric::is_finite(c)) return detail::head_error(errc::value_not_finite, i);
-      }
-    }
-    return {};
   }
 
   [[nodiscard]] random_block words(std::uint32_t position, std::uint32_t lane, std::uint32_t use) const noexcept {
@@ -230,7 +174,9 @@ class head_trainer {
     std::vector<channel_vector> seen;
     seen.reserve(training_.size());
     for (const std::uint32_t sample : training_) seen.push_back(samples_.channel[sample]);
-    return standardisation_of(seen, channel_);
+    const result<channel_standardisation> used = standardisation_of(seen);
+    if (used) channel_ = *used;
+    return used.error();
   }
 
   // Uniform in +-sqrt(3 * 2 / inputs) and +-sqrt(3 / width): variances 2 / inputs and 1 / width.
@@ -275,10 +221,10 @@ class head_trainer {
     }
   }
 
-  void validate(epoch_report& report) {
+  //! Mean weighted loss over the validation part; appends (logit, label) of its samples to `scored`.
+  [[nodiscard]] double validation_loss(std::vector<std::pair<float, std::uint8_t>>& scored) {
     const detail::matrix<float> none;
     double loss = 0;
-    std::vector<std::pair<float, std::uint8_t>> scored;
     scored.reserve(validation_.size());
     for (std::size_t first = 0; first < validation_.size(); first += 1024) {
       const std::size_t size = std::min<std::size_t>(1024, validation_.size() - first);
@@ -289,13 +235,7 @@ class head_trainer {
       for (std::size_t s = 0; s < size; ++s)
         scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)), samples_.labels[validation_[first + s]]);
     }
-    report.validation_loss = loss / static_cast<double>(validation_.size());
-    report.validation_auc = detail::area_under_curve(scored);
-    report.best = report.validation_loss < best_loss_ || epoch_ == 1;
-    if (report.best) {
-      best_loss_ = report.validation_loss;
-      best_ = now_;
-    }
+    return loss / static_cast<double>(validation_.size());
   }
 
   training_options options_;

@@ -89,7 +89,8 @@ template <std::size_t Count>
   return index;
 }
 
-[[nodiscard]] inline status read_head_header(std::string_view text, head_header& out) noexcept {
+[[nodiscard]] inline result<head_header> read_head_header(std::string_view text) noexcept {
+  head_header out;
   header_reader reader(text);
   bool unknown = false;
   const auto field = [&](std::string_view key) {
@@ -97,19 +98,21 @@ template <std::size_t Count>
     unknown = index == out.fields.size();
     if (unknown || out.seen[index]) return false;
     out.seen[index] = true;
-    return reader.string(out.fields[index]);
+    const auto value = reader.string();
+    if (value) out.fields[index] = *value;
+    return value.has_value();
   };
   const auto tensor = [&](head_tensor& into) {
     return reader.object([&](std::string_view key) {
-      std::size_t count = 0;
-      std::string_view type;
       if (key == "dtype") {
-        const bool read = reader.string(type);
+        const auto type = reader.string();
         into.is_float = type == "F32";
-        return read;
+        return type.has_value();
       }
-      if (key == "shape") return reader.numbers(into.shape, into.dimensions);
-      return key == "data_offsets" && reader.numbers(into.offsets, count) && count == 2;
+      if (key != "shape" && key != "data_offsets") return false;
+      const auto count = reader.numbers(key == "shape" ? into.shape : into.offsets);
+      if (key == "shape" && count) into.dimensions = *count;
+      return count && (key == "shape" || *count == 2);
     });
   };
   bool metadata = false;
@@ -126,10 +129,12 @@ template <std::size_t Count>
     return tensor(out.tensors[index]);
   });
   if (!read || !reader.ended()) return head_error(unknown ? errc::weights_unknown : errc::weights_header, reader.at());
-  return {};
+  return out;
 }
 
-[[nodiscard]] inline status read_head_fields(const head_header& header, head_weights& out) noexcept {
+//! A head without its arrays, from the metadata.
+[[nodiscard]] inline result<head_weights> read_head_fields(const head_header& header) noexcept {
+  head_weights out;
   for (std::size_t i = 0; i < header.seen.size(); ++i) {
     if (!header.seen[i]) return head_error(errc::weights_missing, 10 + i);
   }
@@ -149,7 +154,8 @@ template <std::size_t Count>
   }
   if (!check(out.channel).ok()) return bad(6);
   if (!read_numbers(header.fields[7], std::span(&out.threshold, 1))) return bad(7);
-  return numeric::is_finite(out.threshold) && out.threshold >= 0 ? status{} : bad(7);
+  if (!numeric::is_finite(out.threshold) || out.threshold < 0) return bad(7);
+  return out;
 }
 
 //! Tensors of the sizes that the metadata say, of floats, side by side over all `data_size` bytes.
@@ -190,9 +196,10 @@ template <std::size_t Count>
   return 8 + counter.size() + 4 * parameter_count(head.shape);
 }
 
-//! Writes a head to the front of `out`. Errors: those of check(head_weights); output_too_small (`where` = bytes
-//! needed).
-[[nodiscard]] inline status write_head(const head_weights& head, std::span<std::byte> out) noexcept {
+//! Writes a head to the front of `out` and gives that part. Errors: those of check(head_weights); output_too_small
+//! (`where` = bytes needed).
+[[nodiscard]] inline result<std::span<std::byte>> write_head(const head_weights& head,
+                                                             std::span<std::byte> out) noexcept {
   if (const status why = check(head); !why.ok()) return why;
   const std::size_t size = head_file_size(head), data = 4 * parameter_count(head.shape);
   if (out.size() < size) return detail::head_error(errc::output_too_small, size);
@@ -207,7 +214,7 @@ template <std::size_t Count>
       to += 4;
     }
   }
-  return {};
+  return out.first(size);
 }
 
 //! A head and its arrays.
@@ -222,23 +229,22 @@ class decision_head {
     if (length > file.size() - 8) return detail::head_error(errc::truncated, 8);
     const std::span<const std::byte> text = file.subspan(8, static_cast<std::size_t>(length)),
                                      data = file.subspan(8 + static_cast<std::size_t>(length));
-    detail::head_header header;
-    status why =
-        detail::read_head_header(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), header);
-    if (!why.ok()) return why;
+    const auto header =
+        detail::read_head_header(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
+    if (!header) return header.error();
+    const auto fields = detail::read_head_fields(*header);
+    if (!fields) return fields.error();
+    if (const status why = detail::check_head_tensors(*header, fields->shape, data.size()); !why.ok()) return why;
     decision_head made;
-    why = detail::read_head_fields(header, made.head_);
-    if (why.ok()) why = detail::check_head_tensors(header, made.head_.shape, data.size());
-    if (!why.ok()) return why;
+    made.head_ = *fields;
     const std::array<std::size_t, 4> sizes = detail::tensor_sizes(made.head_.shape);
     made.values_.reserve(parameter_count(made.head_.shape));
     for (std::size_t t = 0; t < sizes.size(); ++t) {
-      const std::byte* at = data.data() + header.tensors[t].offsets[0];
+      const std::byte* at = data.data() + header->tensors[t].offsets[0];
       for (std::size_t i = 0; i < sizes[t]; ++i, at += 4)
         made.values_.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(numeric::load_le(at, 4))));
     }
-    why = check(made.view());
-    if (!why.ok()) return why;
+    if (const status why = check(made.view()); !why.ok()) return why;
     return made;
   }
 

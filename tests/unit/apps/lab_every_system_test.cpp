@@ -85,13 +85,12 @@ struct trained {
   [[nodiscard]] std::filesystem::path head_file() const { return folder / "head.safetensors"; }
   [[nodiscard]] std::filesystem::path network_file() const { return folder / "window.dqn"; }
   [[nodiscard]] double score(const lab::judge_request& asked) const {
-    sv::channel_vector channel{};
-    double made = 0;
-    REQUIRE(sv::channel_features(asked.channel, channel).ok());
-    REQUIRE(sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target,
-                           sv::standardise(channel, head.channel), made)
-                .ok());
-    return made;
+    const auto channel = sv::channel_features(asked.channel);
+    REQUIRE(channel.ok());
+    const auto made = sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target,
+                                     sv::standardise(*channel, head.channel));
+    REQUIRE(made.ok());
+    return *made;
   }
 
  private:

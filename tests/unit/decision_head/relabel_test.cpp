@@ -42,8 +42,8 @@ episode make(std::uint32_t seed, const sv::relabel_options& options = {}) {
 
 bytes relabelled(const episode& in, double quality, const sv::relabel_options& options = {}, std::uint32_t number = 0) {
   bytes labels(in.positions.size());
-  REQUIRE(
-      sv::relabel(in.positions, in.important, in.scores, quality, sv::philox{{{7, 9}}}, number, options, labels).ok());
+  REQUIRE(sv::relabel({in.positions, in.important, in.scores, number}, quality, sv::philox{{{7, 9}}}, options, labels)
+              .ok());
   return labels;
 }
 
@@ -204,7 +204,9 @@ TEST_CASE("relabel: bad input has a name") {
   const bytes important{1, 0};
   std::vector<double> scores(2);
   bytes labels(2);
-  const auto code = [&](sv::relabel_options options) { return sv::smooth(positions, important, options, scores); };
+  const auto code = [&](sv::relabel_options options) {
+    return sv::smooth(positions, important, options, scores).error();
+  };
   sv::relabel_options bad;
   bad.decay_length = 0;
   CHECK(code(bad) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 0});
@@ -220,10 +222,11 @@ TEST_CASE("relabel: bad input has a name") {
   bad = {};
   bad.maximum_rate = 1;
   CHECK(code(bad) == sv::status{sv::errc::invalid_argument, sv::part::decision_head, 4});
-  CHECK(sv::smooth(positions, std::span(important).first(1), {}, scores).where == 1);
-  CHECK(sv::smooth(positions, important, {}, std::span(scores).first(1)).where == 2);
-  CHECK(sv::relabel(positions, important, scores, 1.5, sv::philox{}, 0, {}, labels).code == sv::errc::invalid_argument);
-  CHECK(sv::relabel(positions, important, scores, 0.5, sv::philox{}, 0, {}, std::span(labels).first(1)) ==
+  CHECK(sv::smooth(positions, std::span(important).first(1), {}, scores).error().where == 1);
+  CHECK(sv::smooth(positions, important, {}, std::span(scores).first(1)).error().where == 2);
+  const sv::relabel_episode episode{positions, important, scores};
+  CHECK(sv::relabel(episode, 1.5, sv::philox{}, {}, labels).error().code == sv::errc::invalid_argument);
+  CHECK(sv::relabel(episode, 0.5, sv::philox{}, {}, std::span(labels).first(1)).error() ==
         sv::status{sv::errc::size_mismatch, sv::part::decision_head, 3});
-  CHECK(sv::label_by_budget(scores, important, 1, std::span(labels).first(1)).where == 2);
+  CHECK(sv::label_by_budget(scores, important, 1, std::span(labels).first(1)).error().where == 2);
 }

@@ -64,14 +64,12 @@ double accuracy(const sv::decision_head& head, const data_set& on) {
   const sv::head_weights view = head.view();
   double right = 0;
   for (std::size_t i = 0; i < on.labels.size(); ++i) {
-    double rho = 0;
     const std::size_t s = on.state[i];
-    REQUIRE(sv::head_score(view, sv::drafter_input::hidden_state,
-                           std::span(on.drafter).subspan(s * on.drafter_size, on.drafter_size),
-                           std::span(on.target).subspan(s * on.target_size, on.target_size),
-                           sv::standardise(on.channel[i], view.channel), rho)
-                .ok());
-    right += (rho >= 0.5) == (on.labels[i] != 0) ? 1 : 0;
+    const auto rho = sv::head_score(
+        view, sv::drafter_input::hidden_state, std::span(on.drafter).subspan(s * on.drafter_size, on.drafter_size),
+        std::span(on.target).subspan(s * on.target_size, on.target_size), sv::standardise(on.channel[i], view.channel));
+    REQUIRE(rho.ok());
+    right += (*rho >= 0.5) == (on.labels[i] != 0) ? 1 : 0;
   }
   return right / static_cast<double>(on.labels.size());
 }

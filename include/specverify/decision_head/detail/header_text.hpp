@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -38,19 +39,17 @@ class header_reader {
     ++at_;
     return true;
   }
-  [[nodiscard]] constexpr bool string(std::string_view& out) noexcept {
-    if (!symbol('"')) return false;
+  [[nodiscard]] constexpr std::optional<std::string_view> string() noexcept {
+    if (!symbol('"')) return std::nullopt;
     const std::size_t first = at_;
     while (at_ < text_.size() && text_[at_] != '"') {
-      if (text_[at_] == '\\' || static_cast<unsigned char>(text_[at_]) < 0x20) return false;
+      if (text_[at_] == '\\' || static_cast<unsigned char>(text_[at_]) < 0x20) return std::nullopt;
       ++at_;
     }
-    if (at_ == text_.size()) return false;
-    out = text_.substr(first, at_ - first);
-    ++at_;
-    return true;
+    if (at_ == text_.size()) return std::nullopt;
+    return text_.substr(first, at_++ - first);
   }
-  [[nodiscard]] constexpr bool number(std::uint64_t& out) noexcept {
+  [[nodiscard]] constexpr std::optional<std::uint64_t> number() noexcept {
     skip_space();
     const std::size_t first = at_;
     std::uint64_t value = 0;
@@ -58,20 +57,20 @@ class header_reader {
       value = value * 10 + static_cast<std::uint64_t>(text_[at_++] - '0');
     if (at_ == first || (at_ - first > 1 && text_[first] == '0') ||
         (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'))
-      return false;
-    out = value;
-    return true;
+      return std::nullopt;
+    return value;
   }
-  //! [a, b, ...] of at most out.size() numbers.
-  [[nodiscard]] constexpr bool numbers(std::span<std::uint64_t> out, std::size_t& count) noexcept {
-    count = 0;
-    if (!symbol('[')) return false;
-    if (symbol(']')) return true;
+  //! [a, b, ...] of at most out.size() numbers; gives how many.
+  [[nodiscard]] constexpr std::optional<std::size_t> numbers(std::span<std::uint64_t> out) noexcept {
+    std::size_t count = 0;
+    if (!symbol('[')) return std::nullopt;
+    if (symbol(']')) return count;
     do {
-      if (count == out.size() || !number(out[count])) return false;
-      ++count;
+      const auto value = count < out.size() ? number() : std::nullopt;
+      if (!value) return std::nullopt;
+      out[count++] = *value;
     } while (symbol(','));
-    return symbol(']');
+    return symbol(']') ? std::optional(count) : std::nullopt;
   }
   //! {"key": value, ...}: `value(key)` reads one value.
   template <class ReadValue>
@@ -79,8 +78,8 @@ class header_reader {
     if (!symbol('{')) return false;
     if (symbol('}')) return true;
     do {
-      std::string_view key;
-      if (!string(key) || !symbol(':') || !value(key)) return false;
+      const auto key = string();
+      if (!key || !symbol(':') || !value(*key)) return false;
     } while (symbol(','));
     return symbol('}');
   }
