@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// One session in one process: messages are handed over.
+// One session in one process: both sides are driven, messages are handed over.
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
+using namespace specverify;
 
-#include <array>
+struct constant_model {  // the same law at every position
+  std::array<float, 4> logits;
+  status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
+  row_view<float> row(std::uint32_t) { return logits_row<float>(logits); }
+  void truncate(std::uint32_t) {}
+};
 
 int main() {
-  using namespace specverify;
-  // the same law at every position
-  const std::array<float, 4> drafter{0.0f, 1.0f, 2.0f, 0.5f}, target{0.5f, 1.0f, 1.5f, 1.0f};
+  constant_model drafter{{0.0f, 1.0f, 2.0f, 0.5f}}, target{{0.5f, 1.0f, 1.5f, 1.0f}};
   const edge_options device{.format = {law_format::sparse_drop_zero, 4, 20, 0, 2, 1}, .token_budget = 10};
-  const cloud_options server{.largest = device.format};
   auto edge = edge_session::make(device, top_k{3}, fixed_window{{2, 20, 3}});
-  auto cloud = cloud_session::make(server);
-  if (!edge.ok() || !cloud.ok() || !edge.value().start(std::array<token_id, 1>{0}, 0).ok()) return 1;
-  const std::array<row_transform, 1> transforms{};
-  const std::array<row_view<float>, 3> rows{logits_row<float>(target), logits_row<float>(target),
-                                            logits_row<float>(target)};
-  while (edge.value().state() != edge_state::finished) {
-    session_output out = edge.value().next();
-    if (out.action == session_action::send) (void)cloud.value().receive(out.bytes, 0);
-    if (out.action == session_action::evaluate)
-      (void)edge.value().supply_row(exec::seq, logits_row<float>(drafter), {}, 0);
-    while (out = cloud.value().next(), out.action != session_action::none) {
-      if (out.action == session_action::send) (void)edge.value().receive(out.bytes, 0);
-      if (out.action == session_action::evaluate)
-        (void)cloud.value().supply_rows(exec::seq,
-                                        row_span_provider<float>(std::span(rows).first(out.rows), transforms), 0);
-    }
+  auto cloud = cloud_session::make({.largest = device.format});
+  if (!edge || !cloud || !edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
+  std::vector<std::byte> message;  // one question or one answer is under way
+  const auto send = [&](const session_output& out) {
+    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+  };
+  status ok = drive(*edge, drafter, send);
+  while (ok.ok() && edge->state() != edge_state::finished) {
+    ok = deliver(*cloud, message, 0);
+    if (ok.ok()) ok = drive(*cloud, target, send);
+    if (ok.ok()) ok = deliver(*edge, message, 0);
+    if (ok.ok()) ok = drive(*edge, drafter, send);
   }
-  return edge.value().length() == 11 && cloud.value().length() == 11 ? 0 : 2;
+  return ok.ok() && edge->length() == 11 && cloud->length() == 11 ? 0 : 2;
 }

@@ -50,10 +50,12 @@
 
 #include <specverify/vocabulary/fingerprint.hpp>
 
-// the two state machines
+// the two state machines, and the loop of a host
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
+#include <specverify/session/host.hpp>
 #include <specverify/session/journal.hpp>
+#include <specverify/session/rewinding.hpp>
 #include <specverify/session/statistics.hpp>
 
 #endif

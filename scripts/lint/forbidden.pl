@@ -9,7 +9,7 @@ my @never = (
   [qr/\bstd::is(nan|inf|finite)\b|\bstd::signbit\b/, 'NaN tests that fast-math removes (use the bit pattern)'],
   [qr/\b(TODO|FIXME|XXX)\b/, 'unfinished'],
 );
-my $headers = qr/^\s*#\s*include\s*<(iostream|ostream|istream|sstream|fstream|cstdio|regex|format|thread|mutex|chrono|random|filesystem|locale|functional|stdio\.h)>/;
+my $headers = qr/^\s*#\s*include\s*<(iostream|ostream|istream|sstream|fstream|cstdio|regex|format|thread|mutex|condition_variable|chrono|random|filesystem|locale|functional|stdio\.h)>/;
 my $containers = qr/\bstd::(vector|string|deque|list|map|set|unordered_map|unordered_set|unique_ptr|shared_ptr|function|any)\b/;
 my @files = files(qr/\.(hpp|cuh)$/, 'include/specverify');
 for my $file (@files) {
@@ -18,7 +18,8 @@ for my $file (@files) {
   my $number = 0;
   for my $line (split /\n/, $code) {
     ++$number;
-    complain("$file:$number", "includes <$1>") if $line =~ $headers && !($file =~ m{/testing/} && $1 eq 'functional');
+    complain("$file:$number", "includes <$1>")
+      if $line =~ $headers && !($file =~ m{/testing/} && $line =~ /<(functional|mutex|condition_variable)>/);
     next if $line =~ /^\s*#\s*include/;
     for my $rule (@never) { complain("$file:$number", $rule->[1]) if $line =~ $rule->[0] }
     complain("$file:$number", "std::$1 outside an owner") if !$owner && $line =~ $containers;

@@ -121,6 +121,8 @@ class cloud_session {
 
   // Outputs.
   [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+  //! `next` has more: every input is `busy`.
+  [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
 
   //! `evaluate` is unanswered. Ask before `supply_rows` where the engine works while messages arrive.
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }

@@ -150,6 +150,8 @@ class basic_edge_session {
 
   // Outputs.
   [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+  //! `next` has more: every input is `busy`.
+  [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
     return ahead_at_.has_value() && (!deadline_.has_value() || *ahead_at_ < *deadline_) ? ahead_at_ : deadline_;
   }

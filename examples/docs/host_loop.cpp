@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop for both sides. A real observer also appends journal records to a file and shows committed tokens.
+#include <specverify/all.hpp>
+using namespace specverify;
+
+auto work(auto& session, auto& engine, std::vector<std::byte>& sent) {
+  for (;;) {
+    const session_work work = take_outputs(session, [&](const session_output& out) {
+      if (out.action == session_action::send) sent.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::rollback) engine.truncate(out.position);
+    });
+    if (work.wait != session_wait::rows) return work;  // a message is awaited, or time; or the session is over
+    const status fed = engine.feed(work.asked.position, work.asked.tokens, work.asked.rows);
+    (void)(fed.ok() ? supply(session, engine, 0) : session.engine_failed(fed));
+  }
+}
+
+struct constant_model {  // yours: an engine with a cache
+  status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
+  row_view<float> row(std::uint32_t) { return logits_row<float>(logits); }
+  void truncate(std::uint32_t) {}
+  std::array<float, 4> logits{0.0f, 1.0f, 2.0f, 0.5f};
+} drafter, target;
+
+int main() {
+  auto edge = edge_session::make({.format = {.vocab_size = 4}, .token_budget = 10}, top_k{3});
+  auto cloud = cloud_session::make({.largest = {.vocab_size = 4}});
+  std::vector<std::byte> message;  // one question or one answer is under way
+  if (!edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
+  while (work(*edge, drafter, message).wait == session_wait::peer && deliver(*cloud, message, 0).ok() &&
+         work(*cloud, target, message).wait == session_wait::peer && deliver(*edge, message, 0).ok()) {
+  }
+  return edge->state() == edge_state::finished && edge->length() == 11 ? 0 : 2;
+}

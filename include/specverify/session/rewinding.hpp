@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Gives a model without `truncate` one: recurrent and hybrid models, engines whose cache cannot be cut.
+//!
+//! A session cuts its drafter back after every rejection, by at most the drafts of a round. `rewinding` keeps the ids
+//! that were fed. A model with `save` and `load` is set back to its last checkpoint and fed the ids behind it; one
+//! without is fed the whole text again (its `feed` at position 0 begins anew).
+//! Checkpoints: one is kept, at the position of the last `keep_from` (committed length - 1), below which nothing is ever
+//!              cut; `drive` says it before each feed. So a rejection after T accepted drafts feeds T + 1 ids more.
+//! Guarantees: the rows are those of a model fed the same ids; ids are kept in memory of `make`, a checkpoint in what
+//!             `save` returns. Rows of ids fed again are not asked for.
+//! See:        docs/algorithms/host.md, tests/unit/session/rewinding_test.cpp
+#ifndef SPECVERIFY_SESSION_REWINDING_HPP
+#define SPECVERIFY_SESSION_REWINDING_HPP
+
+#include <specverify/session/language_model.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+namespace detail {
+
+struct nothing_saved {};
+template <class Model>
+struct checkpoint_of {
+  using type = nothing_saved;
+};
+template <saving_model Model>
+struct checkpoint_of<Model> {
+  using type = decltype(std::declval<Model&>().save());
+};
+
+}  // namespace detail
+
+//! Looks at the model, which must outlive it.
+template <language_model Model>
+class rewinding {
+ public:
+  //! `max_length`: positions that are ever fed: the session's max_length and its longest draft.
+  //! Errors: invalid_argument (0).
+  [[nodiscard]] static result<rewinding> make(Model& model, std::uint32_t max_length) {
+    if (max_length == 0) return status{errc::invalid_argument, part::session, 0};
+    return rewinding(model, max_length);
+  }
+
+  //! Errors: those of the model; base_length_mismatch (`where` = positions that stand; a gap), invalid_argument
+  //!         (`where` = `max_length`; the text is longer).
+  [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    if (position > size_) return {errc::base_length_mismatch, part::session, size_};
+    if (tokens.size() > ids_.size() - position)
+      return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(ids_.size())};
+    truncate(position);
+    std::copy(tokens.begin(), tokens.end(), ids_.begin() + position);
+    const auto end = position + static_cast<std::uint32_t>(tokens.size());
+    std::uint32_t from = position;
+    if (const status why = go_back(from); !why.ok()) return why;
+    if (const status why = save_on_the_way(from, end, rows); !why.ok()) return why;
+    in_step_ = false;
+    if (const status why = model_->feed(from, fed(from, end), rows); !why.ok()) return why;
+    in_step_ = true;
+    size_ = end;
+    return {};
+  }
+  [[nodiscard]] decltype(auto) row(std::uint32_t i) { return model_->row(i); }
+
+  void truncate(std::uint32_t position) {
+    if (position >= size_) return;
+    size_ = position;
+    in_step_ = false;
+  }
+  status keep_from(std::uint32_t position) {
+    keep_ = position;
+    if constexpr (requires { model_->keep_from(position); })
+      return detail::status_of([&] { return model_->keep_from(position); });
+    return {};
+  }
+
+  // What else the model has.
+  [[nodiscard]] decltype(auto) hidden(std::uint32_t i) requires requires(Model& m) { m.hidden(i); }
+  { return model_->hidden(i); }
+  [[nodiscard]] decltype(auto) attention(std::uint32_t i) requires requires(Model& m) { m.attention(i); }
+  { return model_->attention(i); }
+  template <class Transform>
+  [[nodiscard]] decltype(auto) transform(std::uint32_t i, const Transform& base) requires requires(Model& m) {
+    m.transform(i, base);
+  }
+  { return model_->transform(i, base); }
+  [[nodiscard]] status scores(const session_output& asked, std::span<double> out) requires requires(Model& m) {
+    m.scores(asked, out);
+  }
+  { return model_->scores(asked, out); }
+
+ private:
+  rewinding(Model& model, std::uint32_t max_length) : model_(&model), ids_(max_length) {}
+
+  [[nodiscard]] std::span<const token_id> fed(std::uint32_t from, std::uint32_t end) const noexcept {
+    return std::span<const token_id>(ids_).subspan(from, end - from);
+  }
+
+  //! Where the model must be fed from: `from` if it stands there, else its checkpoint, else the start.
+  [[nodiscard]] status go_back(std::uint32_t& from) {
+    if (from == 0) saved_.reset();
+    if (in_step_ || from == 0) return {};
+    if constexpr (saving_model<Model>) {
+      if (saved_.has_value() && saved_at_ <= from) {
+        from = saved_at_;
+        return detail::status_of([&] { return model_->load(*saved_); });
+      }
+    }
+    from = 0;
+    return {};
+  }
+
+  //! Feeds up to keep_ if that lies ahead and before the wanted rows; saves there.
+  [[nodiscard]] status save_on_the_way(std::uint32_t& from, std::uint32_t end, std::uint32_t rows) {
+    if constexpr (saving_model<Model>) {
+      const std::uint32_t at = keep_ > from && keep_ < end && end - keep_ >= rows ? keep_ : from;
+      if (at > keep_ || at == 0 || (saved_.has_value() && saved_at_ >= at)) return {};
+      if (at > from) {
+        in_step_ = false;
+        if (const status why = model_->feed(from, fed(from, at), 0); !why.ok()) return why;
+      }
+      saved_.emplace(model_->save());
+      saved_at_ = from = at;
+    }
+    return {};
+  }
+
+  Model* model_;
+  std::vector<token_id> ids_;
+  std::optional<typename detail::checkpoint_of<Model>::type> saved_{};
+  std::uint32_t saved_at_ = 0;
+  std::uint32_t keep_ = 0;
+  std::uint32_t size_ = 0;
+  bool in_step_ = true;  // the model has seen the ids up to size_ and no others
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

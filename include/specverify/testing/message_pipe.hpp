@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A blocking transport between two threads of one process, for examples and tests: the edge's end and the cloud's.
+//!
+//! Time, in microseconds from 0, stands still while one side works. When both wait, it jumps to the earlier of their deadlines: timeouts happen
+//! without anybody sleeping, and a run repeats. When both wait without a deadline, no message can ever come: `receive`
+//! says link_lost to both instead of hanging.
+//! Guarantees: messages arrive whole, once and in order. An end that is destroyed is a lost link to the other one,
+//!             behind the messages that it sent; an end that is made anew can be sent to again.
+//! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
+#ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
+#define SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
+
+#include <specverify/core/status.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+class message_pipe {
+  struct side {
+    std::deque<std::vector<std::byte>> arrived;
+    std::optional<std::uint64_t> until;  // of the wait that goes on
+    bool open = false;
+    bool waits = false;
+  };
+
+ public:
+  //! One side's transport (session/language_model.hpp). One thread uses it at a time; the pipe must outlive it.
+  class end {
+   public:
+    ~end() {
+      if (pipe_ != nullptr) pipe_->close(own_);
+    }
+    end(end&& other) noexcept : pipe_(other.pipe_), own_(other.own_), message_(std::move(other.message_)) {
+      other.pipe_ = nullptr;
+    }
+    end& operator=(end&&) = delete;
+
+    //! Errors: link_lost (nobody holds the other end any more).
+    [[nodiscard]] status send(std::span<const std::byte> message) { return pipe_->send(own_, message); }
+    //! Errors: link_lost (the other end is gone, or both would wait forever).
+    [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<std::uint64_t> until) {
+      if (const status why = pipe_->receive(own_, until, message_); !why.ok()) return why;
+      return std::span<const std::byte>(message_);
+    }
+    [[nodiscard]] std::uint64_t now() const { return pipe_->now(); }
+
+   private:
+    friend message_pipe;
+    end(message_pipe& pipe, std::size_t own) : pipe_(&pipe), own_(own) { pipe.open(own); }
+
+    message_pipe* pipe_;
+    std::size_t own_;
+    std::vector<std::byte> message_;
+  };
+
+  message_pipe() = default;
+  message_pipe(const message_pipe&) = delete;
+  message_pipe& operator=(const message_pipe&) = delete;
+
+  [[nodiscard]] end edge() { return {*this, 0}; }
+  [[nodiscard]] end cloud() { return {*this, 1}; }
+
+ private:
+  void open(std::size_t own) {
+    const std::lock_guard lock(mutex_);
+    sides_[own].open = ever_open_[own] = true;
+    changed_.notify_all();
+  }
+  void close(std::size_t own) {
+    const std::lock_guard lock(mutex_);
+    sides_[own] = {};  // what was not heard is lost
+    changed_.notify_all();
+  }
+  [[nodiscard]] status send(std::size_t own, std::span<const std::byte> message) {
+    const std::lock_guard lock(mutex_);
+    side& peer = sides_[1 - own];
+    if (is_gone(1 - own)) return lost;
+    deadlock_ = false;
+    peer.arrived.emplace_back(message.begin(), message.end());
+    changed_.notify_all();
+    return {};
+  }
+  [[nodiscard]] status receive(std::size_t own, std::optional<std::uint64_t> until, std::vector<std::byte>& message) {
+    std::unique_lock lock(mutex_);
+    side& mine = sides_[own];
+    mine.until = until;
+    mine.waits = true;
+    status outcome{};
+    message.clear();
+    for (;; changed_.wait(lock)) {
+      if (!mine.arrived.empty()) {
+        message.swap(mine.arrived.front());
+        mine.arrived.pop_front();
+        break;
+      }
+      if (until.has_value() && *until <= now_) break;
+      if (is_gone(1 - own)) {
+        outcome = lost;
+        break;
+      }
+      if (let_time_pass(own)) break;
+      if (deadlock_) {
+        outcome = lost;
+        break;
+      }
+    }
+    mine.waits = false;
+    return outcome;
+  }
+  //! Both wait and nothing is under way: the earlier deadline comes. True if it is this side's own.
+  [[nodiscard]] bool let_time_pass(std::size_t own) {
+    const side &mine = sides_[own], &peer = sides_[1 - own];
+    if (!peer.waits || !peer.arrived.empty()) return false;
+    if (!mine.until.has_value() && !peer.until.has_value()) {
+      deadlock_ = true;
+    } else {
+      now_ = std::max(now_, std::min(mine.until.value_or(~std::uint64_t{0}), peer.until.value_or(~std::uint64_t{0})));
+    }
+    changed_.notify_all();
+    return mine.until.has_value() && *mine.until <= now_;
+  }
+  //! An end that was there and is no more; one that is still to come is waited for.
+  [[nodiscard]] bool is_gone(std::size_t which) const { return ever_open_[which] && !sides_[which].open; }
+  [[nodiscard]] std::uint64_t now() {
+    const std::lock_guard lock(mutex_);
+    return now_;
+  }
+
+  static constexpr status lost{errc::link_lost, part::host, 0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  side sides_[2];
+  bool ever_open_[2] = {false, false};
+  bool deadlock_ = false;
+  std::uint64_t now_ = 0;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
