@@ -1,5 +1,5 @@
-#!/ usr / bin / env bash
-#Each lint sees what it is there for : a small house that follows the rules, and one planted breach at a time.
+#!/usr/bin/env bash
+# Each lint sees what it is there for: a small house that follows the rules, and one planted breach at a time.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
@@ -33,83 +33,62 @@ reset() {
   version=$(sed -n 's/.*VERSION_[A-Z]* //p' include/specverify/version.hpp | paste -sd.)
   printf '# Changelog\n\n## %s\n' "$version" >CHANGELOG.md
 }
-code = 0 lint() { perl "scripts/lint/$1.pl" > "$work/out" 2 > &1; }
-green() {
-  lint "$1" || {
-    echo "$1 complains about a clean house:";
-    cat "$work/out";
-    code = 1;
-  };
-}
-red() {
-# lint, text that it must say
-  if lint "$1" || ! grep -qF -- "$2" "$work/out";
-  then echo "$1 does not say \"$2\":" cat "$work/out" code = 1 fi reset
+code=0
+lint() { perl "scripts/lint/$1.pl" >"$work/out" 2>&1; }
+green() { lint "$1" || { echo "$1 complains about a clean house:"; cat "$work/out"; code=1; }; }
+red() { # lint, text that it must say
+  if lint "$1" || ! grep -qF -- "$2" "$work/out"; then
+    echo "$1 does not say \"$2\":"
+    cat "$work/out"
+    code=1
+  fi
+  reset
 }
 reset
-for name in arrows mirror sizes forbidden guards row_access pages repository version ids;
-do green "$name";
-done
+for name in arrows mirror sizes forbidden guards row_access pages repository version ids; do green "$name"; done
 
-        header core /
-    views.hpp '#include <specverify/row/digest.hpp>';
-red arrows 'core may not include row/digest.hpp' header kernel / a.hpp '#include <specverify/row/digest.hpp>';
-red arrows 'kernel may not include row/digest.hpp' header session / a.hpp '#include <specverify/policy/window.hpp>';
-red arrows 'session includes concepts and observation only' header row /
-    digest.hpp '#include <specverify/specverify.hpp>';
-red arrows 'includes the umbrella' header row / digest.hpp '#include "specverify/core/views.hpp"';
-red arrows 'angle brackets' mkdir include / specverify / core / detail header core /
-        views.hpp '#include <specverify/core/detail/views.hpp>' header core / detail /
-        views.hpp '#include <specverify/core/views.hpp>' red
-            arrows 'circle of includes: core/detail/views.hpp core/views.hpp' rm -
-    r include / specverify / core / detail header core / views.hpp '#include <specverify/core/views.hpp>';
-red arrows 'circle of includes: core/views.hpp' rm tests / unit / row / digest_test.cpp;
-red mirror 'no tests/unit/row/digest_test.cpp' rm docs / algorithms / digest.md;
-red mirror 'no page docs/algorithms/digest.md' rm benchmarks / bench_digest.cpp;
-red mirror 'no benchmarks/bench_digest.cpp' echo 'Page.' > docs / algorithms / digest.md;
-red mirror 'quotes no example' header row / digest.hpp '// See: docs/algorithms/nowhere.md';
-red mirror 'names docs/algorithms/nowhere.md' mapfile - t many < < (seq - f 'int a%.0f;' 300);
-header row / digest.hpp "${many[@]}";
-red sizes 'at most 300' mapfile - t many < < (seq - f 'int a%.0f;' 500);
-header kernel / digest.hpp "${many[@]}";
-red sizes 'at most 500' header row / digest.hpp 'inline void f() { throw 1; }';
-red forbidden 'throw' header row / digest.hpp 'inline int* f() { return new int; }';
-red forbidden 'new' header row / digest.hpp '#include <iostream>';
-red forbidden 'includes <iostream>' header row / digest.hpp '#include <mutex>';
-red forbidden 'includes <mutex>' header testing / a.hpp '#include <mutex>';
-lint forbidden || {
-  echo "forbidden refuses the test kit its mutex";
-  code = 1;
-};
-rm include / specverify / testing / a.hpp;
-reset header testing / a.hpp '#include <thread>';
-lint forbidden&& {
-  echo "forbidden lets a thread into the test kit";
-  code = 1;
-};
-rm include / specverify / testing / a.hpp;
-reset header row / digest.hpp 'inline std::vector<int> f();';
-red forbidden 'std::vector outside an owner' header row / digest.hpp 'inline bool f(float x) { return std::isnan(x); }';
-red forbidden 'NaN tests' header row / digest.hpp 'namespace specverify { inline int f(); }';
-red forbidden 'opens the namespace by hand' header row / digest.hpp '// throw new iostream: a comment may say so';
-lint forbidden || {
-  echo "forbidden reads comments";
-  code = 1;
-};
-reset sed - i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include / specverify / row / digest.hpp;
-red guards 'the guard is not SPECVERIFY_ROW_DIGEST_HPP' sed - i 1d include / specverify / row / digest.hpp;
-red guards 'does not start with // SPDX' header row / digest.hpp '#define MAXIMUM 3';
-red guards 'MAXIMUM' header session / a.hpp 'inline int f(int row) { return row_access::data(row); }';
-red row_access 'opens a row' echo '// changed' >> examples / docs / digest.cpp;
-red pages 'the block differs from examples/docs/digest.cpp' echo '[gone](nowhere.md)' >> docs / algorithms / digest.md;
-red pages 'a link leads nowhere' printf '# Pages\n\n[digest](algorithms/digest.md)\n' > docs / README.md;
-red pages 'does not name docs/algorithms/views.md' printf '%06001d\n' 0 > README.md;
-red pages 'at most 6000' header row / digest.hpp "// see /$(printf 'ho')me/somebody/notes";
-red repository 'a path of one machine' header row / digest.hpp "// $(printf 'TO')DO later";
-red repository 'left unfinished' header row / digest.hpp '// (E99)';
-red ids 'E99 has no entry in docs/errata.md' header row / digest.hpp '// SMP-99';
-red ids 'SMP-99 has no entry in docs/requirements.md' header row / digest.hpp '// T99';
-red ids 'T99 has no entry in docs/guarantees.md' printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >
-    docs / errata.md;
-red ids 'does not hold E1' printf '# Changelog\n\n## 9.9.9\n' > CHANGELOG.md;
-red version 'its first entry is 9.9.9'["$code" - eq 0] && echo "every lint sees its breach" exit "$code"
+header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
+header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
+header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes concepts and observation only'
+header row/digest.hpp '#include <specverify/specverify.hpp>'; red arrows 'includes the umbrella'
+header row/digest.hpp '#include "specverify/core/views.hpp"'; red arrows 'angle brackets'
+mkdir include/specverify/core/detail
+header core/views.hpp '#include <specverify/core/detail/views.hpp>'
+header core/detail/views.hpp '#include <specverify/core/views.hpp>'
+red arrows 'circle of includes: core/detail/views.hpp core/views.hpp'
+rm -r include/specverify/core/detail
+header core/views.hpp '#include <specverify/core/views.hpp>'; red arrows 'circle of includes: core/views.hpp'
+rm tests/unit/row/digest_test.cpp; red mirror 'no tests/unit/row/digest_test.cpp'
+rm docs/algorithms/digest.md; red mirror 'no page docs/algorithms/digest.md'
+rm benchmarks/bench_digest.cpp; red mirror 'no benchmarks/bench_digest.cpp'
+echo 'Page.' >docs/algorithms/digest.md; red mirror 'quotes no example'
+header row/digest.hpp '// See: docs/algorithms/nowhere.md'; red mirror 'names docs/algorithms/nowhere.md'
+mapfile -t many < <(seq -f 'int a%.0f;' 300); header row/digest.hpp "${many[@]}"; red sizes 'at most 300'
+mapfile -t many < <(seq -f 'int a%.0f;' 500); header kernel/digest.hpp "${many[@]}"; red sizes 'at most 500'
+header row/digest.hpp 'inline void f() { throw 1; }'; red forbidden 'throw'
+header row/digest.hpp 'inline int* f() { return new int; }'; red forbidden 'new'
+header row/digest.hpp '#include <iostream>'; red forbidden 'includes <iostream>'
+header row/digest.hpp '#include <mutex>'; red forbidden 'includes <mutex>'
+header testing/a.hpp '#include <mutex>'; lint forbidden || { echo "forbidden refuses the test kit its mutex"; code=1; }; rm include/specverify/testing/a.hpp; reset
+header testing/a.hpp '#include <thread>'; lint forbidden && { echo "forbidden lets a thread into the test kit"; code=1; }; rm include/specverify/testing/a.hpp; reset
+header row/digest.hpp 'inline std::vector<int> f();'; red forbidden 'std::vector outside an owner'
+header row/digest.hpp 'inline bool f(float x) { return std::isnan(x); }'; red forbidden 'NaN tests'
+header row/digest.hpp 'namespace specverify { inline int f(); }'; red forbidden 'opens the namespace by hand'
+header row/digest.hpp '// throw new iostream: a comment may say so'; lint forbidden || { echo "forbidden reads comments"; code=1; }; reset
+sed -i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include/specverify/row/digest.hpp; red guards 'the guard is not SPECVERIFY_ROW_DIGEST_HPP'
+sed -i 1d include/specverify/row/digest.hpp; red guards 'does not start with // SPDX'
+header row/digest.hpp '#define MAXIMUM 3'; red guards 'MAXIMUM'
+header session/a.hpp 'inline int f(int row) { return row_access::data(row); }'; red row_access 'opens a row'
+echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
+echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
+printf '# Pages\n\n[digest](algorithms/digest.md)\n' >docs/README.md; red pages 'does not name docs/algorithms/views.md'
+printf '%06001d\n' 0 >README.md; red pages 'at most 6000'
+header row/digest.hpp "// see /$(printf 'ho')me/somebody/notes"; red repository 'a path of one machine'
+header row/digest.hpp "// $(printf 'TO')DO later"; red repository 'left unfinished'
+header row/digest.hpp '// (E99)'; red ids 'E99 has no entry in docs/errata.md'
+header row/digest.hpp '// SMP-99'; red ids 'SMP-99 has no entry in docs/requirements.md'
+header row/digest.hpp '// T99'; red ids 'T99 has no entry in docs/guarantees.md'
+printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >docs/errata.md; red ids 'does not hold E1'
+printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
+[ "$code" -eq 0 ] && echo "every lint sees its breach"
+exit "$code"
