@@ -22,28 +22,71 @@ TEST_CASE("row.softmax: by hand") {
   });
 }
 
+namespace {
+
+//! What row/softmax.hpp promises for x = (z - max) / T = -nats and V ids.
+double double_bound(double nats, double size) { return 0x1.0p-53 * (3 * (nats + std::log(size)) + size / 256 + 30); }
+double float_bound(double nats, double size) { return 3 * 0x1.0p-24 * (nats + std::log(size) + 10); }
+
+struct worst_errors {
+  double narrow = 0, wide = 0;                    // as shares of the bounds
+  double relative_narrow = 0, relative_wide = 0;  // relative to the law
+};
+
+template <class Policy>
+worst_errors softmax_errors(Policy policy, const std::vector<float>& row, double temperature) {
+  const std::size_t size = row.size();
+  row_transform transform;
+  transform.temperature = temperature;
+  const auto law = law_of(transformed(row, transform), temperature);
+  const auto largest = *std::max_element(law.begin(), law.end());
+  std::vector<float> narrow(size + 8, -7.0f);
+  std::vector<double> wide(size + 8, -7.0);
+  REQUIRE(softmax(policy, logits(row), transform, std::span<float>(narrow)).ok());
+  REQUIRE(softmax(policy, logits(row), transform, std::span<double>(wide)).ok());
+  worst_errors worst;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (law[i] == 0) continue;
+    const double nats = -static_cast<double>(std::log(law[i] / largest)), count = static_cast<double>(size);
+    if (nats <= 700) {
+      const auto apart = static_cast<double>(std::fabs(wide[i] / law[i] - 1));
+      worst.relative_wide = std::max(worst.relative_wide, apart);
+      worst.wide = std::max(worst.wide, apart / double_bound(nats, count));
+    }
+    const auto apart = static_cast<double>(std::fabs(narrow[i] - law[i]) - 0x1.0p-126L);  // what a float cannot hold
+    worst.relative_narrow = std::max(worst.relative_narrow, apart / static_cast<double>(law[i]));
+    worst.narrow = std::max(worst.narrow, apart / static_cast<double>(law[i]) / float_bound(nats, count));
+  }
+  for (std::size_t i = size; i < size + 8; ++i) CHECK((narrow[i] == -7.0f && wide[i] == -7.0));
+  return worst;
+}
+
+}  // namespace
+
 TEST_CASE("row.softmax: the stated errors against long double, tails and both output types") {
   for (const std::uint32_t size : {1u, 3u, 16u, 255u, 256u, 257u, 5003u}) {
     for (const double temperature : {0.5, 1.0, 4.0}) {
-      row_transform transform;
-      transform.temperature = temperature;
       const auto row = row_of<float>(normal_logits(size, size, 3.0));
-      const auto law = law_of(transformed(row, transform), temperature);
       for_each_policy([&](auto policy) {
-        std::vector<float> narrow(size + 8, -7.0f);
-        std::vector<double> wide(size + 8, -7.0);
-        REQUIRE(softmax(policy, logits(row), transform, std::span<float>(narrow)).ok());
-        REQUIRE(softmax(policy, logits(row), transform, std::span<double>(wide)).ok());
-        double worst_narrow = 0, worst_wide = 0;
-        for (std::size_t i = 0; i < size; ++i) {
-          const double nats = -static_cast<double>(std::log(law[i] / *std::max_element(law.begin(), law.end())));
-          worst_narrow = std::max(worst_narrow,
-                                  static_cast<double>(std::fabs(narrow[i] / law[i] - 1)) / (1e-6 + nats * 0x1.0p-23));
-          worst_wide = std::max(worst_wide, static_cast<double>(std::fabs(wide[i] / law[i] - 1)));
-        }
-        CHECK(worst_narrow <= 1.0);
-        CHECK(worst_wide <= 2e-14);
-        for (std::size_t i = size; i < size + 8; ++i) CHECK((narrow[i] == -7.0f && wide[i] == -7.0));
+        const worst_errors worst = softmax_errors(policy, row, temperature);
+        CHECK(worst.narrow <= 1.0);
+        CHECK(worst.wide <= 1.0);
+      });
+    }
+  }
+}
+
+TEST_CASE("row.softmax: the errors grow with (max - z) / T, as stated, from a wide vocabulary to the coldest tails") {
+  for (const std::uint32_t size : {300u, 50257u}) {
+    auto row = row_of<float>(normal_logits(size, size, 3.0));
+    row[size / 3] = 24.0f;  // a sure row: its tail is 13 to 35 nats down at T = 1
+    for (const double temperature : {0.05, 0.1, 0.3, 0.7}) {
+      for_each_policy([&](auto policy) {
+        const worst_errors worst = softmax_errors(policy, row, temperature);
+        INFO("V ", size, ", T ", temperature);
+        CHECK(worst.narrow <= 1.0);
+        CHECK(worst.wide <= 1.0);
+        if (temperature <= 0.1) CHECK(worst.relative_wide > 1e-14);  // no constant would do
       });
     }
   }

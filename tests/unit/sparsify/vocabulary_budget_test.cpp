@@ -185,6 +185,73 @@ TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exe
   CHECK(exact(kept.size() - 1) > 0.05 - 1e-6);
 }
 
+namespace {
+
+//! N(k) of descending weights, in integers but for the last quotient; V up to 2^15.
+long double exact_distortion(const hand::weights& descending, std::size_t k) {
+  const std::uint64_t left = descending.size() - k;
+  std::uint64_t rest = 0, above = 0;
+  for (std::size_t i = k; i < descending.size(); ++i) rest += descending[i];
+  for (std::size_t i = k; i < descending.size() && descending[i] * left > rest; ++i)
+    above += descending[i] * left - rest;
+  return 2 * static_cast<long double>(above) / static_cast<long double>(left) /
+         static_cast<long double>(hand::total(descending));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "vocabulary_budget: N(k) is within 2^-50 of the tail's mass of what the weights say, near-even tails included") {
+  std::mt19937_64 random(50);
+  double worst_relative = 0;
+  for (const std::uint32_t size : {3u, 100u, 4000u}) {
+    for (const std::uint32_t spread : {2u, 5u, 1000u, 1u << 30}) {
+      hand::weights row(size, 1u << 31);  // equal but for `spread` of 2^31
+      for (std::size_t i = 1; i < size; ++i) row[i] -= static_cast<std::uint32_t>(random() % spread);
+      std::sort(row.rbegin(), row.rend());
+      const profiled made(row);
+      std::uint64_t sent = 0;
+      for (std::size_t k = 0; k < size; k += 1 + size / 7) {
+        const long double exact = exact_distortion(row, k);
+        const auto apart =
+            static_cast<double>(std::fabs(made.profile.distortion(static_cast<std::uint32_t>(k)) - exact));
+        sent = std::accumulate(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(k), std::uint64_t{0});
+        const double rest = 1 - static_cast<double>(sent) / static_cast<double>(hand::total(row));
+        CHECK(apart <= rest * 0x1.0p-50);
+        if (exact > 0) worst_relative = std::max(worst_relative, apart / static_cast<double>(exact));
+      }
+    }
+  }
+  CHECK(worst_relative > 0x1.0p-50);  // it is no relative error
+}
+
+TEST_CASE("vocabulary_budget: the law's own N(k) is within V / 2^30 + 2^-23, what 31-bit weights leave") {
+  std::mt19937_64 random(31);
+  const std::uint32_t vocab_size = 50257;
+  double worst_relative = 0;
+  for (const double depth : {8.0, 14.0, 19.0}) {  // a sure head, and a tail so many nats down
+    std::vector<double> logits(vocab_size);
+    for (double& z : logits) z = -depth - static_cast<double>(random() % 4096) / 1024;
+    for (std::size_t i = 0; i < 20; ++i) logits[i] = -static_cast<double>(i) / 4;
+    numbers x(vocab_size);
+    hand::weights row(vocab_size);
+    long double sum = 0;
+    for (std::size_t v = 0; v < vocab_size; ++v) {
+      row[v] = specverify::kernel::logit_weight(logits[v], 0.0, specverify::kernel::weight_scale(1.0));
+      sum += x[v] = std::exp(static_cast<long double>(logits[v]));
+    }
+    for (long double& mass : x) mass /= sum;
+    const profiled made(row);
+    for (const std::uint32_t k : {1u, 10u, 20u, 1000u}) {
+      const long double exact = 2 * distance(x, reconstruction(x, k));
+      const auto apart = static_cast<double>(std::fabs(made.profile.distortion(k) - exact));
+      CHECK(apart <= vocab_size * 0x1.0p-30 + 0x1.0p-23);
+      worst_relative = std::max(worst_relative, apart / static_cast<double>(exact));
+    }
+  }
+  CHECK(worst_relative > 1e-4);
+}
+
 TEST_CASE("NUM-1 vocabulary_budget: an option outside its range is named before any row") {
   CHECK(check(vocabulary_budget{}).ok());
   CHECK(check(vocabulary_budget{2}).ok());
