@@ -17,7 +17,8 @@ set(specverify_extra_sets headers consumer odr)
 # Sets ${result} when tests of this set belong to the build.
 function(specverify_has_set name result)
   set(${result} FALSE PARENT_SCOPE)
-  if(name IN_LIST specverify_test_sets OR ("all" IN_LIST specverify_test_sets AND NOT name IN_LIST specverify_extra_sets))
+  if(name IN_LIST specverify_test_sets
+      OR ("all" IN_LIST specverify_test_sets AND NOT name IN_LIST specverify_extra_sets))
     set(${result} TRUE PARENT_SCOPE)
   endif()
 endfunction()
@@ -55,8 +56,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   endif()
 endif()
 
-# Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these folders.
-set(SPECVERIFY_HOST_HEADERS "" CACHE STRING "Header folders that a cross build borrows from the build machine's /usr/include")
+# Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these
+# folders.
+set(SPECVERIFY_HOST_HEADERS "" CACHE STRING
+  "Header folders that a cross build borrows from the build machine's /usr/include")
 if(CMAKE_CROSSCOMPILING)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/host_headers")
   foreach(folder IN LISTS SPECVERIFY_HOST_HEADERS)

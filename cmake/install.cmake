@@ -7,7 +7,8 @@ set(specverify_cmake_dir "${CMAKE_INSTALL_DATADIR}/cmake/specverify")
 install(TARGETS ${specverify_targets} EXPORT specverify_targets
   FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILE_SET definitions DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify:: DESTINATION "${specverify_cmake_dir}")
+install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify::
+  DESTINATION "${specverify_cmake_dir}")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/specverify-config.cmake.in"
   "${PROJECT_BINARY_DIR}/specverify-config.cmake" INSTALL_DESTINATION "${specverify_cmake_dir}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud in one program: a small model drafts, a large one verifies, and the text has the large one's law.
+// A device and a cloud in one program: a small model drafts, a large one verifies, the text has the large one's law.
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 

@@ -2,8 +2,8 @@
 //! What a draft message carries with its drafts: tokens committed by the edge alone, the state of its channel, hidden
 //! states.
 //!
-//! All of it is agreed in hello; with `attachment_format{}` a message has none of it and not a byte more. The base length of
-//! a message is the length that both sides have committed: the skipped tokens stand behind it, the drafts behind them.
+//! hello agrees on all of this; with `attachment_format{}` a message carries no attachment and no extra byte. The base
+//! length of a message is the length that both sides have committed. Skipped tokens follow it, and drafts follow them.
 //! Paper:      skipped tokens: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message.
 //! Guarantees: noexcept, no allocation, canonical. A report travels as 5 halves: log10(1 + rate) twice, the two losses,

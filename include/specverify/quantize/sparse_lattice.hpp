@@ -5,7 +5,8 @@
 //!             Algorithm 2 with the normalisation of its (17).
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
 //! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a
-//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend (bit-exact).
+//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend:
+//!             bit-exact.
 //! Deviates:   integers throughout (2 l w + W <= 2^56); the printed algorithm rounds an unnormalised law.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp,
@@ -24,8 +25,8 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is not looked at: dropped mass is for
-  //! the residual to cover.
+  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is not looked at:
+  //! the residual covers dropped mass.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
   //!         workspace_too_small. On error counts stay as they were.

@@ -53,7 +53,7 @@ concept saving_model = language_model<Model> && requires(Model& model) {
 //!   receive(until) -> result  the next message, which lives until the next call; an empty span when `until` has passed
 //!                             (none: waits as long as it takes). An error says that the link is lost
 //!   now() -> session_time     microseconds from any origin; never goes back
-//!   reconnect(until)          optional; ok: the link stands again; peer_timeout: `until` has passed; else it never will
+//!   reconnect(until)          optional; ok: the link is back; peer_timeout: `until` has passed; else it never will
 template <class Link>
 concept transport = requires(Link& link, std::span<const std::byte> message, std::optional<session_time> until) {
   { link.send(message) } -> std::same_as<status>;

@@ -86,8 +86,8 @@ inline void store_attachments(const draft_format& format, const draft_attachment
   for (std::size_t i = 0; i < attachments.hidden.size(); ++i) out[at + i] = attachments.hidden[i];
 }
 
-//! Reads and checks the attachments of a message; `end` is the byte behind it. Nothing outside this object is written before
-//! `deliver`.
+//! Reads and checks the attachments of a message; `end` is the byte behind them. Nothing outside this object is written
+//! before `deliver`.
 class attachment_reader {
  public:
   attachment_reader(const draft_format& format, std::span<const std::byte> message) noexcept
