@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in arrows mirror sizes forbidden guards row_access pages repository version ids; do green "$name"; done
+for name in arrows mirror sizes forbidden guards row_access pages repository version ids prose; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -89,6 +89,10 @@ header row/digest.hpp '// (E99)'; red ids 'E99 has no entry in docs/errata.md'
 header row/digest.hpp '// SMP-99'; red ids 'SMP-99 has no entry in docs/requirements.md'
 header row/digest.hpp '// T99'; red ids 'T99 has no entry in docs/guarantees.md'
 printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >docs/errata.md; red ids 'does not hold E1'
+{ printf 'Word'; printf ' word%.0s' {1..35}; echo '.'; } >docs/a.md; red prose 'a sentence of 36 words'
+{ printf '%0119d' 0; echo 'ab'; } >docs/a.md; red prose '121 columns'
+{ printf '| '; printf '%0119d' 0; echo ' |'; } >docs/a.md; lint prose || { echo "prose measures tables"; code=1; }; reset
+header row/digest.hpp "// $(printf '%0118d' 0)"; red prose '121 columns'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
 exit "$code"

@@ -2,8 +2,8 @@
 //! A blocking transport between two threads of one process, for examples and tests: the edge's end and the cloud's.
 //!
 //! Time, in microseconds from 0, stands still while one side works. When both wait, it jumps to the earlier of their
-//! deadlines: timeouts happen without anybody sleeping, and a run repeats. When both wait without a deadline, no message
-//! can ever come: `receive` says link_lost to both instead of hanging.
+//! deadlines: timeouts happen without anybody sleeping, and a run repeats. When both wait without a deadline, no
+//! message can ever come: `receive` says link_lost to both instead of hanging.
 //! Guarantees: messages arrive whole, once and in order. An end that is destroyed is a lost link to the other one,
 //!             behind the messages that it sent; an end that is made anew can be sent to again.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
