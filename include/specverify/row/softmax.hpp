@@ -4,10 +4,10 @@
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. A temperature below 1e-6 gives 1 at
 //!             the argmax.
-//! Guarantees: with x = (z_v - max) / T, relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the rounding
-//!             to the output type; float output of float or half rows under exec::simd: 3 * 2^-24 (|x| + ln V + 10),
-//!             and at most 2^-126 off beyond that. 0 below x = -700, or 2^-126 of the largest in the second case.
-//!             Forbidden ids get 0 exactly. O(V); no allocation; noexcept; near-tie.
+//! Guarantees: with x = (z_v - max) / T, relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the
+//!             rounding to the output type; float output of float or half rows under exec::simd: 3 * 2^-24 (|x| + ln V
+//!             + 10), and at most 2^-126 off beyond that. 0 below x = -700, or 2^-126 of the largest in the second
+//!             case. Forbidden ids get 0 exactly. O(V); no allocation; noexcept; near-tie.
 //! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
 //!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP

@@ -4,8 +4,9 @@
 //! A session cuts its drafter back after every rejection, by at most the drafts of a round. `rewinding` keeps the ids
 //! that were fed. A model with `save` and `load` is set back to its last checkpoint and fed the ids behind it; one
 //! without is fed the whole text again (its `feed` at position 0 begins anew).
-//! Checkpoints: one is kept, at the position of the last `keep_from` (committed length - 1), below which nothing
-//!              is ever cut; `drive` says it before each feed. So a rejection after T accepted drafts feeds T + 1 ids more.
+//! Checkpoints: one is kept, at the position of the last `keep_from` (committed length - 1), below which nothing is
+//!              ever cut; `drive` says it before each feed. So a rejection after T accepted drafts feeds T + 1 ids
+//!              more.
 //! Guarantees: the rows are those of a model fed the same ids; ids are kept in memory of `make`, a checkpoint in what
 //!             `save` returns. Rows of ids fed again are not asked for.
 //! See:        docs/algorithms/host.md, tests/unit/session/rewinding_test.cpp

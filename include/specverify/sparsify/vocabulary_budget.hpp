@@ -8,8 +8,8 @@
 //!             r_k = their mass; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k);
 //!             TV(p, q) = harm to the residual.
 //! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no
-//!             allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the weights' own;
-//!             that they are rounded to 31 bits puts it within V / 2^30 + 2^-23 of the N(k) of the law itself. With
+//!             allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the weights'
+//!             own, and within V / 2^30 + 2^-23 of the N(k) of the law itself, since weights have 31 bits. With
 //!             N(k) <= epsilon, whatever y is: token drawn from x: committed law within epsilon of y; token drawn from
 //!             x^_k and verified against it: exactly y, acceptance lowered by at most epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are
