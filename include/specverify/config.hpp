@@ -130,4 +130,7 @@
   }                              \
   }
 
+// Before the definition of a function that is no template and that a compiled library may hold.
+#define SPECVERIFY_BODY inline
+
 #endif

@@ -51,12 +51,76 @@ template <class Number>
   return static_cast<Number>(numeric::load_le(at, sizeof(Number)));
 }
 
+[[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes) noexcept {
+  return journal_head_bytes + 4 * tokens + snapshot_bytes + journal_check_bytes;
+}
+
+//! One record with a snapshot that is given as bytes.
+[[nodiscard]] inline status write_journal_bytes(std::span<std::byte> out, std::size_t& written,
+                                                std::uint32_t first_position, std::span<const token_id> ids,
+                                                std::span<const std::byte> snapshot) noexcept {
+  const std::size_t bytes = journal_bytes(ids.size(), snapshot.size());
+  if (out.size() < bytes) return {errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
+  std::byte* const at = out.data();
+  const std::size_t payload = 4 * ids.size() + snapshot.size();
+  journal_store(at, journal_magic);
+  journal_store(at + 4, static_cast<std::uint32_t>(payload));
+  journal_store(at + 8, first_position);
+  journal_store(at + 12, static_cast<std::uint32_t>(ids.size()));
+  journal_store(at + 16, numeric::fnv1a(out.first(16)));
+  std::byte* next = at + journal_head_bytes;
+  for (const token_id id : ids) {
+    journal_store(next, static_cast<std::uint32_t>(id));
+    next += 4;
+  }
+  std::memcpy(next, snapshot.data(), snapshot.size());
+  journal_store(next + snapshot.size(), numeric::fnv1a(out.subspan(journal_head_bytes, payload)));
+  written = bytes;
+  return {};
+}
+
+//! Reads records whose snapshots have `snapshot_bytes` bytes; `last` is the last one, inside `bytes`.
+[[nodiscard]] inline status read_journal_bytes(std::span<const std::byte> bytes, std::size_t snapshot_bytes,
+                                               std::span<token_id> text, std::span<const std::byte>& last,
+                                               journal_reading& found) noexcept {
+  found = {};
+  while (found.valid_bytes < bytes.size()) {
+    const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
+    const status corrupt{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
+    if (rest.size() < journal_head_bytes) {
+      found.torn = true;
+      break;
+    }
+    const auto payload = journal_load<std::uint32_t>(rest.data() + 4);
+    const auto first = journal_load<std::uint32_t>(rest.data() + 8);
+    const auto count = journal_load<std::uint32_t>(rest.data() + 12);
+    if (journal_load<std::uint32_t>(rest.data()) != journal_magic) return corrupt;
+    if (journal_load<std::uint64_t>(rest.data() + 16) != numeric::fnv1a(rest.first(16))) return corrupt;
+    if (payload != 4 * std::uint64_t{count} + snapshot_bytes || first > found.text_length) return corrupt;
+    if (rest.size() - journal_head_bytes < std::size_t{payload} + journal_check_bytes) {
+      found.torn = true;
+      break;
+    }
+    const std::byte* next = rest.data() + journal_head_bytes;
+    if (journal_load<std::uint64_t>(next + payload) != numeric::fnv1a(rest.subspan(journal_head_bytes, payload)))
+      return corrupt;
+    if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
+    for (std::uint32_t i = 0; i < count; ++i, next += 4)
+      text[first + i] = static_cast<token_id>(journal_load<std::uint32_t>(next));
+    last = {next, snapshot_bytes};
+    found.text_length = first + count;
+    found.valid_bytes += journal_head_bytes + payload + journal_check_bytes;
+    ++found.records;
+  }
+  return {};
+}
+
 }  // namespace detail
 
 //! Bytes of a record with `tokens` ids.
 template <class Snapshot>
 [[nodiscard]] constexpr std::size_t journal_record_bytes(std::size_t tokens) noexcept {
-  return detail::journal_head_bytes + 4 * tokens + sizeof(Snapshot) + detail::journal_check_bytes;
+  return detail::journal_bytes(tokens, sizeof(Snapshot));
 }
 
 //! Writes one record to the front of `out`. Errors: output_too_small (`where` = bytes needed).
@@ -64,24 +128,7 @@ template <class Snapshot>
 [[nodiscard]] status write_journal_record(std::span<std::byte> out, std::size_t& written, std::uint32_t first_position,
                                           std::span<const token_id> ids, const Snapshot& snapshot) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
-  const std::size_t bytes = journal_record_bytes<Snapshot>(ids.size());
-  if (out.size() < bytes) return {errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
-  std::byte* const at = out.data();
-  const std::size_t payload = 4 * ids.size() + sizeof(Snapshot);
-  detail::journal_store(at, detail::journal_magic);
-  detail::journal_store(at + 4, static_cast<std::uint32_t>(payload));
-  detail::journal_store(at + 8, first_position);
-  detail::journal_store(at + 12, static_cast<std::uint32_t>(ids.size()));
-  detail::journal_store(at + 16, numeric::fnv1a(out.first(16)));
-  std::byte* next = at + detail::journal_head_bytes;
-  for (const token_id id : ids) {
-    detail::journal_store(next, static_cast<std::uint32_t>(id));
-    next += 4;
-  }
-  std::memcpy(next, &snapshot, sizeof(Snapshot));
-  detail::journal_store(next + sizeof(Snapshot), numeric::fnv1a(out.subspan(detail::journal_head_bytes, payload)));
-  written = bytes;
-  return {};
+  return detail::write_journal_bytes(out, written, first_position, ids, std::as_bytes(std::span(&snapshot, 1)));
 }
 
 //! Reads a whole journal: ids to the front of `text`, the last snapshot to `last` (unchanged when there is no record).
@@ -90,37 +137,10 @@ template <class Snapshot>
 [[nodiscard]] status read_journal(std::span<const std::byte> bytes, std::span<token_id> text, Snapshot& last,
                                   journal_reading& found) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
-  found = {};
-  while (found.valid_bytes < bytes.size()) {
-    const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
-    const status corrupt{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
-    if (rest.size() < detail::journal_head_bytes) {
-      found.torn = true;
-      break;
-    }
-    const auto payload = detail::journal_load<std::uint32_t>(rest.data() + 4);
-    const auto first = detail::journal_load<std::uint32_t>(rest.data() + 8);
-    const auto count = detail::journal_load<std::uint32_t>(rest.data() + 12);
-    if (detail::journal_load<std::uint32_t>(rest.data()) != detail::journal_magic) return corrupt;
-    if (detail::journal_load<std::uint64_t>(rest.data() + 16) != numeric::fnv1a(rest.first(16))) return corrupt;
-    if (payload != 4 * std::uint64_t{count} + sizeof(Snapshot) || first > found.text_length) return corrupt;
-    if (rest.size() - detail::journal_head_bytes < std::size_t{payload} + detail::journal_check_bytes) {
-      found.torn = true;
-      break;
-    }
-    const std::byte* next = rest.data() + detail::journal_head_bytes;
-    if (detail::journal_load<std::uint64_t>(next + payload) !=
-        numeric::fnv1a(rest.subspan(detail::journal_head_bytes, payload)))
-      return corrupt;
-    if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
-    for (std::uint32_t i = 0; i < count; ++i, next += 4)
-      text[first + i] = static_cast<token_id>(detail::journal_load<std::uint32_t>(next));
-    std::memcpy(static_cast<void*>(&last), next, sizeof(Snapshot));
-    found.text_length = first + count;
-    found.valid_bytes += detail::journal_head_bytes + payload + detail::journal_check_bytes;
-    ++found.records;
-  }
-  return {};
+  std::span<const std::byte> snapshot;
+  const status read = detail::read_journal_bytes(bytes, sizeof(Snapshot), text, snapshot, found);
+  if (!snapshot.empty()) std::memcpy(static_cast<void*>(&last), snapshot.data(), sizeof(Snapshot));
+  return read;
 }
 
 SPECVERIFY_NAMESPACE_END

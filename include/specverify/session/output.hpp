@@ -59,6 +59,33 @@ struct session_output {
   status reason{};
 };
 
+//! What an edge is about.
+enum class edge_state : std::uint8_t {
+  idle,
+  greeting,
+  resuming,
+  sending_text,
+  fetching_text,
+  drafting,
+  waiting,
+  streaming,
+  finished,
+  failed
+};
+
+//! What a cloud is about.
+enum class cloud_state : std::uint8_t {
+  blank,
+  filling,
+  ready,
+  evaluating,
+  judging,
+  requesting,
+  streaming,
+  finished,
+  failed
+};
+
 //! How the text comes about.
 enum class session_mode : std::uint8_t {
   draft = 0,  //!< the edge drafts, the cloud verifies

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's answers: greet, take text, send text, take a draft.
+//! The cloud's answers: greet, take text, send text.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
 
-#include <specverify/session/cloud.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/cloud_protocol.hpp>
 
 #include <algorithm>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
 
-inline errc cloud_session::judge_hello(const hello_message& hello) const noexcept {
+//! Whether drafts in this format fit.
+SPECVERIFY_BODY bool received_drafts::hold(const draft_format& format) const noexcept {
+  return format.max_draft_length <= alone_.size() && decode_draft_workspace_size(format) <= decode_space_.size() &&
+         format.attachments.max_skipped <= skipped_.size();
+}
+
+SPECVERIFY_BODY errc cloud_protocol::check_hello(const hello_message& hello) const noexcept {
   const draft_format& format = hello.format;
   if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
     return errc::fingerprint_mismatch;
   // What the edge says counts only as far as the format bears it out: drafts with laws need an honest drafter.
-  if (std::min(hello.strength, detail::strength_of(format, hello.rule)) < options_.required)
-    return errc::guarantee_too_weak;
+  if (std::min(hello.strength, strength_of(format, hello.rule)) < options_.required) return errc::guarantee_too_weak;
   if (format.format == law_format::token_and_count) return errc::unsupported;
-  if (format.max_draft_length > claims_.size() || decode_draft_workspace_size(format) > decode_space_.size())
-    return errc::unsupported;
+  if (!drafts_.hold(format)) return errc::unsupported;
   const bool claims = format.format == law_format::token_only;
   if (!claims && max_draft_entries(format, format.max_draft_length) >
                      max_draft_entries(options_.largest, options_.largest.max_draft_length))
     return errc::unsupported;
-  if (format.attachments.max_skipped > skipped_ids_.size() ||
-      hidden_bytes(format.attachments) * format.max_draft_length > hidden_.size())
-    return errc::unsupported;
+  if (hidden_bytes(format.attachments) * format.max_draft_length > scoring_.hidden_capacity()) return errc::unsupported;
   // padding
   if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size())
     return errc::unsupported;
@@ -37,47 +41,28 @@ inline errc cloud_session::judge_hello(const hello_message& hello) const noexcep
 }
 
 //! An edge that says to have more text than there may be is refused: its text would not fit.
-inline status cloud_session::judge_length(const wire_context& peer) noexcept {
-  if (peer.base_length <= now_.length || peer.base_length - now_.length <= remaining()) return {};
+SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
+  if (peer.base_length <= place_.length() || peer.base_length - place_.length() <= remaining()) return {};
   const status reason{errc::base_length_mismatch, part::session, peer.base_length};
-  detail::count_fault(statistics_, reason.code);
-  wire_context session{};
-  session.session_id = now_.session_id;
-  refuse(session, reason);
+  count_fault(statistics_, reason.code);
+  refuse(session_context(), reason);
   return reason;
 }
 
-//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not
-//! commit them.
-inline status cloud_session::judge_repeat(const wire_context& kept, std::span<const std::byte> message) noexcept {
-  if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
-  const bool claims = !carries_laws(now_.format.format);
-  std::uint32_t drafts = 0;
-  draft_attachments attachments;
-  if (const status why = read_draft(kept, message, drafts, attachments); !why.ok()) return why;
-  bool same = drafts == now_.kept_drafted && attachments.skipped.size() == now_.kept_skipped;
-  const token_id* const then = text_.data() + now_.kept_base;
-  for (std::uint32_t i = 0; same && i < now_.kept_skipped; ++i) same = then[i] == attachments.skipped[i];
-  for (std::uint32_t i = 0; same && i < now_.kept.accepted; ++i)
-    same = then[now_.kept_skipped + i] == (claims ? claims_[i].token : block_[i].token());
-  return same ? status{} : status{errc::prefix_mismatch, part::session, now_.kept_base};
+SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, const message_header& header) noexcept {
+  place_ = text_place(hello.context.session_id, hello.context.epoch, hello.context.round, hello.prompt_length);
+  terms_ = session_terms(hello);
+  kept_ = {};
+  target_ = {};
+  nonce_ = 0;
+  source_.key = derive_session_keys(options_.secret, hello.context.session_id).verdict;
+  next_number_ = header.flags;  // ahead of what an earlier life of this cloud may have sent
+  heard_ = {};
+  state_ = cloud_state::filling;
 }
 
-//! Takes a draft message apart: the drafts go to the claims or to the block.
-inline status cloud_session::read_draft(const wire_context& context, std::span<const std::byte> message,
-                                        std::uint32_t& drafts, draft_attachments& attachments) noexcept {
-  if (!carries_laws(now_.format.format))
-    return decode_claims(context, now_.format, message, claims_, drafts, skipped_ids_, attachments);
-  workspace space{std::span<std::byte>(decode_space_)};
-  if (const status why = decode_draft(context, now_.format, message, space, block_, skipped_ids_, attachments);
-      !why.ok())
-    return why;
-  drafts = block_.size();
-  return {};
-}
-
-inline status cloud_session::on_hello(std::span<const std::byte> message, const message_header& header,
-                                      session_time) noexcept {
+SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
+                                                const message_header& header) noexcept {
   hello_message hello;
   if (const status why = decode_hello(message, hello); !why.ok()) {
     if (why.code != errc::unknown_version)
@@ -88,91 +73,76 @@ inline status cloud_session::on_hello(std::span<const std::byte> message, const 
   const wire_context& peer = hello.context;
   errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
-    if (peer.session_id == now_.session_id && peer.epoch < now_.epoch) return drop(errc::stale_epoch);
-    wire_context session{};
-    session.session_id = peer.session_id;
-    if (const errc code = judge_hello(hello); code != errc::ok) {
+    if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
+    if (const errc code = check_hello(hello); code != errc::ok) {
+      wire_context session{};
+      session.session_id = peer.session_id;
       refuse(session, {code, part::session, 0});
       return {code, part::session, 0};
     }
-    now_ = {};
-    now_.session_id = peer.session_id;
-    now_.prefix_hash = prefix_hash_seed;
-    now_.format = hello.format;
-    now_.temperature = hello.temperature;
-    now_.truncation = hello.truncation;
-    now_.epoch = peer.epoch;
-    now_.round = peer.round;
-    now_.prompt_length = hello.prompt_length;
-    now_.token_budget = hello.token_budget;
-    now_.rule = hello.rule;
-    now_.threshold = hello.threshold;
-    now_.bonus = hello.bonus;
-    now_.mode = static_cast<session_mode>(hello.mode);
-    source_.key = derive_session_keys(options_.secret, peer.session_id).verdict;
-    now_.next_number = header.flags;  // ahead of what an earlier life of this cloud may have sent
-    heard_ = {};
-    state_ = cloud_state::filling;
-  } else if (peer.session_id != now_.session_id || !(hello.format == now_.format)) {
+    begin_session(hello, header);
+  } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
     return drop(errc::unexpected_message);
   }
   if (!accept_epoch(peer, why_not) || !heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
-  if (state_ == cloud_state::evaluating || state_ == cloud_state::judging) {
+  if (engine_works()) {
     owed_ = message_kind::hello;
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (const status why = judge_length(peer); !why.ok()) return why;
+  if (const status why = check_length(peer); !why.ok()) return why;
   aim_at(peer);
   return greet(message_kind::hello);
 }
 
-inline status cloud_session::on_resume(std::span<const std::byte> message, const message_header& header,
-                                       session_time) noexcept {
+//! An edge without a journal; the nonce is its clock.
+SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept {
+  if (nonce < nonce_) return false;
+  if (nonce == nonce_) return true;
+  nonce_ = nonce;
+  contexts_.remember(context());
+  place_.begin_epoch(place_.epoch() + 1024);  // ahead of every epoch that its forgotten lives can have begun
+  heard_ = {};
+  statistics_.restarts += 1;
+  return true;
+}
+
+SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> message,
+                                                 const message_header& header) noexcept {
   resume_message resume;
   if (const status why = decode_resume(message, resume); !why.ok())
     return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
   const wire_context& peer = resume.context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
-    if (peer.session_id != now_.session_id || peer.epoch > now_.epoch) {
-      now_.session_id = peer.session_id;
-      now_.epoch = peer.epoch;
+    if (peer.session_id != place_.session_id() || peer.epoch > place_.epoch()) {
+      place_.meet(peer.session_id, peer.epoch);
       heard_ = {};
     }
-    return on_unknown(message, header);
+    return on_unknown(header);
   }
-  if (peer.session_id != now_.session_id) return drop(errc::unexpected_message);
-  const std::uint32_t epoch = now_.epoch;
+  if (peer.session_id != place_.session_id()) return drop(errc::unexpected_message);
+  const std::uint32_t epoch = place_.epoch();
+  const bool has_journal = peer.epoch != 0;
   errc why_not = errc::ok;
-  if (peer.epoch == 0) {  // an edge without a journal; the hash is its clock
-    if (peer.prefix_hash < now_.nonce) return drop(errc::stale_epoch);
-    if (peer.prefix_hash > now_.nonce) {
-      now_.nonce = peer.prefix_hash;
-      memory_.remember(context());
-      now_.epoch += 1024;  // ahead of every epoch that its forgotten lives can have begun
-      heard_ = {};
-      statistics_.restarts += 1;
-    }
-  } else if (!accept_epoch(peer, why_not)) {
-    return drop(why_not);
-  }
+  if (!has_journal && !accept_nonce(peer.prefix_hash)) return drop(errc::stale_epoch);
+  if (has_journal && !accept_epoch(peer, why_not)) return drop(why_not);
   if (!heard_.take(header.flags, why_not)) return drop(why_not);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
-  if (state_ == cloud_state::evaluating || state_ == cloud_state::judging) {
+  if (engine_works()) {
     owed_ = message_kind::resume;
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (peer.epoch != 0) {
-    if (const status why = judge_length(peer); !why.ok()) return why;
+  if (has_journal) {
+    if (const status why = check_length(peer); !why.ok()) return why;
   }
   // A new life of an edge that said stop, and has forgotten it.
-  if (state_ == cloud_state::finished && now_.stop == stop_reason::none && now_.epoch != epoch) settle();
-  if (peer.epoch != 0) aim_at(peer);
-  const bool wants_text = peer.epoch != 0 && peer.base_length < now_.length &&
-                          (peer.round == now_.round || now_.mode == session_mode::stream);
+  if (state_ == cloud_state::finished && !place_.is_over() && place_.epoch() != epoch) settle();
+  if (has_journal) aim_at(peer);
+  const bool wants_text =
+      has_journal && peer.base_length < place_.length() && (peer.round == place_.round() || terms_.streams());
   if (!wants_text) return greet(message_kind::resume);
   if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash)
     return fail({errc::prefix_mismatch, part::session, peer.base_length});
@@ -180,133 +150,109 @@ inline status cloud_session::on_resume(std::span<const std::byte> message, const
 }
 
 //! Says where we stand; a stream begins, or goes on, behind it.
-inline status cloud_session::greet(message_kind kind) noexcept {
+SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
   std::size_t written = 0;
   status encoded;
   if (kind == message_kind::hello) {
     hello_message hello;
+    terms_.write(hello);
     hello.context = context();
     hello.fingerprint_low = options_.fingerprint.low;
     hello.fingerprint_high = options_.fingerprint.high;
-    hello.strength = detail::strength_of(now_.format, now_.rule);
-    hello.rule = now_.rule;
-    hello.threshold = now_.threshold;
-    hello.bonus = now_.bonus;
-    hello.mode = static_cast<std::uint8_t>(now_.mode);
-    hello.prompt_length = now_.prompt_length;
-    hello.token_budget = now_.token_budget;
-    hello.format = now_.format;
-    hello.temperature = now_.temperature;
-    hello.truncation = now_.truncation;
+    hello.strength = strength_of(terms_.format(), terms_.rule());
+    hello.prompt_length = place_.prompt_length();
     encoded = encode_hello(hello, message_, written);
   } else {
     encoded = encode_resume({context()}, message_, written);
   }
   if (!encoded.ok()) return fail(encoded);
-  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
-  write_journal(now_.length);
-  send(written);
-  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  post(written, place_.length());
+  stream_on();
   return {};
 }
 
 //! Text that the edge lacks, under the context of its question.
-inline status cloud_session::send_text(const wire_context& asked, std::uint32_t from) noexcept {
+SPECVERIFY_BODY status cloud_protocol::send_text(const wire_context& asked, std::uint32_t from) noexcept {
   wire_context numbered = asked;
-  numbered.transmission = now_.next_number;
-  const std::uint32_t count = std::min(options_.text_chunk, now_.length - from);
+  numbered.transmission = next_number_;
+  const std::uint32_t count = std::min(options_.text_chunk, place_.length() - from);
   std::size_t written = 0;
-  if (const status why = encode_text(numbered, now_.format, {from, text().subspan(from, count)}, message_, written);
+  if (const status why = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_, written);
       !why.ok())
     return fail(why);
-  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
-  write_journal(now_.length);
-  send(written);
-  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  post(written, place_.length());
+  stream_on();
   return {};
 }
 
-inline status cloud_session::on_text(std::span<const std::byte> message, const message_header& header,
-                                     session_time) noexcept {
-  const wire_context expected{now_.session_id, now_.epoch, now_.target_round, now_.length, now_.prefix_hash, 0};
+//! The next token of a stream.
+SPECVERIFY_BODY void cloud_protocol::stream_on() noexcept {
+  if (state_ != cloud_state::streaming || rows_wanted_) return;
+  drafts_.open(0, 0);
+  want_rows();
+}
+
+SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> message,
+                                               const message_header& header) noexcept {
+  const wire_context expected = place_.context_at(target_.round(), place_.length(), place_.hash());
   errc why_not = errc::ok;
-  if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header)) {
-    const wire_context* then = memory_.find(message, header);
-    wire_context earlier = expected;  // a restarted cloud knows the text, and so the context of every piece of it
-    if (then == nullptr && header.base_length_low < now_.length) {
-      earlier.base_length = now_.length - ((now_.length - header.base_length_low) & 0xFFFFu);
-      earlier.prefix_hash = prefix_hash(text().first(earlier.base_length));
-      if (detail::belongs_to(earlier, message, header)) then = &earlier;
-    }
-    if (then == nullptr) return on_damage(errc::checksum_mismatch);
-    if (then->epoch != now_.epoch) return drop(errc::stale_epoch);
-    if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
-    statistics_.repeated_answers += 1;  // we took this text already; the answer was lost
-    return greet(message_kind::resume);
-  }
+  if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
+    return on_repeated_text(message, header);
   if (!heard_.take(header.flags, why_not)) return drop(why_not);
   text_message value;
-  if (const status why = decode_text(expected, now_.format, message, received_, value); !why.ok()) return fail(why);
+  if (const status why = decode_text(expected, terms_.format(), message, received_, value); !why.ok()) return fail(why);
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
-  if (value.position != now_.length || count == 0 || count > now_.target_length - now_.length)
+  const std::uint32_t length = place_.length(), target = target_.length();
+  if (value.position != length || count == 0 || count > target - length)
     return fail({errc::base_length_mismatch, part::session, value.position});
-  if (now_.length + count == now_.target_length && prefix_hash(value.tokens, now_.prefix_hash) != now_.target_hash) {
-    return fail({errc::prefix_mismatch, part::session, now_.target_length});
+  if (length + count == target && prefix_hash(value.tokens, place_.hash()) != target_.hash())
+    return fail({errc::prefix_mismatch, part::session, target});
+  contexts_.remember(expected);
+  return take_text(value.tokens);
+}
+
+//! Text that we took already, so that the answer was lost; or late, or damaged.
+SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byte> message,
+                                                        const message_header& header) noexcept {
+  const wire_context* then = contexts_.find(message, header);
+  wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece of it
+  if (then == nullptr && header.base_length_low < place_.length()) {
+    const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
+    earlier = place_.context_at(target_.round(), length, prefix_hash(text().first(length)));
+    if (belongs_to(earlier, message, header)) then = &earlier;
   }
-  memory_.remember(expected);
-  const std::uint32_t from = now_.length;
-  for (std::uint32_t i = 0; i < count; ++i) text_[from + i] = value.tokens[i];
-  append_text(count);
-  if (now_.length == now_.target_length) {
-    now_.round = now_.target_round;
+  if (then == nullptr) return on_damage(errc::checksum_mismatch);
+  if (then->epoch != place_.epoch()) return drop(errc::stale_epoch);
+  errc why_not = errc::ok;
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
+  statistics_.repeated_answers += 1;
+  return greet(message_kind::resume);
+}
+
+SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> tokens) noexcept {
+  const std::uint32_t from = place_.length();
+  std::copy(tokens.begin(), tokens.end(), text_.begin() + from);
+  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
+  if (place_.length() == target_.length()) {
+    place_.begin_round(target_.round());
     settle();
   }
   std::size_t written = 0;
   wire_context mine = context();
-  if (state_ == cloud_state::filling) mine.round = now_.target_round;
+  if (state_ == cloud_state::filling) mine.round = target_.round();
   if (const status why = encode_resume({mine}, message_, written); !why.ok()) return fail(why);
-  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
+  count_transmission();
   write_journal(from);
-  session_output out;
-  out.action = session_action::committed;
-  out.position = from;
-  out.tokens = text().subspan(from);
-  out.stop = now_.stop;
+  session_output out = of_text(session_action::committed, from, place_.length());
+  out.stop = place_.stop();
   outputs_.push(out);
   send(written);
-  if (state_ == cloud_state::streaming && !rows_wanted_) want_rows(0);
+  stream_on();
   return {};
 }
 
-inline status cloud_session::on_draft(std::span<const std::byte> message, const message_header& header) noexcept {
-  const wire_context open = context();
-  errc why_not = errc::ok;
-  if (detail::belongs_to(open, message, header) && (state_ == cloud_state::ready || round_is_open())) {
-    if (!heard_.take(header.flags, why_not)) return drop(why_not);
-    if (state_ == cloud_state::requesting) {  // the request was lost
-      statistics_.repeated_answers += 1;
-      return send_request();
-    }
-    if (round_is_open()) return {};  // asked again while the host works: one answer will do
-    draft_attachments attachments;
-    if (const status why = read_draft(open, message, drafted_, attachments); !why.ok()) return fail(why);
-    skipped_ = static_cast<std::uint32_t>(attachments.skipped.size());
-    if (skipped_ >= remaining() && skipped_ > 0)
-      return fail({errc::base_length_mismatch, part::session, now_.length + skipped_});
-    const bool claims = !carries_laws(now_.format.format);
-    std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + now_.length);
-    for (std::uint32_t i = 0; i < drafted_; ++i)
-      text_[draft_position() + i] = claims ? claims_[i].token : block_[i].token();
-    std::copy(attachments.hidden.begin(), attachments.hidden.end(), hidden_.begin());
-    channel_ = attachments.channel;
-    want_rows(drafted_);
-    state_ = cloud_state::evaluating;
-    return {};
-  }
-  return on_other_round(message, header);
-}
-
+}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

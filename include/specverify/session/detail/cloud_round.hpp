@@ -1,257 +1,184 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's round: construction and restart, work for the engine, the verdict, the stream.
+//! The cloud's round: take a draft, work for the engine, the verdict, the stream.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 
-#include <specverify/session/cloud.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/cloud_protocol.hpp>
 
 #include <algorithm>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
 
-inline result<cloud_session> cloud_session::make(const cloud_options& options) {
-  if (const status why = check(options.largest); !why.ok()) return why;
-  if (options.max_length < 2) return status{errc::invalid_argument, part::session, 0};
-  if (options.text_chunk == 0) return status{errc::invalid_argument, part::session, 1};
-  if (options.trial_cap == 0) return status{errc::invalid_argument, part::session, 2};
-  draft_block_options space;
-  space.max_length = options.largest.max_draft_length;
-  space.max_entries = std::max<std::uint64_t>(1, max_draft_entries(options.largest, options.largest.max_draft_length));
-  auto block = received_draft_block::make(space);
-  if (!block.ok()) return block.error();
-  return cloud_session(options, std::move(block).value());
-}
-
-inline cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
-    : options_(options), block_(std::move(block)) {
-  const std::uint32_t drafts = options.largest.max_draft_length;
-  claims_.resize(drafts);
-  text_.resize(std::size_t{options.max_length} + options.largest.attachments.max_skipped + drafts + 1);
-  stop_tokens_.assign(options.stop_tokens.begin(), options.stop_tokens.end());
-  options_.stop_tokens = {};
-  received_.resize(options.text_chunk);
-  skipped_ids_.resize(options.largest.attachments.max_skipped);
-  best_.resize(std::size_t{drafts} + 1);
-  mismatches_.resize(position_words(drafts));
-  near_ties_.resize(position_words(drafts));
-  asked_.resize(position_words(drafts));
-  scores_.resize(drafts);
-  hidden_.resize(hidden_bytes(options.largest.attachments) * drafts);
-  message_.resize(std::max(max_control_bytes(options.largest), text_bytes(options.largest, options.text_chunk)));
-  record_.resize(journal_record_bytes<snapshot>(std::size_t{options.text_chunk} +
-                                                options.largest.attachments.max_skipped + drafts + 1) +
-                 2 * journal_record_bytes<snapshot>(0));
-  decode_space_.resize(decode_draft_workspace_size(options.largest) + workspace_alignment);
-  verify_space_.resize(verify_workspace_size(options.largest.vocab_size, options.transform, drafts) +
-                       workspace_alignment);
-}
-
-inline status cloud_session::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
-  if (state_ != cloud_state::blank || heard_.any) return {errc::unexpected_message, part::session, 0};
-  snapshot last;
-  journal_reading reading;
-  if (const status why = read_journal(journal, std::span<token_id>(text_).first(options_.max_length), last, reading);
-      !why.ok())
+SPECVERIFY_BODY status received_drafts::read(const wire_context& context, const draft_format& format,
+                                             std::span<const std::byte> message, std::uint32_t& drafts,
+                                             draft_attachments& attachments) noexcept {
+  if (!carries_laws(format.format))
+    return decode_claims(context, format, message, alone_, drafts, skipped_, attachments);
+  workspace space{std::span<std::byte>(decode_space_)};
+  if (const status why = decode_draft(context, format, message, space, with_laws_, skipped_, attachments); !why.ok())
     return why;
-  if (found != nullptr) *found = reading;
-  if (reading.records == 0) return {errc::unknown_session, part::session, 0};
-  if (last.length != reading.text_length ||
-      last.prefix_hash != prefix_hash(std::span<const token_id>(text_).first(last.length)) ||
-      last.format.vocab_size != options_.largest.vocab_size) {
-    return {errc::journal_corrupt, part::session, 0};
-  }
-  now_ = last;
-  journaled_ = now_.length;
-  heard_.last = last.heard_number;
-  heard_.any = last.heard_any;
-  source_.key = derive_session_keys(options_.secret, now_.session_id).verdict;
-  if (now_.length < now_.target_length) {
-    state_ = cloud_state::filling;
-    memory_.remember({now_.session_id, now_.epoch, now_.target_round, now_.length, now_.prefix_hash, 0});
-  } else {
-    settle();
-  }
-  if (now_.kept_round != 0)
-    memory_.remember({now_.session_id, now_.epoch, now_.kept_round, now_.kept_base, now_.kept_hash, 0});
-  statistics_.restarts += 1;
+  drafts = with_laws_.size();
   return {};
 }
 
-//! Tokens that may still be generated.
-inline std::uint32_t cloud_session::remaining() const noexcept {
-  const std::uint32_t limit = now_.token_budget == 0 ? options_.max_length : now_.prompt_length + now_.token_budget;
-  return limit > now_.length ? limit - now_.length : 0;
+SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> message,
+                                                const message_header& header) noexcept {
+  const wire_context open = context();
+  errc why_not = errc::ok;
+  if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
+    return on_other_round(message, header);
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (state_ == cloud_state::requesting) {  // the request was lost
+    statistics_.repeated_answers += 1;
+    return send_request();
+  }
+  if (round_is_open()) return {};  // asked again while the host works: one answer will do
+  std::uint32_t drafts = 0;
+  draft_attachments attachments;
+  if (const status why = drafts_.read(open, terms_.format(), message, drafts, attachments); !why.ok()) return fail(why);
+  const auto skipped = static_cast<std::uint32_t>(attachments.skipped.size());
+  drafts_.open(drafts, skipped);
+  if (skipped >= remaining() && skipped > 0)
+    return fail({errc::base_length_mismatch, part::session, place_.length() + skipped});
+  std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + place_.length());
+  for (std::uint32_t i = 0; i < drafts; ++i) text_[draft_position() + i] = drafts_.token(i, terms_.laws_travel());
+  scoring_.keep_hidden(attachments.hidden);
+  channel_ = attachments.channel;
+  want_rows();
+  state_ = cloud_state::evaluating;
+  return {};
 }
 
-inline void cloud_session::append_text(std::uint32_t count) noexcept {
-  now_.prefix_hash = prefix_hash(std::span<const token_id>(text_).subspan(now_.length, count), now_.prefix_hash);
-  now_.length += count;
-}
-
-inline void cloud_session::roll_back(std::uint32_t length) noexcept {
-  if (cached_ <= length) return;
-  cached_ = length;
-  statistics_.rollbacks += 1;
-  session_output out;
-  out.action = session_action::rollback;
-  out.position = length;
-  outputs_.push(out);
+//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not
+//! commit them.
+SPECVERIFY_BODY status cloud_protocol::check_repeat(std::span<const std::byte> message) noexcept {
+  if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
+  std::uint32_t drafts = 0;
+  draft_attachments attachments;
+  if (const status why = drafts_.read(kept_.context(place_), terms_.format(), message, drafts, attachments); !why.ok())
+    return why;
+  const std::uint32_t skipped = kept_.skipped();
+  bool same = drafts == kept_.drafted() && attachments.skipped.size() == skipped;
+  const token_id* const then = text_.data() + kept_.base();
+  for (std::uint32_t i = 0; same && i < skipped; ++i) same = then[i] == attachments.skipped[i];
+  for (std::uint32_t i = 0; same && i < kept_.verdict().accepted; ++i)
+    same = then[skipped + i] == drafts_.token(i, terms_.laws_travel());
+  return same ? status{} : status{errc::prefix_mismatch, part::session, kept_.base()};
 }
 
 //! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind
 //! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
 //! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
-inline void cloud_session::want_rows(std::uint32_t drafted) noexcept {
-  const std::uint32_t room = std::max(remaining() - skipped_, std::uint32_t{1});
-  const std::uint32_t fed = now_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
-  const std::uint32_t end = now_.length + skipped_ + fed;
-  roll_back(now_.length - 1);
-  session_output out;
-  out.action = session_action::evaluate;
-  out.position = cached_;
-  out.tokens = std::span<const token_id>(text_).subspan(cached_, end - cached_);
-  out.rows = fed + 1;
-  statistics_.fed_tokens += out.tokens.size();
-  outputs_.push(out);
-  cached_ = end;
-  drafted_ = drafted;
+SPECVERIFY_BODY void cloud_protocol::want_rows() noexcept {
+  const std::uint32_t drafted = drafts_.size();
+  const std::uint32_t room = std::max(remaining() - drafts_.skipped(), std::uint32_t{1});
+  const std::uint32_t fed = terms_.bonus() || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
+  feed(place_.length() - 1, draft_position() + fed, fed + 1);
   rows_wanted_ = true;
 }
 
-inline verify_request cloud_session::round_request() const noexcept {
+SPECVERIFY_BODY verify_request cloud_protocol::round_request() const noexcept {
   verify_request request;
   request.base_position = draft_position();
-  request.round = now_.round;
+  request.round = place_.round();
   request.stop_tokens = stop_tokens_;
-  request.remaining_budget = remaining() - skipped_;
-  request.bonus = now_.bonus;
+  request.remaining_budget = remaining() - drafts_.skipped();
+  request.bonus = terms_.bonus();
   return request;
 }
 
-template <class Policy, class Rows>
-verdict cloud_session::decide(Policy policy, const Rows& rows) noexcept {
-  const verify_request request = round_request();
-  workspace scratch{std::span<std::byte>(verify_space_)};
-  const token_rule sampled{options_.trial_cap};
-  const greedy_rule greedy{};
-  if (now_.mode == session_mode::stream || !carries_laws(now_.format.format)) {
-    const std::span<const claimed_draft> claims = std::span<const claimed_draft>(claims_).first(drafted_);
-    return now_.rule == wire_rule::greedy ? greedy.verify(policy, claims, rows, source_, request, scratch)
-                                          : sampled.verify(policy, claims, rows, source_, request, scratch);
-  }
-  return now_.rule == wire_rule::greedy ? greedy.verify(policy, block_.drafts(), rows, source_, request, scratch)
-                                        : sampled.verify(policy, block_.drafts(), rows, source_, request, scratch);
-}
-
-template <execution_policy Policy, row_provider Rows>
-status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time) noexcept {
-  if (!outputs_.empty()) return {errc::busy, part::session, 0};
-  if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
-  record_used_ = 0;
-  rows_wanted_ = false;
-  if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
-  if (now_.rule == wire_rule::semantic && now_.mode == session_mode::draft) {
-    if (const status why = compare(policy, rows); !why.ok()) return fail(why);
-    return judge_on();
-  }
-  return commit(decide(policy, rows));
-}
-
 //! A verdict becomes text: journaled, told to the host, sent.
-inline status cloud_session::commit(const verdict& decided) noexcept {
+SPECVERIFY_BODY status cloud_protocol::commit(const verdict& decided) noexcept {
   if (!decided.state.ok()) return fail(decided.state);
   if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0)
     return fail({errc::unsupported, part::session, 0});
-  const bool streams = now_.mode == session_mode::stream;
-  const std::uint32_t base = now_.length;
-  const std::uint32_t drafts = draft_position();
+  const std::uint32_t base = place_.length(), drafts = draft_position(), skipped = drafts_.skipped();
   const wire_context asked = context();
-  memory_.remember(asked);
+  contexts_.remember(asked);
   if (decided.next_token != no_token) text_[drafts + decided.accepted] = decided.next_token;
-  now_.kept_hash = now_.prefix_hash;
-  now_.kept_base = base;
-  now_.kept_round = now_.round;
-  now_.kept_drafted = drafted_;
-  now_.kept_skipped = skipped_;
-  now_.kept = {decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
-               static_cast<std::uint8_t>(decided.stop)};
-  append_text(skipped_ + decided.commit_length);
-  now_.round += 1;
-  now_.stop = decided.stop;
-  const bool compared = now_.rule == wire_rule::semantic && !streams;
-  last_round_ = {now_.kept_round,
-                 drafted_,
-                 decided.accepted,
-                 compared ? position_count(mismatches_) : 0,
-                 decided.counters.mismatches,
-                 decided.counters.accepted_score};
-  count_drafts(statistics_, drafted_, decided.counters.evaluated, decided.accepted);
-  statistics_.skipped += skipped_;
-  statistics_.emitted += skipped_ + decided.commit_length;
-  statistics_.mismatches += decided.counters.mismatches;
-  statistics_.accepted_mismatches += decided.counters.accepted_mismatches;
-  statistics_.accepted_scores += score_units(decided.counters.accepted_score);
-  statistics_.largest_score = std::max(statistics_.largest_score, score_units(decided.counters.largest_accepted_score));
-  statistics_.near_ties += decided.counters.near_ties;
-  statistics_.residual_fallbacks += decided.counters.residual_fallbacks;
-  statistics_.residual_tokens +=
-      decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;
-  statistics_.bonus_tokens += decided.source == token_source::bonus ? 1u : 0u;
-  state_ = now_.stop != stop_reason::none ? cloud_state::finished
-           : streams                      ? cloud_state::streaming
-                                          : cloud_state::ready;
-
-  session_output alone;
-  alone.action = session_action::committed;
+  kept_ = kept_verdict({decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
+                        static_cast<std::uint8_t>(decided.stop)},
+                       place_, drafts_.size(), skipped);
+  place_.agree(skipped + decided.commit_length, text_);
+  place_.begin_round(place_.round() + 1);
+  place_.end(decided.stop);
+  count_round(decided);
+  state_ = place_.is_over() ? cloud_state::finished : terms_.streams() ? cloud_state::streaming : cloud_state::ready;
+  session_output alone = of_text(session_action::committed, base, drafts);
   alone.authority = token_authority::edge;
-  alone.position = base;
-  alone.tokens = text().subspan(base, skipped_);
-  session_output out;
-  out.action = session_action::committed;
-  out.position = drafts;
-  out.tokens = text().subspan(drafts);
+  session_output out = of_text(session_action::committed, drafts, place_.length());
   out.accepted = decided.accepted;
   out.source = decided.source;
   out.stop = decided.stop;
-  const std::uint32_t stands = drafts + decided.accepted;
-  skipped_ = 0;
-  if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it will ask for this verdict in its new epoch
-    const message_kind kind = owed_;
-    owed_ = message_kind::stop;
-    write_journal(base);
-    if (!alone.tokens.empty()) outputs_.push(alone);
-    outputs_.push(out);
-    roll_back(stands);
-    return greet(kind);
-  }
+  drafts_.settle();
+  return answer(asked, alone, out);
+}
+
+//! Tells what was committed: the edge its verdict, the host the tokens of the edge (`alone`) and those behind them.
+SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const session_output& alone,
+                                              const session_output& out) noexcept {
+  const std::uint32_t base = alone.position, stands = out.position + out.accepted;
+  // The edge restarted meanwhile: it will ask for this verdict in its new epoch.
+  const message_kind owed = std::exchange(owed_, message_kind::stop);
   std::size_t written = 0;
-  const status encoded = streams ? encode_text(asked, now_.format, {base, text().subspan(base)}, message_, written)
-                                 : encode_feedback(asked, now_.format, drafted_, now_.kept, message_, written);
-  if (!encoded.ok()) return fail(encoded);
-  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
+  if (owed == message_kind::stop) {
+    const status encoded =
+        terms_.streams() ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_, written)
+                         : encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_, written);
+    if (!encoded.ok()) return fail(encoded);
+    count_transmission();
+  }
   write_journal(base);  // before the host hears of the verdict and before it is sent
   if (!alone.tokens.empty()) outputs_.push(alone);
   outputs_.push(out);
-  send(written);
+  if (owed == message_kind::stop) send(written);
   roll_back(stands);
-  if (state_ == cloud_state::streaming) want_rows(0);
+  if (owed != message_kind::stop) return greet(owed);
+  stream_on();
   return {};
+}
+
+SPECVERIFY_BODY void cloud_protocol::count_round(const verdict& decided) noexcept {
+  const verdict_counters& counters = decided.counters;
+  const std::uint32_t skipped = drafts_.skipped();
+  last_round_ = {kept_.round(),       drafts_.size(),
+                 decided.accepted,    terms_.compares() ? scoring_.mismatches() : 0,
+                 counters.mismatches, counters.accepted_score};
+  count_drafts(statistics_, drafts_.size(), counters.evaluated, decided.accepted);
+  statistics_.skipped += skipped;
+  statistics_.emitted += skipped + decided.commit_length;
+  statistics_.mismatches += counters.mismatches;
+  statistics_.accepted_mismatches += counters.accepted_mismatches;
+  statistics_.accepted_scores += score_units(counters.accepted_score);
+  statistics_.largest_score = std::max(statistics_.largest_score, score_units(counters.largest_accepted_score));
+  statistics_.near_ties += counters.near_ties;
+  statistics_.residual_fallbacks += counters.residual_fallbacks;
+  statistics_.residual_tokens +=
+      decided.source == token_source::residual || decided.source == token_source::residual_fallback ? 1u : 0u;
+  statistics_.bonus_tokens += decided.source == token_source::bonus ? 1u : 0u;
 }
 
 //! The kept verdict once more, in the epoch of the question.
-inline status cloud_session::send_feedback() noexcept {
-  const wire_context asked{now_.session_id, now_.epoch,     now_.kept_round,
-                           now_.kept_base,  now_.kept_hash, now_.next_number};
+SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
+  const wire_context asked = kept_.context(place_, next_number_);
   std::size_t written = 0;
-  if (const status why = encode_feedback(asked, now_.format, now_.kept_drafted, now_.kept, message_, written);
+  if (const status why = encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_, written);
       !why.ok())
     return fail(why);
-  now_.next_number = static_cast<std::uint8_t>((now_.next_number + 1) & 15);
-  write_journal(now_.length);
-  send(written);
+  post(written, place_.length());
   return {};
 }
 
+//! Forgets the drafts of the open round; the edge sends them again.
+SPECVERIFY_BODY void cloud_protocol::abandon() noexcept {
+  state_ = cloud_state::ready;
+  drafts_.open(0, 0);
+}
+
+}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -4,7 +4,6 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
-#include <specverify/codec/message.hpp>
 #include <specverify/distribution/make_law.hpp>
 #include <specverify/policy/concepts.hpp>
 #include <specverify/quantize/drop_zero.hpp>
@@ -13,6 +12,7 @@
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/fp16_row.hpp>
 #include <specverify/row/sample.hpp>
+#include <specverify/session/detail/formats.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
@@ -26,37 +26,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
-[[nodiscard]] constexpr bool is_sparse(law_format format) noexcept {
-  return format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
-}
-//! Formats whose ids a sparsifier chooses.
-[[nodiscard]] constexpr bool has_support(law_format format) noexcept {
-  return is_sparse(format) || format == law_format::top_k_tail;
-}
-
-[[nodiscard]] constexpr bool has_lattice(law_format format) noexcept {
-  return has_support(format) || format == law_format::dense_lattice;
-}
-
 //! What a drafter makes beside laws.
 struct drafter_wishes {
   bool probabilities = false;  //!< the row's own probability of drawn tokens
   bool whole_row = false;      //!< tokens are drawn from the row, and the law travels beside them (lossy)
-};
-
-//! A token with a law that it was not drawn from, as it travels. Never a `draft`.
-class foreign_draft {
- public:
-  static constexpr guarantee strength = guarantee::lossy;
-  constexpr foreign_draft(token_id token, const law& beside) noexcept : token_(token), law_(beside) {}
-  [[nodiscard]] constexpr token_id token() const noexcept { return token_; }
-  [[nodiscard]] constexpr const law& source_law() const noexcept { return law_; }
-  [[nodiscard]] constexpr foreign_draft rebound(const law& copy) const noexcept { return {token_, copy}; }
-
- private:
-  token_id token_;
-  law law_;
 };
 
 template <sparsifier Sparsifier>

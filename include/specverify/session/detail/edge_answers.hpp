@@ -1,74 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the edge does with a message: classify, greet, take text, take a refusal.
+//! What the edge does with a message: classify, greet, take text, take a refusal, a request or a verdict.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 
-#include <specverify/session/edge.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/edge_protocol.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
-
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::drop(errc code) noexcept {
-  detail::count_fault(statistics_, code);
-  return {code, part::session, 0};
-}
+namespace detail {
 
 //! A damaged message: most likely the answer to the open question, so the question is asked again at once.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_damage(errc code, session_time now) noexcept {
-  const bool streams = state_ == edge_state::streaming && !waiting();
-  detail::count_fault(statistics_, code);
-  if (streams || (waiting() && state_ != edge_state::streaming)) {
+SPECVERIFY_BODY status edge_protocol::on_damage(errc code, session_time now) noexcept {
+  const bool streams = state_ == edge_state::streaming && !question_.is_open();
+  count_fault(statistics_, code);
+  if (streams || (question_.is_open() && state_ != edge_state::streaming)) {
     if (const status why = ask_again(now); !why.ok()) return why;
   }
   return {code, part::session, 0};
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std::byte> message,
-                                                             session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte> message, session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  record_used_ = 0;
+  journal_.clear();
   statistics_.messages_down += 1;
   statistics_.bytes_down += message.size();
   message_header header;
   if (const status why = peek_header(message, header); !why.ok())
     return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  const question asked = question_.what();
   errc why_not = errc::ok;
-  const wire_context mine = context_at(round_, base_, hash_);
   switch (header.kind) {
     case message_kind::hello:
-    case message_kind::resume: {
-      const bool is_hello = header.kind == message_kind::hello;
-      hello_message hello;
-      resume_message resume;
-      const status read = is_hello ? decode_hello(message, hello) : decode_resume(message, resume);
-      if (!read.ok()) return on_damage(read.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
-      const wire_context& peer = is_hello ? hello.context : resume.context;
-      if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
-      if (peer.epoch < epoch_) return drop(errc::stale_epoch);
-      const bool awaited = question_ == question::resume || question_ == question::text ||
-                           question_ == question::supply || (is_hello && question_ == question::hello);
-      if (!awaited)
-        return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
-                                                                            : errc::unexpected_message);
-      if (!heard_.take(header.flags, why_not)) return drop(why_not);
-      return on_greeting(peer, is_hello, now);
-    }
+    case message_kind::resume:
+      return on_greeting(message, header, now);
     case message_kind::refuse:
       return on_refusal(message, header, now);
     case message_kind::feedback:
     case message_kind::request:
-      if ((question_ == question::draft || question_ == question::supply) &&
-          detail::belongs_to(question_context_, message, header)) {
+      if ((asked == question::draft || asked == question::supply) && belongs_to(question_.context(), message, header)) {
         if (!heard_.take(header.flags, why_not)) return drop(why_not);
-        return header.kind == message_kind::feedback ? on_feedback(message, now) : on_request(message, now);
+        return header.kind == message_kind::feedback ? on_feedback(message) : on_request(message, now);
       }
       break;
     case message_kind::text:
-      if ((question_ == question::resume && detail::belongs_to(question_context_, message, header)) ||
+      if ((asked == question::resume && belongs_to(question_.context(), message, header)) ||
           (options_.mode == session_mode::stream && state_ != edge_state::finished &&
-           detail::belongs_to(mine, message, header))) {
+           belongs_to(context(), message, header))) {
         if (!heard_.take(header.flags, why_not)) return drop(why_not);
         return on_text(message, header, now);
       }
@@ -76,148 +53,193 @@ status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std
     default:
       break;
   }
-  if (const wire_context* then = memory_.find(message, header); then != nullptr) {
-    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate
-                                                                        : detail::why_stale(mine, *then));
-  }
+  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
   return on_damage(errc::checksum_mismatch, now);
 }
 
 //! The cloud said where it stands.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_greeting(const wire_context& peer, bool,
-                                                                 session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message, const message_header& header,
+                                                  session_time now) noexcept {
+  const bool is_hello = header.kind == message_kind::hello;
+  hello_message hello;
+  resume_message resume;
+  const status read = is_hello ? decode_hello(message, hello) : decode_resume(message, resume);
+  if (!read.ok()) return on_damage(read.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  const wire_context& peer = is_hello ? hello.context : resume.context;
+  if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
+  if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
+  const question asked = question_.what();
+  const bool awaited = asked == question::resume || asked == question::text || asked == question::supply ||
+                       (is_hello && asked == question::hello);
+  if (!awaited)
+    return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
+  errc why_not = errc::ok;
+  if (!heard_.take(header.flags, why_not)) return drop(why_not);
   link_is_back();
-  if (++greetings_ > 64) return fail({errc::unexpected_message, part::session, greetings_});
-  if (epoch_ == 0) {
-    epoch_ = peer.epoch;
-    nonce_ = 0;
-  } else if (peer.epoch > epoch_) {
+  peer_.greet();
+  if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
+  if (place_.epoch() == 0) {
+    place_.begin_epoch(peer.epoch);
+    peer_.name_by(0);
+  } else if (peer.epoch > place_.epoch()) {
     if (peer.epoch >= 0xFFFF0000u) return fail({errc::field_out_of_range, part::session, peer.epoch});
     begin_epoch(peer.epoch + 1);
     state_ = edge_state::resuming;
     return ask(question::resume, now);
   }
-  if (peer.base_length > peer_length_) greetings_ = 0;
-  peer_length_ = peer.base_length;
-  peer_round_ = peer.round;
+  return follow_greeting(peer, now);
+}
+
+//! Compares the cloud's text with ours: sends what it lacks, fetches what we lack.
+SPECVERIFY_BODY status edge_protocol::follow_greeting(const wire_context& peer, session_time now) noexcept {
+  const std::uint32_t length = peer.base_length;
+  peer_.stands_at(length, peer.round);
   // nobody has the prompt
-  if (length_ < prompt_length_ && peer_length_ < prompt_length_)
-    return fail({errc::unknown_session, part::session, peer_length_});
-  if (peer_length_ <= base_) {
-    if (peer.prefix_hash != (peer_length_ == base_ ? hash_ : prefix_hash(text().first(peer_length_))))
-      return fail({errc::prefix_mismatch, part::session, peer_length_});
-    if (peer_length_ == base_) {
-      if (peer_round_ > round_) round_ = peer_round_;
+  if (!place_.has_prompt() && length < place_.prompt_length())
+    return fail({errc::unknown_session, part::session, length});
+  if (length <= place_.agreed()) {
+    const bool all = length == place_.agreed();
+    if (peer.prefix_hash != (all ? place_.hash() : prefix_hash(text().first(length))))
+      return fail({errc::prefix_mismatch, part::session, length});
+    if (all) {
+      if (peer.round > place_.round()) place_.begin_round(peer.round);
       return in_step(now);
     }
     state_ = edge_state::sending_text;
     return ask(question::text, now);
   }
   // One round ahead: the cloud holds the verdict of the round that is open here.
-  if (options_.mode == session_mode::draft && round_ != 0 && peer_round_ == round_ + 1) return in_step(now);
-  if (peer_length_ > text_limit() || pending() > 0)
-    return fail({errc::base_length_mismatch, part::session, peer_length_});
+  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == place_.round() + 1)
+    return in_step(now);
+  if (length > text_limit() || place_.pending() > 0) return fail({errc::base_length_mismatch, part::session, length});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
-    fetch_start_ = length_;
+    peer_.fetch_from(place_.length());
   }
-  target_length_ = peer_length_;
-  target_hash_ = peer.prefix_hash;
+  peer_.aim(peer.prefix_hash);
   state_ = edge_state::fetching_text;
   return ask(question::resume, now);
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::in_step(session_time now) noexcept {
-  greetings_ = 0;
+SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
+  peer_.progress();
   announce_ = false;
-  question_ = question::none;
-  deadline_.reset();
-  if (stop_ != stop_reason::none) return finish(true);
+  question_.close();
+  if (place_.is_over()) return finish(true);
   if (options_.mode == session_mode::stream) {
     state_ = edge_state::streaming;
-    if (options_.retry_timeout != 0) deadline_ = now + options_.retry_timeout;
+    question_.wait(now, options_.retry_timeout);
     return {};
   }
-  if (!block_complete_) return begin_round(now);
+  if (!drafts_.is_complete()) {
+    due_ = due::round;
+    return {};
+  }
   state_ = edge_state::waiting;
   return ask(question::draft, now);
 }
 
 //! Text that the edge lacks (after a restart without a journal), or the stream.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_text(std::span<const std::byte> message,
-                                                             const message_header& header, session_time now) noexcept {
-  wire_context context = context_at(round_, base_, hash_);
-  if (question_ == question::resume && detail::belongs_to(question_context_, message, header))
-    context = question_context_;
+SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message, const message_header& header,
+                                              session_time now) noexcept {
+  const bool answers = question_.what() == question::resume && belongs_to(question_.context(), message, header);
+  const wire_context under = answers ? question_.context() : context();
   text_message value;
-  if (const status why = decode_text(context, options_.format, message, received_, value); !why.ok()) return fail(why);
-  const auto count = static_cast<std::uint32_t>(value.tokens.size());
+  if (const status why = decode_text(under, options_.format, message, received_, value); !why.ok()) return fail(why);
+  const std::uint32_t length = place_.length(), count = static_cast<std::uint32_t>(value.tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
-  if (epoch_ == 0 || (!fetches && length_ < prompt_length_)) return drop(errc::unexpected_message);
-  if (value.position != length_ || count == 0 || pending() > 0) return drop(errc::base_length_mismatch);
-  if (count > text_limit() - length_) return fail({errc::base_length_mismatch, part::session, length_ + count});
+  if (place_.epoch() == 0 || (!fetches && !place_.has_prompt())) return drop(errc::unexpected_message);
+  if (value.position != length || count == 0 || place_.pending() > 0) return drop(errc::base_length_mismatch);
+  if (count > text_limit() - length) return fail({errc::base_length_mismatch, part::session, length + count});
+  return take_text(value.tokens, now);
+}
+
+SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens, session_time now) noexcept {
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const bool fetches = state_ == edge_state::fetching_text;
   link_is_back();
-  if (state_ != edge_state::fetching_text) fetch_start_ = length_;
+  if (!fetches) peer_.fetch_from(place_.length());
   discard_draft();
-  for (std::uint32_t i = 0; i < count; ++i) text_[length_ + i] = value.tokens[i];
-  append_text(count);
-  attempts_ = 0;
-  greetings_ = 0;
-  if (state_ == edge_state::fetching_text) {
-    if (length_ < target_length_) return ask(question::resume, now);
-    if (length_ == target_length_ && hash_ != target_hash_)
-      return fail({errc::prefix_mismatch, part::session, length_});
-    round_ = peer_round_;
+  for (std::uint32_t i = 0; i < count; ++i) text_[place_.length() + i] = tokens[i];
+  place_.agree(count, text_);
+  question_.progress();
+  peer_.progress();
+  if (fetches) {
+    if (place_.length() < peer_.target_length()) return ask(question::resume, now);
+    if (place_.length() == peer_.target_length() && place_.hash() != peer_.target_hash())
+      return fail({errc::prefix_mismatch, part::session, place_.length()});
+    place_.begin_round(peer_.round());
   } else {
-    round_ += count;
+    place_.begin_round(place_.round() + count);
     statistics_.rounds += count;
   }
-  seen_.round = round_;
-  seen_.position = length_;
+  link_.begin_round(place_.round());
+  link_.stand_at(place_.length());
   note_end();
-  write_journal(fetch_start_);
-  session_output out;
-  out.action = session_action::committed;
-  out.position = fetch_start_ > prompt_length_ ? fetch_start_ : prompt_length_;
-  out.tokens = text().subspan(out.position < length_ ? out.position : length_);
+  write_journal(peer_.fetch_start());
+  const std::uint32_t shown = std::max(peer_.fetch_start(), place_.prompt_length());
+  session_output out = of_text(session_action::committed, shown, std::max(shown, place_.length()));
   out.source = token_source::bonus;
-  out.stop = stop_;
+  out.stop = place_.stop();
   statistics_.emitted += out.tokens.size();
   if (!out.tokens.empty()) outputs_.push(out);
   return in_step(now);
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::on_refusal(std::span<const std::byte> message,
-                                                                const message_header& header,
-                                                                session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message, const message_header& header,
+                                                 session_time now) noexcept {
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;
   refuse_message refusal;
   errc why_not = errc::ok;
-  const bool from_blank = detail::belongs_to(nobody, message, header);
-  if (!from_blank && !detail::belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
+  const bool from_blank = belongs_to(nobody, message, header);
+  if (!from_blank && !belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
   if (const status why = decode_refuse(from_blank ? nobody : session, message, refusal); !why.ok())
     return on_damage(errc::checksum_mismatch, now);
-  if (refusal.reason.code == errc::unknown_session) {
-    if (!waiting() || refusal.reason.where != question_checksum_) return drop(errc::unknown_session);
+  const status reason = refusal.reason;
+  if (reason.code == errc::unknown_session) {
+    if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     heard_ = {};
-    if (length_ == 0) return fail({errc::unknown_session, part::session, 0});
+    if (place_.length() == 0) return fail({errc::unknown_session, part::session, 0});
     state_ = edge_state::greeting;
     return ask(question::hello, now);
   }
   if (!heard_.take(header.flags, why_not)) return drop(why_not);
-  if (refusal.reason.code == errc::truncated || refusal.reason.code == errc::checksum_mismatch) {
-    if (!waiting()) return drop(errc::unexpected_message);
+  if (reason.code == errc::truncated || reason.code == errc::checksum_mismatch) {
+    if (!question_.is_open()) return drop(errc::unexpected_message);
     return ask_again(now);
   }
-  return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal.reason.code)});
+  return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 
+//! The cloud asks for hidden states before it decides.
+SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message, session_time now) noexcept {
+  request_message request;
+  if (const status why =
+          decode_request(question_.context(), options_.format, drafts_.size(), message, hidden_.words(), request);
+      !why.ok())
+    return fail(why);
+  link_is_back();
+  if (request.what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request.what});
+  hidden_.note_request(request.positions.size());
+  return ask(question::supply, now);
+}
+
+//! The cloud decided the open round. What becomes of it is `commit`'s; the sparsifier's state is renewed before.
+SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message) noexcept {
+  if (const status why = decode_feedback(question_.context(), options_.format, drafts_.size(), message, verdict_);
+      !why.ok())
+    return fail(why);
+  const std::uint32_t emitted = verdict_.accepted + (verdict_.next_token != no_token ? 1u : 0u);
+  if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length())
+    return fail({errc::field_out_of_range, part::session, verdict_.accepted});
+  open_round_.feedback_bytes = message.size();
+  due_ = due::verdict;
+  return {};
+}
+
+}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -3,198 +3,189 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 
-#include <specverify/session/edge.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/edge_protocol.hpp>
 
 #include <algorithm>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::ask(question what, session_time now) noexcept {
-  question_ = what;
-  attempts_ = 0;
+SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexcept {
+  question_.open(what);
   return transmit(now);
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::encode(std::size_t& written) noexcept {
+SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
+  hello_message hello;
+  hello.context = context();
+  hello.fingerprint_low = options_.fingerprint.low;
+  hello.fingerprint_high = options_.fingerprint.high;
+  hello.strength =
+      options_.draw_from_row ? guarantee::lossy : std::min(strength_, strength_of(options_.format, options_.rule));
+  hello.rule = options_.rule;
+  hello.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
+  hello.bonus = options_.bonus;
+  hello.mode = static_cast<std::uint8_t>(options_.mode);
+  hello.prompt_length = place_.prompt_length();
+  hello.token_budget = text_limit() - place_.prompt_length();
+  hello.format = options_.format;
+  hello.temperature = options_.transform.temperature;
+  hello.truncation = options_.transform.truncation;
+  return hello;
+}
+
+SPECVERIFY_BODY status edge_protocol::encode(std::size_t& written) noexcept {
   const std::span<std::byte> out(message_);
-  switch (question_) {
-    case question::hello: {
-      hello_message hello;
-      hello.context = question_context_ = context_at(round_, base_, hash_);
-      hello.fingerprint_low = options_.fingerprint.low;
-      hello.fingerprint_high = options_.fingerprint.high;
-      hello.strength = options_.draw_from_row
-                           ? guarantee::lossy
-                           : std::min(Skip::strength, detail::strength_of(options_.format, options_.rule));
-      hello.rule = options_.rule;
-      hello.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
-      hello.bonus = options_.bonus;
-      hello.mode = static_cast<std::uint8_t>(options_.mode);
-      hello.prompt_length = prompt_length_;
-      hello.token_budget = text_limit() - prompt_length_;
-      hello.format = options_.format;
-      hello.temperature = options_.transform.temperature;
-      hello.truncation = options_.transform.truncation;
-      return encode_hello(hello, out, written);
-    }
+  const draft_format& format = options_.format;
+  switch (question_.what()) {
+    case question::hello:
+      question_.encode_under(context());
+      return encode_hello(greeting(), out, written);
     case question::resume:
-      question_context_ =
-          context_at(state_ == edge_state::fetching_text ? peer_round_ : round_, base_, epoch_ == 0 ? nonce_ : hash_);
-      return encode_resume({question_context_}, out, written);
+      question_.encode_under(place_.context_at(state_ == edge_state::fetching_text ? peer_.round() : place_.round(),
+                                               place_.agreed(), place_.epoch() == 0 ? peer_.nonce() : place_.hash(),
+                                               next_number_));
+      return encode_resume({question_.context()}, out, written);
     case question::text: {
-      const std::uint32_t count = std::min(options_.text_chunk, base_ - peer_length_);
-      question_context_ = context_at(round_, peer_length_, prefix_hash(text().first(peer_length_)));
-      return encode_text(question_context_, options_.format, {peer_length_, text().subspan(peer_length_, count)}, out,
-                         written);
+      const std::uint32_t from = peer_.length(), count = std::min(options_.text_chunk, place_.agreed() - from);
+      question_.encode_under(place_.context_at(place_.round(), from, prefix_hash(text().first(from)), next_number_));
+      return encode_text(question_.context(), format, {from, text().subspan(from, count)}, out, written);
     }
     case question::draft:
-      question_context_ = context_at(round_, base_, hash_);
-      if (detail::carries_claims(options_.format.format)) {
-        return encode_claims(question_context_, options_.format,
-                             std::span<const claimed_draft>(claims_).first(drafted_), out, written, attachments());
-      }
-      if (options_.draw_from_row)
-        return encode_draft(question_context_, options_.format, foreign_.drafts(), out, written, attachments());
-      return encode_draft(question_context_, options_.format, block_.drafts(), out, written, attachments());
+      question_.encode_under(context());
+      return drafts_.encode(question_.context(), options_, attachments(), out, written);
     case question::supply:
-      question_context_ = context_at(round_, base_, hash_);
-      return encode_hidden_supply(out, written);
+      question_.encode_under(context());
+      return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out, written);
     case question::none:
       break;
   }
   return {errc::unexpected_message, part::session, 0};
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::transmit(session_time now) noexcept {
+SPECVERIFY_BODY status edge_drafts::encode(const wire_context& context, const edge_options& options,
+                                           const draft_attachments& attachments, std::span<std::byte> out,
+                                           std::size_t& written) const noexcept {
+  if (carries_claims(options.format.format))
+    return encode_claims(context, options.format, std::span<const claimed_draft>(tokens_).first(size_), out, written,
+                         attachments);
+  if (options.draw_from_row)
+    return encode_draft(context, options.format, with_claims_.drafts(), out, written, attachments);
+  return encode_draft(context, options.format, with_laws_.drafts(), out, written, attachments);
+}
+
+SPECVERIFY_BODY status edge_drafts::bytes(const edge_options& options, std::size_t& count) const noexcept {
+  return options.draw_from_row ? draft_bytes(options.format, with_claims_.drafts(), count, 0, resolution_)
+                               : draft_bytes(options.format, with_laws_.drafts(), count, 0, resolution_);
+}
+
+SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
   std::size_t written = 0;
   if (const status why = encode(written); !why.ok()) return fail(why);
-  next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15);
-  memory_.remember(question_context_);
+  count_transmission();
+  contexts_.remember(question_.context());
   message_header header;
-  const std::span<const std::byte> bytes = std::span<const std::byte>(message_).first(written);
-  if (const status why = peek_header(bytes, header); !why.ok()) return fail(why);
-  question_checksum_ = header.checksum;
-  if (question_ == question::draft && attempts_ == 0) open_round_.draft_bytes = written;
-  if (question_ == question::supply && attempts_ == 0 && fresh_supply_) open_round_.supply_bytes += written;
-  if (question_ == question::draft && open_round_.sent == 0) open_round_.sent = now;
+  if (const status why = peek_header(std::span<const std::byte>(message_).first(written), header); !why.ok())
+    return fail(why);
+  question_.sent(header.checksum);
+  const bool first = question_.attempts() == 0;
+  if (question_.what() == question::draft && first) open_round_.draft_bytes = written;
+  if (question_.what() == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
+  if (question_.what() == question::draft && open_round_.sent == 0) open_round_.sent = now;
   statistics_.messages_up += 1;
   statistics_.bytes_up += written;
-  session_output out;
-  out.action = session_action::send;
-  out.bytes = bytes;
-  outputs_.push(out);
-  deadline_.reset();
-  if (options_.retry_timeout != 0) deadline_ = now + options_.retry_timeout;
+  emit_message(written);
+  question_.wait(now, options_.retry_timeout);
   return {};
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::ask_again(session_time now) noexcept {
-  if (++attempts_ > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts_});
+SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
+  question_.ask_again();
+  const std::uint32_t attempts = question_.attempts();
+  if (attempts > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts});
   statistics_.retransmissions += 1;
-  if (options_.loss_after != 0 && attempts_ >= options_.loss_after) {
+  if (options_.loss_after != 0 && attempts >= options_.loss_after) {
     if (const status why = lose_link(now); !why.ok()) return why;
   }
-  if (state_ == edge_state::streaming) question_ = question::resume;
+  if (state_ == edge_state::streaming) question_.rephrase(question::resume);
   // the cloud may not know this context: say where we stand, in a new epoch
-  if (attempts_ % 8 == 0 && question_ != question::hello && epoch_ != 0) {
-    begin_epoch(epoch_ + 1);
-    question_ = question::resume;
+  if (attempts % 8 == 0 && question_.what() != question::hello && place_.epoch() != 0) {
+    begin_epoch(place_.epoch() + 1);
+    question_.rephrase(question::resume);
     state_ = edge_state::resuming;
   }
   return transmit(now);
 }
 
 //! Goes on in another epoch. Text that is being fetched and is not whole was never journaled: that begins again.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-void basic_edge_session<Sparsifier, Window, Skip>::begin_epoch(std::uint32_t epoch) noexcept {
+SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
   if (state_ == edge_state::fetching_text) {
-    length_ = base_ = fetch_start_;
-    hash_ = prefix_hash(text());
+    const std::uint32_t start = peer_.fetch_start();
+    place_.stand_at(start, start, prefix_hash(text().first(start)));
   }
-  epoch_ = epoch;
-  if (length_ > 0) write_journal(length_);
+  place_.begin_epoch(epoch);
+  if (place_.length() > 0) write_journal(place_.length());
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::tick(session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::tick(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  record_used_ = 0;
-  if (deadline_.has_value() && now >= *deadline_) {
+  journal_.clear();
+  if (const auto& deadline = question_.deadline(); deadline.has_value() && now >= *deadline) {
     statistics_.timeouts += 1;
     return ask_again(now);
   }
-  if (!ahead_at_.has_value() || now < *ahead_at_) return {};
-  ahead_at_.reset();
-  ahead_row_ = true;
+  if (!ahead_.deadline().has_value() || now < *ahead_.deadline()) return {};
+  ahead_.write();
   return want_row(ahead());
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::reconnect(session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  record_used_ = 0;
+  journal_.clear();
   if (state_ == edge_state::drafting) {
     announce_ = true;
     return {};
   }
   if (state_ == edge_state::greeting || state_ == edge_state::resuming) return ask_again(now);
-  if (!waiting() && state_ != edge_state::streaming) return {};
+  if (!question_.is_open() && state_ != edge_state::streaming) return {};
   state_ = edge_state::resuming;
   return ask(question::resume, now);
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::fail(status why) noexcept {
+SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
   state_ = edge_state::failed;
-  question_ = question::none;
-  row_wanted_ = ahead_row_ = false;
-  deadline_.reset();
-  ahead_at_.reset();
-  session_output out;
-  out.action = session_action::failed;
-  out.reason = why;
-  outputs_.push(out);
+  question_.close();
+  ahead_.stop();
+  row_wanted_ = false;
+  due_ = due::nothing;
+  emit_failure(why);
   return why;
 }
 
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::engine_failed(status why) noexcept {
+SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   return fail(why);
 }
 
 //! The end: tells the cloud (no answer is expected) and the host.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::finish(bool tell) noexcept {
+SPECVERIFY_BODY status edge_protocol::finish(bool tell) noexcept {
   state_ = edge_state::finished;
-  question_ = question::none;
-  deadline_.reset();
-  ahead_at_.reset();
+  question_.close();
+  ahead_.cancel();
   std::size_t written = 0;
-  const stop_message stop{stop_ == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget};
-  if (tell && encode_stop(context_at(round_, base_, hash_), stop, message_, written).ok()) {
-    next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15);
+  const stop_message stop{place_.stop() == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget};
+  if (tell && encode_stop(context(), stop, message_, written).ok()) {
+    count_transmission();
     statistics_.messages_up += 1;
     statistics_.bytes_up += written;
-    session_output out;
-    out.action = session_action::send;
-    out.bytes = std::span<const std::byte>(message_).first(written);
-    outputs_.push(out);
+    emit_message(written);
   }
-  session_output out;
-  out.action = session_action::finished;
-  out.stop = stop_;
-  out.position = length_;
-  outputs_.push(out);
+  emit_end();
   return {};
 }
 
+}  // namespace detail
 SPECVERIFY_NAMESPACE_END
-
-#include <specverify/session/detail/edge_answers.hpp>
 
 #endif

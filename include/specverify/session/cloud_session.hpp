@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The class of the cloud's half of a session; session/cloud.hpp brings its bodies too.
+//!
+//! Use it where a session is passed on and not called; include session/cloud.hpp where it is.
+//! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_session_test.cpp
+#ifndef SPECVERIFY_SESSION_CLOUD_SESSION_HPP
+#define SPECVERIFY_SESSION_CLOUD_SESSION_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/session/snapshot.hpp>
+#include <specverify/verify/concepts.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Each input returns `busy` while outputs wait. The status says what became of the input; a session that fails also
+//! says so in an output, and tells the edge.
+class cloud_session : private detail::cloud_protocol {
+ public:
+  using snapshot = cloud_snapshot;
+
+  //! Errors: those of `check(draft_format)`; invalid_argument.
+  [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
+
+  // Inputs.
+
+  //! status restore(std::span<const std::byte> journal, journal_reading* found = nullptr)
+  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt,
+  //! unknown_session (no whole record), unexpected_message.
+  using cloud_protocol::restore;
+  //! status receive(std::span<const std::byte> message, session_time now)
+  //! A message arrived. ok, or why it was not used.
+  using cloud_protocol::receive;
+  //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
+  //! what makes it final.
+  //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed and the edge is told).
+  template <execution_policy Policy, row_provider Rows>
+  [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
+  //! status supply_scores(std::span<const double> scores, session_time now)
+  //! The scores that `judge` asked for, one per named draft, ascending, in [0, 1].
+  //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
+  //!         `decide_semantically` (failed).
+  using cloud_protocol::supply_scores;
+  //! status engine_failed(status why)
+  //! The engine cannot go on; the edge is told.
+  using cloud_protocol::engine_failed;
+
+  // Outputs.
+
+  //! session_output next(): the next output, `none` where there is none.
+  using cloud_protocol::next;
+  //! bool has_outputs(): `next` has more: every input is `busy`.
+  using cloud_protocol::has_outputs;
+  //! bool wants_rows()
+  //! `evaluate` is unanswered. Ask before the rows are supplied where the engine works while messages arrive.
+  using cloud_protocol::wants_rows;
+  //! bool wants_scores(): `judge` is unanswered.
+  using cloud_protocol::wants_scores;
+  //! cloud_state state()
+  using cloud_protocol::state;
+  //! std::uint64_t session_id()
+  using cloud_protocol::session_id;
+  //! std::span<const token_id> text()
+  using cloud_protocol::text;
+  //! std::uint32_t length()
+  using cloud_protocol::length;
+  //! std::uint32_t prompt_length()
+  using cloud_protocol::prompt_length;
+  //! std::uint32_t round(), counts from 1
+  using cloud_protocol::round;
+  //! std::uint32_t epoch(): of the edge
+  using cloud_protocol::epoch;
+  //! const session_statistics& statistics()
+  using cloud_protocol::statistics;
+  //! const judged_round& last_round(): the last round that this process decided.
+  using cloud_protocol::last_round;
+  //! const channel_report& reported_channel()
+  //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no
+  //! report.
+  using cloud_protocol::reported_channel;
+  //! std::uint32_t draft_position()
+  //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows
+  //! from here on.
+  using cloud_protocol::draft_position;
+  //! row_transform transform()
+  //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
+  //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
+  //! with invalid_temperature or invalid_truncation.
+  using cloud_protocol::transform;
+
+ private:
+  cloud_session(const cloud_options& options, received_draft_block&& block);
+
+  // detail/cloud_decide.hpp
+  template <class Policy, class Rows>
+  [[nodiscard]] status compare(Policy policy, const Rows& rows) noexcept;
+  template <class Policy, class Rows>
+  [[nodiscard]] verdict decide(Policy policy, const Rows& rows) noexcept;
+
+  std::vector<std::byte> verify_space_;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

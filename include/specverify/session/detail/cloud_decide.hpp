@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud's rows: makes the session, verifies the drafts of the open round, or compares them for the semantic rule.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_DECIDE_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_DECIDE_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/cloud_session.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/token.hpp>
+
+#include <algorithm>
+#include <utility>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
+  if (const status why = check_options(options); !why.ok()) return why;
+  draft_block_options space;
+  space.max_length = options.largest.max_draft_length;
+  space.max_entries = std::max<std::uint64_t>(1, max_draft_entries(options.largest, options.largest.max_draft_length));
+  auto block = received_draft_block::make(space);
+  if (!block) return block.error();
+  return cloud_session(options, *std::move(block));
+}
+
+SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
+    : cloud_protocol(options, std::move(block)),
+      verify_space_(
+          verify_workspace_size(options.largest.vocab_size, options.transform, options.largest.max_draft_length) +
+          workspace_alignment) {}
+
+template <class Policy, class Rows>
+verdict cloud_session::decide(Policy policy, const Rows& rows) noexcept {
+  const verify_request request = round_request();
+  workspace scratch{std::span<std::byte>(verify_space_)};
+  const token_rule sampled{options_.trial_cap};
+  const greedy_rule greedy{};
+  const bool is_greedy = terms_.rule() == wire_rule::greedy;
+  if (terms_.streams() || !terms_.laws_travel()) {
+    const std::span<const claimed_draft> drafts = drafts_.alone();
+    return is_greedy ? greedy.verify(policy, drafts, rows, source_, request, scratch)
+                     : sampled.verify(policy, drafts, rows, source_, request, scratch);
+  }
+  const std::span<const received_draft> drafts = drafts_.with_laws();
+  return is_greedy ? greedy.verify(policy, drafts, rows, source_, request, scratch)
+                   : sampled.verify(policy, drafts, rows, source_, request, scratch);
+}
+
+template <class Policy, class Rows>
+status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
+  workspace scratch{std::span<std::byte>(verify_space_)};
+  const verify_request request = round_request();
+  return terms_.laws_travel() ? scoring_.compare(policy, drafts_.with_laws(), rows, request, scratch)
+                              : scoring_.compare(policy, drafts_.alone(), rows, request, scratch);
+}
+
+template <execution_policy Policy, row_provider Rows>
+status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
+  journal_.clear();
+  rows_wanted_ = false;
+  if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
+  if (!terms_.compares()) return commit(decide(policy, rows));
+  if (const status why = compare(policy, rows); !why.ok()) return fail(why);
+  return decide_or_ask();
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

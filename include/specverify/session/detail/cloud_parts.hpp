@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a cloud's protocol is made of: the terms of a session, the kept verdict, the text that it fetches, the drafts
+//! of the open round, and their scoring.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_PARTS_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_PARTS_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/core/workspace.hpp>
+#include <specverify/distribution/draft_block.hpp>
+#include <specverify/session/detail/text_place.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/session/snapshot.hpp>
+#include <specverify/verify/semantic.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! What the edge's hello said and the cloud took; it holds as long as the session.
+class session_terms {
+ public:
+  session_terms() noexcept = default;
+  explicit session_terms(const hello_message& hello) noexcept
+      : format_(hello.format),
+        threshold_(hello.threshold),
+        temperature_(hello.temperature),
+        truncation_(hello.truncation),
+        token_budget_(hello.token_budget),
+        rule_(hello.rule),
+        mode_(static_cast<session_mode>(hello.mode)),
+        bonus_(hello.bonus) {}
+  explicit session_terms(const cloud_snapshot& kept) noexcept
+      : format_(kept.format),
+        threshold_(kept.threshold),
+        temperature_(kept.temperature),
+        truncation_(kept.truncation),
+        token_budget_(kept.token_budget),
+        rule_(kept.rule),
+        mode_(kept.mode),
+        bonus_(kept.bonus) {}
+
+  [[nodiscard]] const draft_format& format() const noexcept { return format_; }
+  [[nodiscard]] double threshold() const noexcept { return threshold_; }
+  [[nodiscard]] wire_rule rule() const noexcept { return rule_; }
+  //! After a draft that stands whole a token follows.
+  [[nodiscard]] bool bonus() const noexcept { return bonus_; }
+  [[nodiscard]] bool streams() const noexcept { return mode_ == session_mode::stream; }
+  //! Drafts are compared and scored.
+  [[nodiscard]] bool compares() const noexcept { return rule_ == wire_rule::semantic && !streams(); }
+  [[nodiscard]] bool laws_travel() const noexcept { return carries_laws(format_.format); }
+  [[nodiscard]] row_transform transform() const noexcept {
+    row_transform made;
+    made.temperature = temperature_;
+    made.truncation = truncation_;
+    return made;
+  }
+  //! Tokens that the text may have.
+  [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
+    return token_budget_ == 0 ? most : prompt_length + token_budget_;
+  }
+  void write(hello_message& hello) const noexcept {
+    hello.rule = rule_;
+    hello.threshold = threshold_;
+    hello.bonus = bonus_;
+    hello.mode = static_cast<std::uint8_t>(mode_);
+    hello.token_budget = token_budget_;
+    hello.format = format_;
+    hello.temperature = temperature_;
+    hello.truncation = truncation_;
+  }
+  void write(cloud_snapshot& kept) const noexcept {
+    kept.format = format_;
+    kept.threshold = threshold_;
+    kept.temperature = temperature_;
+    kept.truncation = truncation_;
+    kept.token_budget = token_budget_;
+    kept.rule = rule_;
+    kept.mode = mode_;
+    kept.bonus = bonus_;
+  }
+
+ private:
+  draft_format format_{};
+  double threshold_ = 0.5;
+  double temperature_ = 1.0;
+  row_truncation truncation_{};
+  std::uint32_t token_budget_ = 0;
+  wire_rule rule_ = wire_rule::token;
+  session_mode mode_ = session_mode::draft;
+  bool bonus_ = true;
+};
+
+//! The last verdict, which is given again to whoever asks again. Round 0: none.
+class kept_verdict {
+ public:
+  kept_verdict() noexcept = default;
+  explicit kept_verdict(const cloud_snapshot& kept) noexcept
+      : verdict_(kept.kept),
+        hash_(kept.kept_hash),
+        round_(kept.kept_round),
+        base_(kept.kept_base),
+        drafted_(kept.kept_drafted),
+        skipped_(kept.kept_skipped) {}
+  //! Of the round that is open at `place`.
+  kept_verdict(const feedback_message& verdict, const text_place& place, std::uint32_t drafted,
+               std::uint32_t skipped) noexcept
+      : verdict_(verdict),
+        hash_(place.hash()),
+        round_(place.round()),
+        base_(place.length()),
+        drafted_(drafted),
+        skipped_(skipped) {}
+
+  [[nodiscard]] bool any() const noexcept { return round_ != 0; }
+  [[nodiscard]] const feedback_message& verdict() const noexcept { return verdict_; }
+  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
+  [[nodiscard]] std::uint32_t base() const noexcept { return base_; }
+  [[nodiscard]] std::uint32_t drafted() const noexcept { return drafted_; }
+  [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_; }
+  //! Of its question, in the epoch of `place`.
+  [[nodiscard]] wire_context context(const text_place& place, std::uint8_t transmission = 0) const noexcept {
+    return place.context_at(round_, base_, hash_, transmission);
+  }
+  void write(cloud_snapshot& kept) const noexcept {
+    kept.kept = verdict_;
+    kept.kept_hash = hash_;
+    kept.kept_round = round_;
+    kept.kept_base = base_;
+    kept.kept_drafted = drafted_;
+    kept.kept_skipped = skipped_;
+  }
+
+ private:
+  feedback_message verdict_{};
+  std::uint64_t hash_ = 0;
+  std::uint32_t round_ = 0;
+  std::uint32_t base_ = 0;
+  std::uint32_t drafted_ = 0;
+  std::uint32_t skipped_ = 0;
+};
+
+//! Where the edge stands: the text that is wanted from it when it has more.
+class text_target {
+ public:
+  text_target() noexcept = default;
+  text_target(std::uint32_t length, std::uint32_t round, std::uint64_t hash) noexcept
+      : hash_(hash), length_(length), round_(round) {}
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
+  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
+
+ private:
+  std::uint64_t hash_ = 0;
+  std::uint32_t length_ = 0;
+  std::uint32_t round_ = 0;
+};
+
+//! The drafts of the open round as they arrived, with laws or alone, and the tokens before them that the edge committed
+//! alone.
+class received_drafts {
+ public:
+  received_drafts(const draft_format& largest, received_draft_block&& block);
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_count_; }
+  [[nodiscard]] std::span<const received_draft> with_laws() const noexcept { return with_laws_.drafts(); }
+  [[nodiscard]] std::span<const claimed_draft> alone() const noexcept {
+    return std::span<const claimed_draft>(alone_).first(size_);
+  }
+  //! Whether messages of this format fit.
+  [[nodiscard]] bool hold(const draft_format& format) const noexcept;
+  //! Takes a draft message apart. `drafts` and `attachments` say what is in it; nothing of it is the open round's yet.
+  [[nodiscard]] status read(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
+                            std::uint32_t& drafts, draft_attachments& attachments) noexcept;
+  //! Token `i` of the message that was read last.
+  [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
+    return laws_travel ? with_laws_[i].token() : alone_[i].token;
+  }
+  void open(std::uint32_t drafts, std::uint32_t skipped) noexcept {
+    size_ = drafts;
+    skipped_count_ = skipped;
+  }
+  //! The tokens committed alone are text now.
+  void settle() noexcept { skipped_count_ = 0; }
+
+ private:
+  received_draft_block with_laws_;
+  std::vector<claimed_draft> alone_;
+  std::vector<token_id> skipped_;
+  std::vector<std::byte> decode_space_;
+  std::uint32_t size_ = 0;
+  std::uint32_t skipped_count_ = 0;
+};
+
+//! A round under the semantic rule: where the drafts differ from the target's argmax, what is known of these, what is
+//! asked.
+class round_scoring {
+ public:
+  explicit round_scoring(const draft_format& largest);
+
+  //! Vectors of drafts, of which the session keeps as many as it was made for.
+  [[nodiscard]] std::size_t hidden_capacity() const noexcept { return hidden_.size(); }
+  void keep_hidden(std::span<const std::byte> vectors) noexcept {
+    std::copy(vectors.begin(), vectors.end(), hidden_.begin());
+  }
+  template <class Policy, class Draft, class Rows>
+  [[nodiscard]] status compare(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                               const verify_request& request, workspace& scratch) noexcept {
+    scored_ = 0;
+    return compare_greedily(policy, drafts, rows, request, scratch, best_, mismatches_, near_ties_);
+  }
+  //! With the scores so far. `threshold` and V as hello said.
+  template <class Draft>
+  [[nodiscard]] verdict decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
+                               std::uint32_t vocab_size) const noexcept {
+    return decide_semantically(drafts, best_, mismatches_, std::span<const double>(scores_).first(scored_), threshold,
+                               request, near_ties_, vocab_size);
+  }
+  [[nodiscard]] std::uint32_t mismatches() const noexcept { return position_count(mismatches_); }
+  //! Asks about the mismatches from `from` on among `drafted` drafts; about the first one alone if `one`. With `each`
+  //! bytes of a vector its asked ones move to the front (0: they are not here).
+  void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
+    std::size_t used = 0;
+    std::fill(asked_.begin(), asked_.end(), std::uint64_t{0});
+    for (std::uint32_t i = next_position(mismatches_, from); i < drafted; i = next_position(mismatches_, i + 1)) {
+      asked_[i / 64] |= std::uint64_t{1} << (i % 64);
+      if (one) break;
+      if (each == 0) continue;
+      std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each,
+                  hidden_.begin() + static_cast<std::ptrdiff_t>(used));
+      used += each;
+    }
+  }
+  [[nodiscard]] std::span<const std::uint64_t> asked() const noexcept { return asked_; }
+  [[nodiscard]] std::uint32_t asked_count() const noexcept { return position_count(asked_); }
+  //! The vectors that were asked for, of `each` bytes.
+  [[nodiscard]] std::span<const std::byte> asked_hidden(std::size_t each) const noexcept {
+    return std::span<const std::byte>(hidden_).first(asked_count() * each);
+  }
+  void take(std::span<const double> scores) noexcept {
+    for (const double score : scores) scores_[scored_++] = score;
+  }
+
+ private:
+  std::vector<token_id> best_;  // argmax of each row
+  std::vector<std::uint64_t> mismatches_;
+  std::vector<std::uint64_t> near_ties_;
+  std::vector<std::uint64_t> asked_;  // of the mismatches, those whose scores or vectors are wanted now
+  std::vector<double> scores_;
+  std::vector<std::byte> hidden_;
+  std::uint32_t scored_ = 0;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A cloud without its rows: messages, text, journal, the open round. The session, which reads rows, decides.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_PROTOCOL_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_PROTOCOL_HPP
+
+#include <specverify/session/detail/cloud_parts.hpp>
+#include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/options.hpp>
+
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+class cloud_protocol : public endpoint {
+ public:
+  // Inputs and outputs as cloud_session says them.
+  [[nodiscard]] status restore(std::span<const std::byte> journal, journal_reading* found = nullptr) noexcept;
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
+  [[nodiscard]] status engine_failed(status why) noexcept;
+
+  [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
+  [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::judging; }
+  [[nodiscard]] cloud_state state() const noexcept { return state_; }
+  [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id(); }
+  [[nodiscard]] const judged_round& last_round() const noexcept { return last_round_; }
+  [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
+  [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length() + drafts_.skipped(); }
+  [[nodiscard]] row_transform transform() const noexcept { return terms_.transform(); }
+
+ protected:
+  cloud_protocol(const cloud_options& options, received_draft_block&& block);
+
+  // cloud_start.hpp
+  [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
+  void settle() noexcept;
+  [[nodiscard]] std::uint32_t remaining() const noexcept;
+
+  // cloud_link.hpp: classify, refuse, number
+  [[nodiscard]] bool round_is_open() const noexcept {
+    return state_ == cloud_state::evaluating || state_ == cloud_state::judging || state_ == cloud_state::requesting;
+  }
+  [[nodiscard]] bool engine_works() const noexcept {
+    return state_ == cloud_state::evaluating || state_ == cloud_state::judging;
+  }
+  [[nodiscard]] wire_context session_context() const noexcept {
+    wire_context made{};
+    made.session_id = place_.session_id();
+    return made;
+  }
+  [[nodiscard]] status on_damage(errc code) noexcept;
+  [[nodiscard]] status on_unknown(const message_header& header) noexcept;
+  [[nodiscard]] status on_stop(const message_header& header) noexcept;
+  [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] bool accept_epoch(const wire_context& peer, errc& why) noexcept;
+  void aim_at(const wire_context& peer) noexcept;
+  void send(std::size_t written) noexcept;
+  void post(std::size_t written, std::uint32_t first_position) noexcept;
+  void refuse(const wire_context& context, status reason) noexcept;
+  status fail(status why) noexcept;
+
+  // cloud_answers.hpp
+  [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
+  [[nodiscard]] errc check_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_length(const wire_context& peer) noexcept;
+  void begin_session(const hello_message& hello, const message_header& header) noexcept;
+  [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] status greet(message_kind kind) noexcept;
+  [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
+  void stream_on() noexcept;
+
+  // cloud_round.hpp
+  [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status check_repeat(std::span<const std::byte> message) noexcept;
+  void want_rows() noexcept;
+  [[nodiscard]] verify_request round_request() const noexcept;
+  [[nodiscard]] status commit(const verdict& decided) noexcept;
+  void count_round(const verdict& decided) noexcept;
+  [[nodiscard]] status answer(const wire_context& asked, const session_output& alone,
+                              const session_output& out) noexcept;
+  [[nodiscard]] status send_feedback() noexcept;
+  void abandon() noexcept;
+
+  // cloud_extras.hpp: the semantic rule
+  [[nodiscard]] status decide_or_ask() noexcept;
+  [[nodiscard]] status send_request() noexcept;
+  void want_scores() noexcept;
+  [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
+
+  cloud_options options_;
+  session_terms terms_{};
+  kept_verdict kept_{};
+  text_target target_{};
+  std::uint64_t nonce_ = 0;  // of the last edge that came without a journal
+  received_drafts drafts_;
+  round_scoring scoring_;
+  judged_round last_round_{};
+  channel_report channel_{};
+  cloud_state state_ = cloud_state::blank;
+  message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
+  bool rows_wanted_ = false;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

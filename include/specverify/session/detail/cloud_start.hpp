@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a cloud comes to be: made, restored from its journal; and what it writes to the journal.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/cloud_protocol.hpp>
+
+#include <algorithm>
+#include <utility>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
+  if (const status why = check(options.largest); !why.ok()) return why;
+  if (options.max_length < 2) return {errc::invalid_argument, part::session, 0};
+  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, 1};
+  if (options.trial_cap == 0) return {errc::invalid_argument, part::session, 2};
+  return {};
+}
+
+SPECVERIFY_BODY received_drafts::received_drafts(const draft_format& largest, received_draft_block&& block)
+    : with_laws_(std::move(block)),
+      alone_(largest.max_draft_length),
+      skipped_(largest.attachments.max_skipped),
+      decode_space_(decode_draft_workspace_size(largest) + workspace_alignment) {}
+
+SPECVERIFY_BODY round_scoring::round_scoring(const draft_format& largest)
+    : best_(std::size_t{largest.max_draft_length} + 1),
+      mismatches_(position_words(largest.max_draft_length)),
+      near_ties_(mismatches_.size()),
+      asked_(mismatches_.size()),
+      scores_(largest.max_draft_length),
+      hidden_(hidden_bytes(largest.attachments) * largest.max_draft_length) {}
+
+[[nodiscard]] SPECVERIFY_BODY endpoint_sizes cloud_sizes(const cloud_options& options) noexcept {
+  const draft_format& largest = options.largest;
+  const std::size_t round = std::size_t{largest.attachments.max_skipped} + largest.max_draft_length + 1;
+  endpoint_sizes sizes;
+  sizes.text = options.max_length + round;
+  sizes.received = options.text_chunk;
+  sizes.message = std::max(max_control_bytes(largest), text_bytes(largest, options.text_chunk));
+  sizes.records =
+      journal_record_bytes<cloud_snapshot>(options.text_chunk + round) + 2 * journal_record_bytes<cloud_snapshot>(0);
+  return sizes;
+}
+
+SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, received_draft_block&& block)
+    : endpoint(cloud_sizes(options), options.stop_tokens),
+      options_(options),
+      drafts_(options.largest, std::move(block)),
+      scoring_(options.largest) {
+  options_.stop_tokens = {};
+}
+
+SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
+  if (state_ != cloud_state::blank || heard_.any()) return {errc::unexpected_message, part::session, 0};
+  const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_length);
+  cloud_snapshot last;
+  journal_reading reading;
+  if (const status why = read_journal(journal, space, last, reading); !why.ok()) return why;
+  if (found != nullptr) *found = reading;
+  if (reading.records == 0) return {errc::unknown_session, part::session, 0};
+  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)) ||
+      last.format.vocab_size != options_.largest.vocab_size) {
+    return {errc::journal_corrupt, part::session, 0};
+  }
+  place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
+  place_.stand_at(last.length, last.length, last.prefix_hash);
+  place_.end(last.stop);
+  terms_ = session_terms(last);
+  kept_ = kept_verdict(last);
+  target_ = text_target(last.target_length, last.target_round, last.target_hash);
+  nonce_ = last.nonce;
+  next_number_ = last.next_number;
+  heard_ = transmission_window(last.heard_number, last.heard_any);
+  journal_.resume(last.length);
+  source_.key = derive_session_keys(options_.secret, last.session_id).verdict;
+  if (place_.length() < target_.length()) {
+    state_ = cloud_state::filling;
+    contexts_.remember(place_.context_at(target_.round(), place_.length(), place_.hash()));
+  } else {
+    settle();
+  }
+  if (kept_.any()) contexts_.remember(kept_.context(place_));
+  statistics_.restarts += 1;
+  return {};
+}
+
+SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position) noexcept {
+  if (state_ == cloud_state::blank) return;
+  cloud_snapshot now{};
+  now.session_id = place_.session_id();
+  now.prefix_hash = place_.hash();
+  now.target_hash = target_.hash();
+  now.nonce = nonce_;
+  terms_.write(now);
+  kept_.write(now);
+  now.epoch = place_.epoch();
+  now.round = place_.round();
+  now.prompt_length = place_.prompt_length();
+  now.length = place_.length();
+  now.target_length = target_.length();
+  now.target_round = target_.round();
+  now.stop = place_.stop();
+  now.next_number = next_number_;
+  now.heard_number = heard_.last();
+  now.heard_any = heard_.any();
+  record(first_position, std::as_bytes(std::span(&now, 1)));
+}
+
+//! All text is there, if the prompt is.
+SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
+  if (!place_.has_prompt()) {
+    state_ = cloud_state::filling;
+    return;
+  }
+  if (place_.length() > place_.prompt_length() && is_stop(stop_tokens_, text_[place_.length() - 1])) {
+    place_.end(stop_reason::stop_token);
+  } else if (remaining() == 0) {
+    place_.end(stop_reason::budget);
+  }
+  state_ = place_.is_over() ? cloud_state::finished : terms_.streams() ? cloud_state::streaming : cloud_state::ready;
+}
+
+//! Tokens that may still be generated.
+SPECVERIFY_BODY std::uint32_t cloud_protocol::remaining() const noexcept {
+  const std::uint32_t limit = terms_.text_limit(place_.prompt_length(), options_.max_length);
+  return limit > place_.length() ? limit - place_.length() : 0;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The edge's drafter at work: makes the session, does what the protocol says is due, draws tokens from rows.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
+
+#include <specverify/session/edge_session.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
+#include <utility>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! What `check` says of a rule or policy that has one.
+template <class Options>
+[[nodiscard]] constexpr status check_if_any(const Options& options) noexcept {
+  if constexpr (requires {
+                  { check(options) } -> std::same_as<status>;
+                })
+    return check(options);
+  return {};
+}
+
+}  // namespace detail
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(
+    const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip) {
+  if (const status why = check_options(options); !why.ok()) return why;
+  if (detail::gates<Skip> && options.format.attachments.max_skipped == 0)
+    return status{errc::invalid_argument, part::session, 3};
+  if (const status why = detail::check_if_any(rule); !why.ok()) return why;
+  if (const status why = detail::check_if_any(window); !why.ok()) return why;
+  if (const status why = detail::check_if_any(skip); !why.ok()) return why;
+  if constexpr (std::is_convertible_v<Window, draft_plan>) {
+    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0)
+      return status{errc::invalid_argument, part::policy, 2};
+  }
+  auto drafts = detail::edge_drafts::make(options);
+  if (!drafts) return drafts.error();
+  return basic_edge_session(options, rule, window, skip, *std::move(drafts));
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options, const Sparsifier& rule,
+                                                                 const Window& window, const Skip& skip,
+                                                                 detail::edge_drafts&& drafts)
+    : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(rule.initial_state())),
+      window_(window),
+      skip_(skip),
+      drafter_(options.format, options.transform, rule, {observes_probabilities, options.draw_from_row}),
+      states_(std::size_t{options.format.max_draft_length} + 1),
+      probabilities_(options.format.max_draft_length) {
+  if constexpr (Skip::needs_uncertainty)
+    skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::receive(std::span<const std::byte> message,
+                                                             session_time now) noexcept {
+  return do_what_is_due(receive_message(message, now), now);
+}
+
+//! `done`: what the protocol says of the input so far.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::do_what_is_due(status done, session_time now) noexcept {
+  if (due_ == detail::due::verdict) {
+    renew_state();
+    done = commit(now);
+  }
+  return due_ == detail::due::round ? begin_round(now) : done;
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+void basic_edge_session<Sparsifier, Window, Skip>::renew_state() noexcept {
+  const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
+  sparsifier_state_.set(states_[resumed_state(verdict_.accepted, drafts_.size(), beyond_known_ && bonus)]);
+  if constexpr (observes_probabilities) {
+    for (std::uint32_t i = 0; i < verdict_.accepted; ++i) link_.accept(probabilities_[i]);
+  }
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time now) noexcept {
+  const draft_plan plan = window_.begin(link_.seen());
+  open_round(plan, now);
+  states_[0] = sparsifier_state_.template get<state_type>();
+  beyond_known_ = false;
+  drafter_.set_resolution(drafts_.resolution());
+  drafter_.begin_round(window_, plan);
+  return want_next_row(now);
+}
+
+//! Whether the token is committed here alone. Pure in (prefix, round, key): a restarted edge answers the same. The coin
+//! and the measurement have counters of their own, so the draw of the token says nothing about them. `observe_skip` is
+//! that of policy/skip.hpp, which whoever names a policy includes.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_view<Scalar> row,
+                                                           const row_transform& transform, const row_extras& extras,
+                                                           token_id token, skip_observation& seen,
+                                                           bool& keep) noexcept {
+  workspace scratch{std::span<std::byte>(skip_space_)};
+  const status why = observe_skip(policy, skip_, row, transform, token, extras.attention, source_, place_.length(),
+                                  place_.round(), scratch, seen);
+  if (!why.ok()) return why;
+  if (place_.pending() >= options_.format.attachments.max_skipped) return {};  // the cloud must hear of them
+  keep = !skip_.send(seen);
+  if constexpr (requires { skip_.uncertain(seen); })
+    statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
+  return {};
+}
+
+//! Whether the window takes the position, decided from its law alone.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+bool basic_edge_session<Sparsifier, Window, Skip>::takes(std::uint32_t position, const law& next) noexcept {
+  if constexpr (!requires { requires Window::unconditional; }) {
+    window_progress so_far{drafts_.size(), drafts_.charged()};
+    if constexpr (!charging_window<Window>) {
+      std::size_t bytes = 0;
+      if (drafts_.size() > 0 && drafts_.bytes(options_, bytes).ok()) so_far.bits = 8 * std::uint64_t{bytes};
+    }
+    if (!takes_position(window_, so_far, position, next)) {
+      if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
+      return false;
+    }
+    drafts_.charge(so_far.bits);
+  }
+  return true;
+}
+
+//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first
+//! one of a block may be the edge's own (`keep`): then nothing travels of it.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row,
+                                                                const row_transform& transform,
+                                                                const row_extras& extras, token_id& token,
+                                                                bool& keep) noexcept {
+  const std::uint32_t position = block_end(), drafted = drafts_.size();
+  skip_observation seen;
+  const auto gate = [&]() noexcept -> status {
+    if constexpr (detail::gates<Skip>) {
+      if (drafted == 0) return keeps(policy, row, transform, extras, token, seen, keep);
+    }
+    return {};
+  };
+  state_type& state = states_[drafted + 1] = states_[drafted];
+  const random_counter counter{position, ahead_.round_of(position, place_.round()), 0, purpose::draft_draw, 0};
+  if (detail::carries_claims(options_.format.format)) {
+    argmax_result best;
+    if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
+    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size)
+      return {errc::vocabulary_mismatch, part::session, 0};
+    token = best.token;
+    return gate();
+  }
+  law proposed;
+  if (options_.draw_from_row) {
+    if (const status why = drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token);
+        !why.ok())
+      return why;
+    if (const status why = gate(); !why.ok() || keep) return why;
+    if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok())
+      return why;
+  } else if (const status why = drafter_.propose(policy, row, transform, window_, state, proposed); !why.ok()) {
+    return why;
+  }
+  if (!takes(position, proposed)) {
+    token = no_token;
+    return {};
+  }
+  if (options_.draw_from_row) {
+    if (const status why = drafts_.push(detail::claim{token, proposed}); !why.ok()) return why;
+  } else {
+    const draft drawn = draw(proposed, source_, counter);
+    token = drawn.token();
+    if (const status why = gate(); !why.ok() || keep) return why;
+    if (const status why = drafts_.push(drawn); !why.ok()) return why;
+  }
+  open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
+  open_round_.support_sum += drafter_.support_size();
+  if constexpr (observes_probabilities) probabilities_[drafted] = drafter_.probability(token);
+  return {};
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <execution_policy Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, row_view<Scalar> row,
+                                                                const row_transform& transform,
+                                                                const row_extras& extras, session_time now) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
+  journal_.clear();
+  row_wanted_ = false;
+  if (ahead_.is_writing()) return write_ahead(policy, row, transform, now);
+  token_id token = no_token;
+  bool keep = false;
+  if (const status why = draw_draft(policy, row, transform, extras, token, keep); !why.ok()) return fail(why);
+  if (token == no_token) return close_block(now);
+  if (!keep) return take_draft(token, extras.hidden, now);
+  sparsifier_state_.set(states_[1]);
+  return do_what_is_due(commit_alone(token), now);
+}
+
+//! The row of a token ahead.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, row_view<Scalar> row,
+                                                                 const row_transform& transform,
+                                                                 session_time now) noexcept {
+  ahead_.written();
+  const std::uint32_t position = ahead();
+  const bool first = position == block_end();
+  if (first) {
+    ahead_.begin(place_.round());
+    ahead_state_ = states_[drafts_.size()];
+  }
+  token_id token = no_token;
+  if (detail::carries_claims(options_.format.format)) {
+    argmax_result best;
+    if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
+    token = best.token;
+  } else {
+    law proposed;
+    state_type state = ahead_state_;
+    const random_counter counter{position, ahead_.drawn_in(), 0, purpose::draft_draw, 0};
+    const status made = options_.draw_from_row
+                            ? drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token)
+                            : drafter_.propose(policy, row, transform, window_, state, proposed);
+    if (!made.ok()) return fail(made);
+    if (!options_.draw_from_row) token = draw(proposed, source_, counter).token();
+    // the law at a bonus position teaches nothing (states[min(T + 1, L)])
+    if (!first || !options_.bonus) ahead_state_ = state;
+  }
+  return show_ahead(token, now);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The drafts of an edge's open round, their hidden states, and the sparsifier's state as a journal holds it.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
+
+#include <specverify/distribution/draft_block.hpp>
+#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/session/snapshot.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws (draw_from_row), or
+//! alone. Complete: nothing is drafted any more, the cloud is asked.
+class edge_drafts {
+ public:
+  //! Errors: unsupported (draw_from_row in a format other than top_k_tail), invalid_argument (no room for the token).
+  [[nodiscard]] static result<edge_drafts> make(const edge_options& options);
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t planned() const noexcept { return planned_; }
+  //! Of the round's laws.
+  [[nodiscard]] std::uint32_t resolution() const noexcept { return resolution_; }
+  //! Bits of the laws so far, as the window counts them.
+  [[nodiscard]] std::uint64_t charged() const noexcept { return charged_; }
+  [[nodiscard]] bool is_complete() const noexcept { return complete_; }
+
+  void begin(std::uint32_t planned, std::uint32_t resolution) noexcept {
+    clear();
+    charged_ = 0;
+    planned_ = planned;
+    resolution_ = resolution;
+  }
+  void clear() noexcept {
+    with_laws_.clear();
+    with_claims_.clear();
+    size_ = 0;
+    complete_ = false;
+  }
+  void charge(std::uint64_t bits) noexcept { charged_ = bits; }
+  //! The law of the draft that `add` counts next.
+  [[nodiscard]] status push(const draft& drawn) noexcept { return with_laws_.push(drawn); }
+  [[nodiscard]] status push(const claim& drawn) noexcept { return with_claims_.push(drawn); }
+  void add(token_id token) noexcept { tokens_[size_++] = {token, 0, 0}; }
+  void complete() noexcept { complete_ = true; }
+
+  //! Bytes of the message with these drafts.
+  [[nodiscard]] status bytes(const edge_options& options, std::size_t& count) const noexcept;
+  [[nodiscard]] status encode(const wire_context& context, const edge_options& options,
+                              const draft_attachments& attachments, std::span<std::byte> out,
+                              std::size_t& written) const noexcept;
+
+ private:
+  edge_drafts(draft_block&& with_laws, basic_draft_block<claim>&& with_claims, std::uint32_t drafts)
+      : with_laws_(std::move(with_laws)), with_claims_(std::move(with_claims)), tokens_(drafts) {}
+
+  draft_block with_laws_;
+  basic_draft_block<claim> with_claims_;
+  std::vector<claimed_draft> tokens_;
+  std::uint64_t charged_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t planned_ = 0;
+  std::uint32_t resolution_ = 0;
+  bool complete_ = false;
+};
+
+//! Vectors of the round's drafts, as they travel: with the draft, or those that the cloud asks for.
+class hidden_store {
+ public:
+  hidden_store(const attachment_format& format, std::uint32_t drafts)
+      : each_(hidden_bytes(format)),
+        vectors_(each_ * drafts),
+        payload_(vectors_.size()),
+        asked_((std::size_t{drafts} + 63) / 64),
+        supplied_(asked_.size()) {}
+
+  [[nodiscard]] bool empty() const noexcept { return vectors_.empty(); }
+  [[nodiscard]] std::span<const std::byte> first(std::uint32_t drafts) const noexcept {
+    return std::span<const std::byte>(vectors_).first(each_ * drafts);
+  }
+  //! Whether the request of `note_request` named a draft for the first time.
+  [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
+  //! Words that a request is decoded into.
+  [[nodiscard]] std::span<std::uint64_t> words() noexcept { return asked_; }
+
+  void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
+  //! The vector of draft `i`. Errors: those of encode_hidden.
+  [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
+    return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_));
+  }
+  //! The first `count` words say which drafts are asked for.
+  void note_request(std::size_t count) noexcept {
+    fresh_ = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      fresh_ = fresh_ || (asked_[i] & ~supplied_[i]) != 0;
+      supplied_[i] |= asked_[i];
+    }
+  }
+  //! The vectors that were asked for, of `drafts` drafts.
+  [[nodiscard]] supply_message supply(std::uint32_t drafts) noexcept {
+    std::size_t used = 0;
+    for (std::uint32_t i = 0; i < drafts; ++i) {
+      if ((asked_[i / 64] >> (i % 64) & 1u) == 0) continue;
+      std::copy_n(vectors_.begin() + static_cast<std::ptrdiff_t>(each_ * i), each_,
+                  payload_.begin() + static_cast<std::ptrdiff_t>(used));
+      used += each_;
+    }
+    return {1, std::span<const std::uint64_t>(asked_).first((std::size_t{drafts} + 63) / 64),
+            std::span<const std::byte>(payload_).first(used)};
+  }
+
+ private:
+  std::size_t each_;
+  std::vector<std::byte> vectors_;
+  std::vector<std::byte> payload_;
+  std::vector<std::uint64_t> asked_;
+  std::vector<std::uint64_t> supplied_;
+  bool fresh_ = false;
+};
+
+//! The part of an edge's snapshot that is the same for every sparsifier: all of it but the last member.
+using edge_snapshot_head = edge_snapshot<std::byte>;
+inline constexpr std::size_t edge_snapshot_head_bytes = offsetof(edge_snapshot_head, sparsifier);
+
+//! The sparsifier's state after the committed text, as bytes: a record may be due at any time, and who writes it knows
+//! no sparsifier. They stand where the snapshot of the journal has them.
+class committed_state {
+ public:
+  template <class State>
+  explicit committed_state(const State& initial) : snapshot_(sizeof(edge_snapshot<State>)), place_(place_of<State>()) {
+    static_assert(std::is_trivially_copyable_v<State>);
+    static_assert(sizeof(edge_snapshot<State>) ==
+                  rounded(place_of<State>() + sizeof(State), std::max(alignof(State), alignof(edge_snapshot_head))));
+    set(initial);
+  }
+  template <class State>
+  void set(const State& state) noexcept {
+    if constexpr (!std::is_empty_v<State>) std::memcpy(snapshot_.data() + place_, &state, sizeof(State));
+  }
+  template <class State>
+  [[nodiscard]] State get() const noexcept {
+    State state{};
+    if constexpr (!std::is_empty_v<State>)
+      std::memcpy(static_cast<void*>(&state), snapshot_.data() + place_, sizeof(State));
+    return state;
+  }
+  [[nodiscard]] std::size_t snapshot_bytes() const noexcept { return snapshot_.size(); }
+  //! The whole snapshot.
+  [[nodiscard]] std::span<const std::byte> with(const edge_snapshot_head& head) noexcept {
+    std::memcpy(snapshot_.data(), &head, edge_snapshot_head_bytes);
+    return snapshot_;
+  }
+  //! A snapshot of `snapshot_bytes()` bytes, and its state taken from there.
+  [[nodiscard]] static edge_snapshot_head head_of(std::span<const std::byte> snapshot) noexcept {
+    edge_snapshot_head head;
+    std::memcpy(static_cast<void*>(&head), snapshot.data(), edge_snapshot_head_bytes);
+    return head;
+  }
+  void restore(std::span<const std::byte> snapshot) noexcept {
+    std::copy(snapshot.begin(), snapshot.end(), snapshot_.begin());
+  }
+
+ private:
+  [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes, std::size_t to) noexcept {
+    return (bytes + to - 1) / to * to;
+  }
+  template <class State>
+  [[nodiscard]] static constexpr std::size_t place_of() noexcept {
+    return rounded(edge_snapshot_head_bytes, alignof(State));
+  }
+  std::vector<std::byte> snapshot_;
+  std::size_t place_;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An edge without its drafter: questions and answers, text, journal, link. It says what is due; the session, which
+//! knows the sparsifier, does it.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
+
+#include <specverify/session/detail/edge_drafts.hpp>
+#include <specverify/session/detail/edge_parts.hpp>
+#include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/options.hpp>
+
+#include <optional>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! What the session has to do before an input is done.
+enum class due : std::uint8_t {
+  nothing,
+  verdict,  //!< renew the sparsifier's state from `verdict_`, then `commit`
+  round     //!< plan a round: `open_round`
+};
+
+class edge_protocol : public endpoint {
+ public:
+  // Inputs and outputs as basic_edge_session says them.
+  [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
+  [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now,
+                               journal_reading* found = nullptr) noexcept;
+  [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
+  [[nodiscard]] status tick(session_time now) noexcept;
+  [[nodiscard]] status reconnect(session_time now) noexcept;
+  [[nodiscard]] status disconnect(session_time now) noexcept;
+  [[nodiscard]] status engine_failed(status why) noexcept;
+  void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
+  void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
+
+  [[nodiscard]] std::optional<session_time> deadline() const noexcept {
+    const std::optional<session_time>& asked = question_.deadline();
+    const std::optional<session_time>& ahead = ahead_.deadline();
+    return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
+  }
+  [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
+  [[nodiscard]] edge_state state() const noexcept { return state_; }
+  [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
+  [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed(); }
+  [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
+
+ protected:
+  //! `strength`: what the skip policy leaves of the guarantee.
+  edge_protocol(const edge_options& options, guarantee strength, edge_drafts&& drafts, committed_state&& state);
+
+  // edge_start.hpp
+  [[nodiscard]] static status check_options(const edge_options& options) noexcept;
+  void announce_text() noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
+
+  // edge_link.hpp: questions
+  [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.is_writing(); }
+  [[nodiscard]] status ask(question what, session_time now) noexcept;
+  [[nodiscard]] status transmit(session_time now) noexcept;
+  [[nodiscard]] status encode(std::size_t& written) noexcept;
+  [[nodiscard]] hello_message greeting() const noexcept;
+  [[nodiscard]] status ask_again(session_time now) noexcept;
+  void begin_epoch(std::uint32_t epoch) noexcept;
+  status fail(status why) noexcept;
+  [[nodiscard]] status finish(bool tell) noexcept;
+
+  // edge_answers.hpp: answers
+  [[nodiscard]] status receive_message(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
+  [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
+                                   session_time now) noexcept;
+  [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
+                                  session_time now) noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
+                               session_time now) noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens, session_time now) noexcept;
+  [[nodiscard]] status in_step(session_time now) noexcept;
+  [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
+
+  // edge_round.hpp: the session drafts between `open_round` and `close_block`
+  void open_round(const draft_plan& plan, session_time now) noexcept;
+  [[nodiscard]] status want_row(std::uint32_t end) noexcept;
+  [[nodiscard]] status want_next_row(session_time now) noexcept;
+  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
+  [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
+  [[nodiscard]] status close_block(session_time now) noexcept;
+  [[nodiscard]] status commit_alone(token_id token) noexcept;
+  [[nodiscard]] status commit(session_time now) noexcept;
+  void count_round(std::uint32_t emitted, session_time now) noexcept;
+  void discard_draft() noexcept;
+  [[nodiscard]] std::uint32_t text_limit() const noexcept;
+  void note_end() noexcept;
+  [[nodiscard]] draft_attachments attachments() const noexcept;
+
+  // edge_ahead.hpp: tokens written while the link is lost
+  [[nodiscard]] status lose_link(session_time now) noexcept;
+  void link_is_back() noexcept;
+  [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length() + drafts_.size(); }
+  [[nodiscard]] std::uint32_t ahead() const noexcept { return std::max(ahead_.shown_end(), block_end()); }
+  void plan_ahead(session_time now) noexcept;
+  [[nodiscard]] status show_ahead(token_id token, session_time now) noexcept;
+  void replace_shown(std::uint32_t position, token_id token) noexcept;
+
+  edge_options options_;
+  guarantee strength_;
+  committed_state sparsifier_state_;
+  open_question question_{};
+  peer_view peer_{};
+  ahead_view ahead_{};
+  link_view link_{};
+  edge_drafts drafts_;
+  hidden_store hidden_;
+  round_record last_round_{};
+  round_record open_round_{};
+  feedback_message verdict_{};
+  edge_state state_ = edge_state::idle;
+  due due_ = due::nothing;
+  bool announce_ = false;  // the transport was lost while a block was drafted: named again before it is sent
+  bool row_wanted_ = false;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

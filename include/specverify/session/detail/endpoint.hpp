@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an edge and a cloud share: outputs, numbers of messages, text, journal, the engine's cache.
+#ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
+#define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/session/detail/contexts.hpp>
+#include <specverify/session/detail/text_place.hpp>
+#include <specverify/session/journal.hpp>
+#include <specverify/session/output.hpp>
+#include <specverify/session/statistics.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Outputs in order. One input makes at most 8.
+class output_queue {
+ public:
+  void push(const session_output& output) noexcept {
+    SPECVERIFY_ASSERT(count_ < capacity, "too many outputs for one input");
+    if (count_ < capacity) outputs_[(first_ + count_++) % capacity] = output;
+  }
+  [[nodiscard]] session_output pop() noexcept {
+    if (count_ == 0) return {};
+    const session_output output = outputs_[first_];
+    first_ = (first_ + 1) % capacity;
+    --count_;
+    return output;
+  }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+ private:
+  static constexpr std::size_t capacity = 16;
+  std::array<session_output, capacity> outputs_{};
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+};
+
+//! The records of one input, one behind the other, and how much of the text the journal has.
+class journal_buffer {
+ public:
+  explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
+  //! A new input: the host has written the records of the one before.
+  void clear() noexcept { used_ = 0; }
+  //! The journal has `length` tokens.
+  void resume(std::uint32_t length) noexcept { length_ = length; }
+  //! A record of `text` from `first` on, or from where the journal ends: nothing is left out.
+  [[nodiscard]] std::span<const std::byte> write(std::uint32_t first, std::span<const token_id> text,
+                                                 std::span<const std::byte> snapshot) noexcept {
+    if (first > length_) first = length_;
+    std::size_t written = 0;
+    const std::span<std::byte> space = std::span<std::byte>(bytes_).subspan(used_);
+    const status done = write_journal_bytes(space, written, first, text.subspan(first), snapshot);
+    SPECVERIFY_ASSERT(done.ok(), "the journal's buffer is sized for every record");
+    if (!done.ok()) return {};
+    used_ += written;
+    length_ = static_cast<std::uint32_t>(text.size());
+    return space.first(written);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t used_ = 0;
+  std::uint32_t length_ = 0;
+};
+
+//! Counts a message that is not used, by its errc.
+inline void count_fault(session_statistics& statistics, errc code) noexcept {
+  switch (code) {
+    case errc::duplicate:
+      statistics.duplicates += 1;
+      break;
+    case errc::truncated:
+      statistics.truncated += 1;
+      break;
+    case errc::stale_epoch:
+    case errc::stale_round:
+    case errc::base_length_mismatch:
+    case errc::prefix_mismatch:
+    case errc::unexpected_message:
+    case errc::unknown_session:
+      statistics.stale += 1;
+      break;
+    default:
+      statistics.corrupt += 1;
+      break;
+  }
+}
+
+//! Sizes of an endpoint's buffers.
+struct endpoint_sizes {
+  std::size_t text = 0;      //!< tokens
+  std::size_t received = 0;  //!< tokens of one text message
+  std::size_t message = 0;   //!< bytes
+  std::size_t records = 0;   //!< bytes of the journal records of one input
+};
+
+class endpoint {
+ public:
+  [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+  [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
+  [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length()}; }
+  [[nodiscard]] std::uint32_t length() const noexcept { return place_.length(); }
+  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length(); }
+  [[nodiscard]] std::uint32_t round() const noexcept { return place_.round(); }
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch(); }
+  [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+
+ protected:
+  endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
+      : text_(sizes.text),
+        stop_tokens_(stop_tokens.begin(), stop_tokens.end()),
+        received_(sizes.received),
+        message_(sizes.message),
+        journal_(sizes.records) {}
+
+  [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
+  void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
+  //! A message that is not used.
+  [[nodiscard]] status drop(errc code) noexcept {
+    count_fault(statistics_, code);
+    return {code, part::session, 0};
+  }
+  //! A message of a context that is no longer in use.
+  [[nodiscard]] status drop_late(const wire_context& then, const message_header& header) noexcept {
+    return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : why_stale(context(), then));
+  }
+
+  void emit(session_action action, std::uint32_t position) noexcept {
+    session_output out;
+    out.action = action;
+    out.position = position;
+    outputs_.push(out);
+  }
+  //! `tokens` of the text from `position` on, with an action of `committed` or `tentative`.
+  [[nodiscard]] session_output of_text(session_action action, std::uint32_t position,
+                                       std::uint32_t end) const noexcept {
+    session_output out;
+    out.action = action;
+    out.position = position;
+    out.tokens = std::span<const token_id>(text_).subspan(position, end - position);
+    return out;
+  }
+  void emit_message(std::size_t written) noexcept {
+    session_output out;
+    out.action = session_action::send;
+    out.bytes = std::span<const std::byte>(message_).first(written);
+    outputs_.push(out);
+  }
+  void emit_end() noexcept {
+    session_output out;
+    out.action = session_action::finished;
+    out.stop = place_.stop();
+    out.position = place_.length();
+    outputs_.push(out);
+  }
+  void emit_failure(status why) noexcept {
+    session_output out;
+    out.action = session_action::failed;
+    out.reason = why;
+    outputs_.push(out);
+  }
+  //! The text from `first_position` on, and the snapshot, into the journal.
+  void record(std::uint32_t first_position, std::span<const std::byte> snapshot) noexcept {
+    session_output out;
+    out.action = session_action::journal;
+    out.bytes = journal_.write(first_position, text(), snapshot);
+    if (!out.bytes.empty()) outputs_.push(out);
+  }
+
+  //! Keeps the first `length` positions of the engine's cache.
+  void roll_back(std::uint32_t length) noexcept {
+    if (cached_ <= length) return;
+    cached_ = length;
+    statistics_.rollbacks += 1;
+    emit(session_action::rollback, length);
+  }
+  //! Feeds what the engine has not seen of the first `end` tokens, from position `keep` on at the latest; wants the
+  //! rows of the last `rows` of them.
+  void feed(std::uint32_t keep, std::uint32_t end, std::uint32_t rows) noexcept {
+    roll_back(keep);
+    session_output out = of_text(session_action::evaluate, cached_, end);
+    out.rows = rows;
+    statistics_.fed_tokens += out.tokens.size();
+    outputs_.push(out);
+    cached_ = end;
+  }
+
+  output_queue outputs_{};
+  context_memory contexts_{};
+  transmission_window heard_{};
+  session_statistics statistics_{};
+  text_place place_{};
+  philox source_{};
+  std::vector<token_id> text_;  // committed tokens, then drafted ones
+  std::vector<token_id> stop_tokens_;
+  std::vector<token_id> received_;
+  std::vector<std::byte> message_;
+  journal_buffer journal_;
+  std::uint32_t cached_ = 0;  // positions in the engine's cache
+  std::uint8_t next_number_ = 0;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

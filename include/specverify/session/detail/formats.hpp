@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a session asks of a draft format, and a token with a law that it was not drawn from.
+#ifndef SPECVERIFY_SESSION_DETAIL_FORMATS_HPP
+#define SPECVERIFY_SESSION_DETAIL_FORMATS_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/distribution/draft.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
+[[nodiscard]] constexpr bool is_sparse(law_format format) noexcept {
+  return format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
+}
+//! Formats whose ids a sparsifier chooses.
+[[nodiscard]] constexpr bool has_support(law_format format) noexcept {
+  return is_sparse(format) || format == law_format::top_k_tail;
+}
+[[nodiscard]] constexpr bool has_lattice(law_format format) noexcept {
+  return has_support(format) || format == law_format::dense_lattice;
+}
+
+//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, and tokens that the
+//! edge commits alone, are lossy.
+[[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
+  if (rule == wire_rule::semantic || format.attachments.max_skipped > 0) return guarantee::lossy;
+  return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+}
+
+//! A token with a law that it was not drawn from, as it travels. Never a `draft`.
+class claim {
+ public:
+  static constexpr guarantee strength = guarantee::lossy;
+  constexpr claim(token_id token, const law& claimed) noexcept : token_(token), law_(claimed) {}
+  [[nodiscard]] constexpr token_id token() const noexcept { return token_; }
+  [[nodiscard]] constexpr const law& source_law() const noexcept { return law_; }
+  [[nodiscard]] constexpr claim rebound(const law& copy) const noexcept { return {token_, copy}; }
+
+ private:
+  token_id token_;
+  law law_;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The class of the edge's half of a session; session/edge.hpp brings its bodies too.
+//!
+//! Use it where a session is passed on and not called; include session/edge.hpp where it is.
+//! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_session_test.cpp
+#ifndef SPECVERIFY_SESSION_EDGE_SESSION_HPP
+#define SPECVERIFY_SESSION_EDGE_SESSION_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/policy/concepts.hpp>
+#include <specverify/session/detail/drafter.hpp>
+#include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/session/snapshot.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! What an engine gives beside a row where the session needs it.
+struct row_extras {
+  std::span<const float>
+      hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
+  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> attention{};
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! A policy that may keep a token; always_send costs nothing.
+template <class Skip>
+inline constexpr bool gates = Skip::strength != guarantee::unconditional;
+
+}  // namespace detail
+
+//! Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is
+//! written ahead. The status says what became of the input; a session that fails also says so in an output.
+template <sparsifier Sparsifier = top_k, window_policy Window = draft_plan, skip_policy Skip = always_send>
+class basic_edge_session : private detail::edge_protocol {
+ public:
+  using state_type = typename Sparsifier::state_type;
+  using snapshot = edge_snapshot<state_type>;
+
+  //! What a token committed here alone, or under another rule, is worth at most.
+  static constexpr guarantee strength = Skip::strength;
+
+  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here);
+  //! invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of
+  //! `check` of the rule, the window and the skip policy, where they have one.
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {},
+                                                       const Window& window = {}, const Skip& skip = {});
+
+  // Inputs.
+
+  //! status start(std::span<const token_id> prompt, session_time now)
+  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range,
+  //! invalid_argument.
+  using edge_protocol::start;
+  //! status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr)
+  //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
+  //! unexpected_message.
+  using edge_protocol::restore;
+  //! status recover(std::uint32_t prompt_length, session_time now)
+  //! Continues without a journal: the cloud sends the text. `now` must be later than in any run before.
+  using edge_protocol::recover;
+  //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
+  //! unexpected_message, refused_by_peer...
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
+  //! status tick(session_time now)
+  //! Time passed. Does nothing before `deadline()`.
+  using edge_protocol::tick;
+  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the
+  //! session has failed).
+  template <execution_policy Policy, class Scalar>
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  session_time now) noexcept {
+    return supply_row(policy, row, transform, {}, now);
+  }
+  //! With what the engine gives beside the row. Errors: also hidden_state_missing, attention_missing (the session has
+  //! failed), size_mismatch.
+  template <execution_policy Policy, class Scalar>
+  [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const row_extras& extras, session_time now) noexcept;
+  //! status reconnect(session_time now)
+  //! The transport was lost and stands again: names the session and asks again what was open.
+  using edge_protocol::reconnect;
+  //! status disconnect(session_time now)
+  //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session
+  //! has failed).
+  using edge_protocol::disconnect;
+  //! status engine_failed(status why)
+  //! The engine cannot go on.
+  using edge_protocol::engine_failed;
+  //! void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time)
+  //! What the host measured of the link; recorded with the next round.
+  using edge_protocol::record_link;
+  //! void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0)
+  //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the
+  //! next round.
+  using edge_protocol::record_channel;
+
+  // Outputs.
+
+  //! session_output next(): the next output, `none` where there is none.
+  using edge_protocol::next;
+  //! bool has_outputs(): `next` has more: every input is `busy`.
+  using edge_protocol::has_outputs;
+  //! std::optional<session_time> deadline(): when `tick` has something to do.
+  using edge_protocol::deadline;
+  //! bool wants_rows()
+  //! `evaluate` is unanswered. Ask before the rows are supplied where the engine works while messages arrive.
+  using edge_protocol::wants_rows;
+  //! edge_state state()
+  using edge_protocol::state;
+  //! const row_transform& transform()
+  //! Temperature and truncation of the session, as `edge_options::transform` gave them: pass this one with the rows.
+  using edge_protocol::transform;
+  //! std::span<const token_id> text()
+  using edge_protocol::text;
+  //! std::uint32_t length()
+  using edge_protocol::length;
+  //! std::uint32_t agreed_length()
+  //! Of it, what the cloud has too: tokens from here on were committed here alone.
+  using edge_protocol::agreed_length;
+  //! std::uint32_t prompt_length()
+  using edge_protocol::prompt_length;
+  //! std::uint32_t round(), counts from 1
+  using edge_protocol::round;
+  //! std::uint32_t epoch(): lives of this edge, counts from 1
+  using edge_protocol::epoch;
+  //! const session_statistics& statistics()
+  using edge_protocol::statistics;
+  //! const round_record& last_round()
+  using edge_protocol::last_round;
+
+ private:
+  static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
+
+  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip,
+                     detail::edge_drafts&& drafts);
+
+  // detail/edge_draft.hpp: what is due, and tokens drawn from rows
+  [[nodiscard]] status do_what_is_due(status done, session_time now) noexcept;
+  [[nodiscard]] status begin_round(session_time now) noexcept;
+  void renew_state() noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                             const row_extras& extras, token_id token, skip_observation& seen, bool& keep) noexcept;
+  [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                  const row_extras& extras, token_id& token, bool& keep) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                   session_time now) noexcept;
+
+  Window window_;
+  Skip skip_;
+  detail::drafter<Sparsifier> drafter_;
+  std::vector<state_type> states_;  // before each draft of the window, and after the last
+  state_type ahead_state_{};
+  std::vector<float> probabilities_;  // that the row gave each draft, where the window asks
+  std::vector<std::byte> skip_space_;
+  bool beyond_known_ = false;  // states_[L + 1] counts a law that was made and not drawn from
+};
+
+//! The edge of the papers: top-K supports, the same plan every round.
+using edge_session = basic_edge_session<>;
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a restarted session needs: the snapshot that each journal record of an edge or a cloud ends with.
+//!
+//! Use it to look into a journal: `read_journal(bytes, text, snapshot, found)` gives the text and the last snapshot.
+//! Guarantees: trivially copyable; the members and their offsets are those of every journal written so far.
+//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/snapshot_test.cpp
+#ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
+#define SPECVERIFY_SESSION_SNAPSHOT_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/core/random.hpp>
+#include <specverify/policy/observation.hpp>
+#include <specverify/session/output.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! Of an edge, written with the ids before a round's first message.
+template <class SparsifierState>
+struct edge_snapshot {
+  std::uint64_t session_id = 0;
+  std::uint64_t prefix_hash = 0;
+  observation seen{};
+  channel_report channel{};
+  philox_key draft_key{};
+  std::uint32_t epoch = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t length = 0;
+  //! drafts before position carry_end have counters of this round: they were written ahead in it
+  std::uint32_t carry_round = 0;
+  std::uint32_t carry_end = 0;
+  //! of it the cloud has; the rest was committed here alone. prefix_hash is of this part
+  std::uint32_t base_length = 0;
+  stop_reason stop = stop_reason::none;
+  bool finished = false;
+  SparsifierState sparsifier{};
+};
+
+//! Of a cloud, written with the ids before every answer.
+struct cloud_snapshot {
+  std::uint64_t session_id = 0;
+  std::uint64_t prefix_hash = 0;
+  std::uint64_t target_hash = 0;
+  std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
+  std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
+  draft_format format{};
+  double threshold = 0.5;    //!< of the semantic rule
+  double temperature = 1.0;  //!< what the edge's hello asks for
+  row_truncation truncation{};
+  feedback_message kept{};       //!< the last verdict
+  std::uint32_t kept_round = 0;  //!< 0: none
+  std::uint32_t kept_base = 0;
+  std::uint32_t kept_drafted = 0;
+  std::uint32_t kept_skipped = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t token_budget = 0;
+  std::uint32_t length = 0;
+  std::uint32_t target_length = 0;
+  std::uint32_t target_round = 0;
+  wire_rule rule = wire_rule::token;
+  session_mode mode = session_mode::draft;
+  stop_reason stop = stop_reason::none;
+  std::uint8_t next_number = 0;
+  std::uint8_t heard_number = 0;
+  bool heard_any = false;
+  bool bonus = true;
+};
+
+SPECVERIFY_TYPES_END
+
+#endif
