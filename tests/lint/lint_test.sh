@@ -45,12 +45,25 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in arrows mirror sizes forbidden guards row_access pages repository version ids prose; do green "$name"; done
+for name in arrows members mirror sizes forbidden guards row_access pages repository version ids prose; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
 header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes concepts and observation only'
 header row/digest.hpp '#include <specverify/specverify.hpp>'; red arrows 'includes the umbrella'
+
+members() { for ((i = 0; i < $1; ++i)); do printf 'int m%s_ = 0; ' "$i"; done; }
+session_of() { header session/a.hpp "class a { public: int f() const; private: $1 };"; }
+session_of "$(members 26)"; red members 'a has 26 data members, at most 25'
+session_of "$(members 25)"; green members
+mkdir -p include/specverify/session/detail
+header session/detail/b.hpp "class b { public: int f() const; private: $(members 8) };"
+session_of "$(members 24) b group_;"; green members
+header session/detail/b.hpp "struct b { $(members 8) };" # a bag of members keeps nothing in order
+session_of "$(members 24) b group_;"; red members 'a has 32 data members'
+header session/detail/b.hpp "class b { public: int f() const; private: $(members 9) };"
+session_of "$(members 24) b group_;"; red members 'a has 33 data members'
+rm -r include/specverify/session/detail
 header row/digest.hpp '#include "specverify/core/views.hpp"'; red arrows 'angle brackets'
 mkdir include/specverify/core/detail
 header core/views.hpp '#include <specverify/core/detail/views.hpp>'
