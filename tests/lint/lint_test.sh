@@ -22,7 +22,7 @@ reset() {
   rm -f docs/*.md README.md
   header row/digest.hpp '#include <specverify/core/views.hpp>' 'template <execution_policy Policy>' 'int digest(Policy);'
   header core/views.hpp 'struct row_access;'
-  rm -f include/specverify/{kernel,session,policy}/*
+  find include/specverify/{kernel,session,policy} -type f -delete
   for name in row/digest core/views; do
     mkdir -p "tests/unit/${name%/*}"
     printf '// SPDX-License-Identifier: Apache-2.0\n' >"tests/unit/${name}_test.cpp"
