@@ -32,13 +32,12 @@ void one_draft(benchmark::State& state, Policy policy) {
     workspace scratch{memory};
     const std::array<row_view<float>, 1> views{view(row)};
     verify_request request;
-    request.round = round++;
     request.remaining_budget = 1;
-    const verdict said =
-        lossy_token_rule{}.verify(policy, std::span<const mismatched_draft>(drafts),
-                                  row_span_provider<float>(views, as_it_is), philox{{{1, 2}}}, request, scratch);
-    if (!said.state.ok() || (said.accepted == 1) != accepted) state.SkipWithError("verdict");
-    benchmark::DoNotOptimize(said.next_token);
+    const auto said = lossy_token_rule{}.verify(policy, std::span<const mismatched_draft>(drafts),
+                                                row_span_provider<float>(views, as_it_is),
+                                                uniforms{philox{{{1, 2}}}, 0, round++}, request, scratch);
+    if (!said || (said->accepted == 1) != accepted) state.SkipWithError("verdict");
+    benchmark::DoNotOptimize(said->next_token);
   });
 }
 

@@ -10,10 +10,7 @@ namespace {
 using namespace bench_greedy_round;
 
 struct lenient {
-  [[nodiscard]] sv::status score(std::uint32_t, double& rho) const noexcept {
-    rho = 0.25;
-    return {};
-  }
+  [[nodiscard]] sv::result<double> score(std::uint32_t) const noexcept { return 0.25; }
 };
 
 template <class Policy>

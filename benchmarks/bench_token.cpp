@@ -91,26 +91,24 @@ void verify(benchmark::State& state) {
     std::vector<sv::row_view<float>> views;
     for (std::uint32_t i = 0; i <= length; ++i)
       views.push_back(sv::logits_row<float>(in.rows[(at + i) % in.rows.size()]));
-    sv::verify_request request;
-    request.round = round++;
+    const sv::uniforms random{source, 0, round++};
     const sv::row_span_provider<float> rows(views, in.transform);
-    sv::verdict said;
+    sv::result<sv::verdict> said = sv::status{};
     if constexpr (Kind == drafts_are::drawn) {
       std::vector<sv::draft> drafts;
       for (std::uint32_t i = 0; i < length; ++i)
         drafts.push_back(sv::draw(in.law(), source, {i, round, 0, sv::purpose::draft_draw, 0}));
-      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, source, request, scratch);
+      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, random, {}, scratch);
     } else {
       // A claim with one count in 2^20 is accepted whenever p is above 10^-6; a token without mass never is.
       const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2,
                                     Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
       const std::vector<sv::claimed_draft> drafts(length, claim);
-      said =
-          sv::token_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch);
+      said = sv::token_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts), rows, random, {}, scratch);
     }
-    if (!said.state.ok()) state.SkipWithError("verdict");
-    committed += said.commit_length;
-    const std::uint32_t touched = said.accepted == length ? length + 1 : said.accepted + 1;
+    if (!said) state.SkipWithError("verdict");
+    committed += said->commit_length;
+    const std::uint32_t touched = said->accepted == length ? length + 1 : said->accepted + 1;
     rows_read += touched;
     at = (at + touched) % in.rows.size();  // every row comes from memory, not from a cache that the last round filled
   }

@@ -208,15 +208,14 @@ template <class Observe>
         const row_span_provider<float> provider(rows, std::span<const row_transform>(&transform, 1));
         workspace scratch = memory.over(memory.verify, verify_workspace_size(vocab_size, transform, 1));
         verify_request request;
-        request.base_position = position;
-        request.round = round;
         request.remaining_budget = 1;  // no bonus token
-        const verdict said = from_law
-                                 ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider,
-                                                       source, request, scratch)
-                                 : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&claimed, 1),
-                                                             provider, source, request, scratch);
-        demand(said.state, "verify");
+        const uniforms random{source, position, round};
+        const verdict said =
+            demand(from_law ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, random,
+                                                  request, scratch)
+                            : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&claimed, 1),
+                                                        provider, random, request, scratch),
+                   "verify");
         step.accepted = said.accepted == 1;
         committed = step.accepted ? step.drafted : said.next_token;
         step.carried = carried;

@@ -98,13 +98,13 @@ token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantiz
   memory.resize(std::max(memory.size(), verify_workspace_size(worker.target.vocab_size(), transform, 1)));
   workspace scratch{std::span<std::byte>(memory)};
   verify_request request;
-  request.base_position = request.round = t;
   request.remaining_budget = 1;
-  const verdict said = lossy_token_rule{}.verify(
-      exec::simd, std::span<const mismatched_draft>(drafts),
-      row_span_provider<float>(rows, std::span<const row_transform>(&transform, 1)), source, request, scratch);
-  detail::require(said.state);
-  return said.accepted == 1 ? token : said.next_token;
+  const auto said =
+      lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(drafts),
+                                row_span_provider<float>(rows, std::span<const row_transform>(&transform, 1)),
+                                uniforms{source, t, t}, request, scratch);
+  detail::require(said.error());
+  return said->accepted == 1 ? token : said->next_token;
 }
 
 written write(lab_context& context, lab_worker& worker, const lab_problem& problem, const qs_writer& writer,

@@ -117,20 +117,17 @@ void draft_window(Drafter& drafter, std::span<const token_id> committed, const s
 template <class Rows>
 [[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows,
                                                       const specverify::verify_request& request,
-                                                      const specverify::head_judge& judge,
+                                                      const specverify::head_scorer& scorer,
                                                       const semantic_settings& settings, semantic_round& round) {
   const std::span<const specverify::claimed_draft> drafts(window.drafts);
   std::vector<token_id> best(drafts.size() + 1);
   std::vector<std::uint64_t> marks(specverify::position_words(static_cast<std::uint32_t>(drafts.size())));
-  specverify::workspace none;
-  demand(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, none, best, marks),
-         "compare_greedily");
+  const specverify::greedy_comparison compared{best, marks};
+  demand(specverify::compare_greedily(specverify::exec::simd, drafts, rows, request, compared), "compare_greedily");
   round.mismatches = specverify::position_count(marks);
   std::vector<double> scores;
   const auto ask = [&](std::uint32_t position) {
-    double rho = 0;
-    demand(judge.score(position, rho), "head_judge");
-    scores.push_back(rho);
+    scores.push_back(demand(scorer.score(position), "head_scorer"));
     round.uploaded += 1;
   };
   if (settings.protocol == specverify::hidden_protocol::selective) {
@@ -140,8 +137,8 @@ template <class Rows>
     round.exchanges = round.uploaded > 0 ? 1 : 0;
   }
   while (true) {
-    const specverify::verdict said =
-        specverify::decide_semantically(drafts, best, marks, scores, settings.threshold, request);
+    const specverify::verdict said = demand(
+        specverify::decide_semantically(drafts, compared, scores, settings.threshold, request), "decide_semantically");
     if (said.outcome != specverify::verdict_outcome::needs) return said;
     ask(said.accepted);
     round.exchanges += 1;
@@ -169,8 +166,8 @@ template <language_model Drafter, language_model Target>
     for (const specverify::claimed_draft& d : window.drafts) fed.push_back(d.token);
     target.feed(fed, length + 1);
     specverify::verify_request request;
-    request.base_position = static_cast<std::uint32_t>(committed.size());
-    request.round = static_cast<std::uint32_t>(made.rounds.size());
+    const auto number = static_cast<std::uint32_t>(made.rounds.size());
+    const specverify::uniforms<> random{{}, static_cast<std::uint32_t>(committed.size()), number};
     request.stop_tokens = stop;
     request.remaining_budget = static_cast<std::uint32_t>(settings.max_length - committed.size());
     const detail::window_rows<Target> rows{target};
@@ -179,27 +176,26 @@ template <language_model Drafter, language_model Target>
     specverify::workspace none;
     specverify::verdict said;
     if (settings.head == nullptr) {
-      said =
-          specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
+      said = demand(specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, random, request, none),
+                    "verdict");
     } else {
       target_states.clear();
       for (std::uint32_t i = 0; i < length; ++i)
         target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
       const auto sent =
           settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
-      specverify::head_judge judge{*settings.head, sent, window.states, target_states, {}};
-      judge.channel =
-          specverify::standardise(detail::reported(settings.channel(request.round)), settings.head->channel);
+      specverify::head_scorer scorer{*settings.head, sent, window.states, target_states, {}};
+      scorer.channel = specverify::standardise(detail::reported(settings.channel(number)), settings.head->channel);
       if (settings.protocol == specverify::hidden_protocol::full) {
-        said = specverify::semantic_rule<specverify::head_judge>{judge, settings.threshold}.verify(
-            specverify::exec::simd, drafts, rows, specverify::philox{}, request, none);
+        said = demand(specverify::semantic_rule<specverify::head_scorer>{scorer, settings.threshold}.verify(
+                          specverify::exec::simd, drafts, rows, random, request, none),
+                      "verdict");
         round.mismatches = said.counters.mismatches;
         round.uploaded = length;
       } else {
-        said = detail::decide_in_two_steps(window, rows, request, judge, settings, round);
+        said = detail::decide_in_two_steps(window, rows, request, scorer, settings, round);
       }
     }
-    demand(said.state, "verdict");
     round.drafted = length;
     round.accepted = said.accepted;
     round.emitted = said.commit_length;

@@ -12,8 +12,8 @@ int main() {
   const std::array<row_transform, 1> transform{};
   const std::array<claimed_draft, 3> drafts{{{1}, {0}, {1}}};
   workspace none;  // no softmax, no scratch
-  const verdict said = greedy_rule{}.verify(exec::simd, std::span<const claimed_draft>(drafts),
-                                            row_span_provider<float>(logits, transform), philox{}, {}, none);
-  if (!said.state.ok() || said.accepted != 2) return 1;
-  return said.next_token == 2 && said.source == token_source::residual && said.commit_length == 3 ? 0 : 2;
+  const auto said = greedy_rule{}.verify(exec::simd, std::span<const claimed_draft>(drafts),
+                                         row_span_provider<float>(logits, transform), uniforms<>{}, {}, none);
+  if (!said || said->accepted != 2) return 1;
+  return said->next_token == 2 && said->source == token_source::residual && said->commit_length == 3 ? 0 : 2;
 }

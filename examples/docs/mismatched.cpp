@@ -19,12 +19,11 @@ int main() {
   for (std::uint32_t round = 0; round < 20000; ++round) {
     const draft token = draw(drawn_from, philox{{{1, 2}}}, {0, round, 0, purpose::draft_draw, 0});
     const std::array<mismatched_draft, 1> drafts{{{token.token(), told}}};
-    verify_request request{.round = round, .remaining_budget = 1};
-    const verdict said =
-        lossy_token_rule{}.verify(exec::seq, std::span<const mismatched_draft>(drafts),
-                                  row_span_provider<double>(rows, as_they_are), philox{{{3, 4}}}, request, scratch);
-    if (!said.state.ok() || said.commit_length != 1) return 1;
-    ++seen[static_cast<std::size_t>(said.accepted == 1 ? token.token() : said.next_token)];
+    const auto said = lossy_token_rule{}.verify(exec::seq, std::span<const mismatched_draft>(drafts),
+                                                row_span_provider<double>(rows, as_they_are),
+                                                uniforms{philox{{{3, 4}}}, 0, round}, {.remaining_budget = 1}, scratch);
+    if (!said || said->commit_length != 1) return 1;
+    ++seen[static_cast<std::size_t>(said->accepted == 1 ? token.token() : said->next_token)];
   }
   return seen[2] > 12000 ? 0 : 2;  // 0.62 of the tokens, where the target has 0.5
 }

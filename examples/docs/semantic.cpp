@@ -13,13 +13,11 @@ int main() {
   const std::span<const claimed_draft> drafts(block);
   std::array<token_id, 3> best{};
   std::array<std::uint64_t, 1> mismatches{};
-  workspace none;
-  if (!compare_greedily(exec::simd, drafts, row_span_provider<float>(logits, transform), {}, none, best, mismatches)
-           .ok())
-    return 1;
-  verdict said = decide_semantically(drafts, best, mismatches, {}, 0.5, {});
-  if (said.outcome != verdict_outcome::needs || said.accepted != 1) return 2;  // draft 1 waits for its score
+  const greedy_comparison compared{.best = best, .mismatches = mismatches};
+  if (!compare_greedily(exec::simd, drafts, row_span_provider<float>(logits, transform), {}, compared).ok()) return 1;
+  auto said = decide_semantically(drafts, compared, {}, 0.5, {});
+  if (!said || said->outcome != verdict_outcome::needs || said->accepted != 1) return 2;  // draft 1 waits for its score
   const std::array<double, 1> harmless{0.2};
-  said = decide_semantically(drafts, best, mismatches, harmless, 0.5, {});
-  return said.accepted == 2 && said.next_token == 2 && said.counters.accepted_mismatches == 1 ? 0 : 3;
+  said = decide_semantically(drafts, compared, harmless, 0.5, {});
+  return said && said->accepted == 2 && said->next_token == 2 && said->counters.accepted_mismatches == 1 ? 0 : 3;
 }

@@ -18,11 +18,9 @@ int main() {
   const std::array<row_transform, 1> transform{{{.temperature = 0.8}}};
   std::vector<std::byte> memory(verify_workspace_size(5, transform[0], 1));
   workspace scratch{std::span<std::byte>(memory)};
-  verify_request request;
-  request.base_position = 100;
-  const verdict said =
+  const auto said =
       token_rule{}.verify(exec::simd, std::span<const draft>(drafts), row_span_provider<float>(logits, transform),
-                          philox{keys.verdict}, request, scratch);
-  if (!said.state.ok() || said.outcome != verdict_outcome::decided) return 1;
-  return said.commit_length == said.accepted + 1 && said.next_token >= 0 && said.next_token < 5 ? 0 : 2;
+                          uniforms{philox{keys.verdict}, 100, 0}, {}, scratch);
+  if (!said || said->outcome != verdict_outcome::decided) return 1;
+  return said->commit_length == said->accepted + 1 && said->next_token >= 0 && said->next_token < 5 ? 0 : 2;
 }

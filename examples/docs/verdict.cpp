@@ -15,15 +15,15 @@ int main() {
   verify_request request;
   request.stop_tokens = stops;
   workspace none;
-  const verdict said = greedy_rule{}.verify(exec::seq, std::span<const claimed_draft>(drafts),
-                                            row_span_provider<float>(logits, transform), philox{}, request, none);
-  if (!said.state.ok()) return 1;  // said.state.where would name the row
+  const auto said = greedy_rule{}.verify(exec::seq, std::span<const claimed_draft>(drafts),
+                                         row_span_provider<float>(logits, transform), uniforms<>{}, request, none);
+  if (!said) return 1;  // said.error().where would name the row
   std::vector<token_id> text;
-  for (std::uint32_t i = 0; i < said.accepted; ++i) text.push_back(drafts[i].token);
-  if (said.next_token != no_token) text.push_back(said.next_token);
+  for (std::uint32_t i = 0; i < said->accepted; ++i) text.push_back(drafts[i].token);
+  if (said->next_token != no_token) text.push_back(said->next_token);
   // Draft 0 ends the text, so no bonus token was drawn behind it.
-  return text == std::vector<token_id>{1, 0} && said.stop == stop_reason::stop_token &&
-                 text.size() == said.commit_length
+  return text == std::vector<token_id>{1, 0} && said->stop == stop_reason::stop_token &&
+                 text.size() == said->commit_length
              ? 0
              : 2;
 }

@@ -4,12 +4,14 @@
 #include <specverify/verify/token.hpp>
 
 template <class Draft>
-specverify::verdict verified(std::span<const Draft> drafts, const specverify::row_span_provider<float>& rows,
-                             specverify::workspace& scratch) {
-  return specverify::token_rule{}.verify(specverify::exec::seq, drafts, rows, specverify::philox{}, {}, scratch);
+specverify::result<specverify::verdict> verified(std::span<const Draft> drafts,
+                                                 const specverify::row_span_provider<float>& rows,
+                                                 specverify::workspace& scratch) {
+  return specverify::token_rule{}.verify(specverify::exec::seq, drafts, rows, specverify::uniforms<>{}, {}, scratch);
 }
 
-specverify::verdict run(const specverify::row_span_provider<float>& rows, specverify::workspace& scratch) {
+specverify::result<specverify::verdict> run(const specverify::row_span_provider<float>& rows,
+                                            specverify::workspace& scratch) {
 #ifdef SPECVERIFY_MUST_FAIL
   return verified(std::span<const specverify::mismatched_draft>(), rows, scratch);
 #else

@@ -121,29 +121,27 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
       nodes.push_back(models.target.child(nodes.back(), drafts.back().token()));
     }
     sv::workspace scratch{std::span<std::byte>(more)};
-    sv::verify_request request;
-    request.base_position = base;
-    request.round = round;
-    const sv::verdict verdict = sv::token_rule{how.trial_cap}.verify(
-        policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{models.target, nodes}, source, request, scratch);
-    if (!verdict.state.ok()) return {};
+    const auto verdict = sv::token_rule{how.trial_cap}.verify(policy, std::span<const sv::draft>(drafts),
+                                                              path_rows<Scalar>{models.target, nodes},
+                                                              sv::uniforms{source, base, round}, {}, scratch);
+    if (!verdict) return {};
     const auto drafted = static_cast<std::uint32_t>(drafts.size());
-    const bool rejected = verdict.accepted < drafted, counts_bonus = beyond_known && how.rule.update_on_bonus;
-    for (std::uint32_t i = 0; i < verdict.accepted + (rejected ? 1u : 0u); ++i) {
+    const bool rejected = verdict->accepted < drafted, counts_bonus = beyond_known && how.rule.update_on_bonus;
+    for (std::uint32_t i = 0; i < verdict->accepted + (rejected ? 1u : 0u); ++i) {
       const probabilities p = models.target.target_law(nodes[i]),
                           q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
       run.apart += tv(laws[i].dense(vocab_size), p);
       run.allowed += tv(q, p) + dropped[i];
     }
-    for (std::uint32_t i = 0; i < verdict.accepted; ++i) run.text.push_back(drafts[i].token());
-    run.text.push_back(verdict.next_token);
+    for (std::uint32_t i = 0; i < verdict->accepted; ++i) run.text.push_back(drafts[i].token());
+    run.text.push_back(verdict->next_token);
     run.rejected += rejected ? 1u : 0u;
     run.closed += beyond_known ? 1u : 0u;
     run.counted += counts_bonus && !rejected ? 1u : 0u;
-    for (std::uint32_t i = 0; i < verdict.accepted + (rejected || counts_bonus ? 1u : 0u); ++i)
+    for (std::uint32_t i = 0; i < verdict->accepted + (rejected || counts_bonus ? 1u : 0u); ++i)
       run.learnt.push_back(base + i);
-    run.state = states[sv::resumed_state(verdict.accepted, drafted, counts_bonus)];
-    node = models.target.child(nodes[verdict.accepted], verdict.next_token);
+    run.state = states[sv::resumed_state(verdict->accepted, drafted, counts_bonus)];
+    node = models.target.child(nodes[verdict->accepted], verdict->next_token);
   }
   return run;
 }

@@ -24,6 +24,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/stated_verdict.hpp"
+
 namespace law_test {
 
 namespace sv = specverify;
@@ -270,7 +272,7 @@ world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t dr
 struct round_record {
   sequence committed{};
   sequence drafted{};
-  sv::verdict outcome{};
+  specverify_test::stated_verdict outcome{};
 };
 
 //! Reads the rows of a world along the drafted path.
@@ -286,18 +288,18 @@ inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transfor
   return sv::verify_workspace_size(vocab_size, transform, length);
 }
 
-//! One round from `node` at `position`: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may
+//! One round from `node`, at the place of the uniforms: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may
 //! exchange the draft.
 template <class Policy, class Scalar, class Source, class MakeDraft, class Rule = sv::token_rule>
-round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, Rule rule, std::size_t node,
-                       std::uint32_t length, sv::verify_request request, MakeDraft make_draft) {
+round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniforms<Source>& random, Rule rule,
+                       std::size_t node, std::uint32_t length, sv::verify_request request, MakeDraft make_draft) {
   using draft_type = std::decay_t<std::invoke_result_t<MakeDraft, const sv::draft&, std::size_t>>;
   round_record record;
   std::vector<draft_type> drafts;
   std::vector<std::size_t> nodes{node};
   for (std::uint32_t i = 0; i < length; ++i) {
-    const sv::random_counter counter{request.base_position + i, request.round, 0, sv::purpose::draft_draw, 0};
-    const sv::draft drawn = sv::draw(in.drafter[nodes.back()].view(), source, counter);
+    const sv::random_counter counter = random.after(i).at(sv::purpose::draft_draw).first;
+    const sv::draft drawn = sv::draw(in.drafter[nodes.back()].view(), random.source, counter);
     drafts.push_back(make_draft(drawn, nodes.back()));
     record.drafted.push_back(drawn.token());
     nodes.push_back(in.child(nodes.back(), drawn.token()));
@@ -307,15 +309,16 @@ round_record run_round(Policy policy, const world<Scalar>& in, const Source& sou
       std::max(bytes.size(), scratch_size(static_cast<std::uint32_t>(in.rows[0].size()), in.transform, length)));
   sv::workspace scratch{std::span<std::byte>(bytes)};
   record.outcome =
-      rule.verify(policy, std::span<const draft_type>(drafts), path_rows<Scalar>{in, nodes}, source, request, scratch);
+      rule.verify(policy, std::span<const draft_type>(drafts), path_rows<Scalar>{in, nodes}, random, request, scratch);
   for (std::uint32_t i = 0; i < record.outcome.accepted; ++i) record.committed.push_back(record.drafted[i]);
   if (record.outcome.next_token != sv::no_token) record.committed.push_back(record.outcome.next_token);
   return record;
 }
 
 template <class Policy, class Scalar, class Source>
-round_record run_round(Policy policy, const world<Scalar>& in, const Source& source, sv::token_rule rule) {
-  return run_round(policy, in, source, rule, 0, in.draft_length, {},
+round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniforms<Source>& random,
+                       sv::token_rule rule) {
+  return run_round(policy, in, random, rule, 0, in.draft_length, {},
                    [](const sv::draft& drawn, std::size_t) { return drawn; });
 }
 

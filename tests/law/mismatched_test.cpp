@@ -75,7 +75,7 @@ sv::enumerated_law<sv::token_id> committed(Policy policy, const world<Scalar>& i
   request.remaining_budget = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
     return run_round(
-               policy, in, source, rule, 0, 1, request,
+               policy, in, sv::uniforms{source, 0, 0}, rule, 0, 1, request,
                [&](const sv::draft& drawn, std::size_t) { return drafts[static_cast<std::size_t>(drawn.token())]; })
         .committed.front();
   });
@@ -292,7 +292,7 @@ TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values
             request.remaining_budget = 1;
             const auto law = sv::enumerate_law(
                 [&](const sv::scripted_source& source) {
-                  return run_round(policy, in, source, sv::token_rule{1}, 0, 1, request,
+                  return run_round(policy, in, sv::uniforms{source, 0, 0}, sv::token_rule{1}, 0, 1, request,
                                    [](const sv::draft& d, std::size_t) { return d; })
                       .committed.front();
                 },

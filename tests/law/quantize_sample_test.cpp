@@ -78,7 +78,7 @@ double first_token_distance(Policy policy, const world<Scalar>& in, std::uint32_
   sv::verify_request request;
   request.remaining_budget = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-    return run_round(policy, in, source, {trial_cap}, 0, 1, request,
+    return run_round(policy, in, sv::uniforms{source, 0, 0}, {trial_cap}, 0, 1, request,
                      [](const sv::draft& drawn, std::size_t) { return drawn; })
         .committed.front();
   });
@@ -154,7 +154,7 @@ void check_sample_quantize(Policy policy) {
     request.remaining_budget = 1;
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       // The lossy order: the token comes from the raw law, the verifier is told the quantized one.
-      return run_round(policy, in, source, {2}, 0, 1, request,
+      return run_round(policy, in, sv::uniforms{source, 0, 0}, {2}, 0, 1, request,
                        [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
           .committed.front();
     });

@@ -50,11 +50,9 @@ template <class MakeDraft>
 counts_of committed_counts(const world<float>& in, std::uint64_t session, MakeDraft make_draft) {
   counts_of seen;
   const two_keys source{sv::derive_session_keys(0x5EC2E7, session)};
-  sv::verify_request request;
   for (std::uint32_t i = 0; i < draws(); ++i) {
-    request.base_position = i * 2;
-    request.round = i;
-    const round_record record = run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, make_draft);
+    const sv::uniforms random{source, i * 2, i};
+    const round_record record = run_round(sv::exec::simd, in, random, sv::token_rule{}, 0, 1, {}, make_draft);
     ++seen.first[static_cast<std::size_t>(record.committed[0])];
     if (record.committed.size() > 1) ++seen.second[static_cast<std::size_t>(record.committed[1])];
   }
@@ -128,11 +126,10 @@ double independence(bool share, std::uint32_t a, std::uint32_t b, bool rejected_
   std::vector<std::uint64_t> table(bins * bins, 0);
   std::array<double, 3> seen{};
   const recording_source source{{sv::derive_session_keys(11, 12)}, share, seen.data()};
-  sv::verify_request request;
   for (std::uint32_t i = 0; i < draws() / 2; ++i) {
-    request.round = i;
+    const sv::uniforms random{source, 0, i};
     const round_record record =
-        run_round(sv::exec::simd, in, source, sv::token_rule{}, 0, 1, request, [](const sv::draft& d, std::size_t) {
+        run_round(sv::exec::simd, in, random, sv::token_rule{}, 0, 1, {}, [](const sv::draft& d, std::size_t) {
           return sv::claimed_draft{d.token(), 0, 0};
         });
     if (rejected_only && record.outcome.accepted != 0) continue;

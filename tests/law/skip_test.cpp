@@ -82,20 +82,19 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
   if (!why.ok()) return {};
   if (!skip.send(seen)) return {drafted.token(), seen.disagreements};
   sv::verify_request request;
-  request.base_position = position;
-  request.round = round;
   request.remaining_budget = 1;  // no bonus token
   const std::size_t nodes[2] = {0, 0};
   const path_rows<Scalar> rows{models.in, nodes};
-  sv::verdict verdict;
+  const sv::uniforms random{source, position, round};
+  sv::result<sv::verdict> verdict = sv::status{};
   if (upload) {
     const sv::mismatched_draft sent = upload(drafted.token(), seen);
-    verdict = sv::lossy_token_rule{rule.trial_cap}.verify(policy, std::span(&sent, 1), rows, source, request, scratch);
+    verdict = sv::lossy_token_rule{rule.trial_cap}.verify(policy, std::span(&sent, 1), rows, random, request, scratch);
   } else {
-    verdict = rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, source, request, scratch);
+    verdict = rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, random, request, scratch);
   }
-  if (!verdict.state.ok() || verdict.commit_length != 1) return {};
-  return {verdict.accepted == 1 ? drafted.token() : verdict.next_token, seen.disagreements};
+  if (!verdict || verdict->commit_length != 1) return {};
+  return {verdict->accepted == 1 ? drafted.token() : verdict->next_token, seen.disagreements};
 }
 
 //! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides

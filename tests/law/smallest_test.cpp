@@ -20,7 +20,8 @@ world<double> two_rows(std::vector<double> target, std::vector<std::uint32_t> co
 double distance_to_target(const world<double>& in, const sv::verify_request& request = {}) {
   const auto as_drawn = [](const sv::draft& drawn, std::size_t) { return drawn; };
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-    return run_round(sv::exec::seq, in, source, {1}, 0, in.draft_length, request, as_drawn).committed;
+    return run_round(sv::exec::seq, in, sv::uniforms{source, 0, 0}, {1}, 0, in.draft_length, request, as_drawn)
+        .committed;
   });
   REQUIRE(law.complete);
   for (const auto& entry : law.outcomes) {

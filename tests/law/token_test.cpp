@@ -22,7 +22,9 @@ template <class Policy, class Scalar>
 sv::enumerated_law<sequence> committed_law(Policy policy, const world<Scalar>& in, std::uint32_t trial_cap,
                                            std::uint32_t end_probes = 0) {
   return sv::enumerate_law(
-      [&](const sv::scripted_source& source) { return run_round(policy, in, source, {trial_cap}).committed; },
+      [&](const sv::scripted_source& source) {
+        return run_round(policy, in, sv::uniforms{source, 0, 0}, {trial_cap}).committed;
+      },
       {.end_probes = end_probes});
 }
 
@@ -84,18 +86,17 @@ void check_rejection_count(Policy policy) {
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
     std::vector<std::size_t> outcome{0};
     std::size_t node = 0;
-    sv::verify_request request;
-    for (std::uint32_t round = 0; round < 2; ++round) {
-      request.round = round;
-      const round_record record = run_round(policy, in, source, {1}, node, 1, request,
-                                            [](const sv::draft& drawn, std::size_t) { return drawn; });
+    sv::uniforms random{source, 0, 0};
+    for (; random.round < 2; ++random.round) {
+      const round_record record =
+          run_round(policy, in, random, {1}, node, 1, {}, [](const sv::draft& drawn, std::size_t) { return drawn; });
       outcome[0] += record.outcome.counters.evaluated - record.outcome.counters.accepted;
       for (std::uint32_t i = 0; i < record.outcome.counters.evaluated; ++i) {
         outcome.push_back(node);
         outcome.push_back(static_cast<std::size_t>(record.drafted[i]));
       }
       for (const sv::token_id token : record.committed) node = in.child(node, token);
-      request.base_position += record.outcome.commit_length;
+      random.position += record.outcome.commit_length;
     }
     return outcome;
   });
@@ -134,7 +135,7 @@ void check_expected_tokens(Policy policy) {
     acceptance.push_back(std::min(p[0], q[0]) + std::min(p[1], q[1]) + std::min(p[2], q[2]));
   }
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-                     const round_record record = run_round(policy, in, source, {1});
+                     const round_record record = run_round(policy, in, sv::uniforms{source, 0, 0}, {1});
                      return std::pair{record.drafted, record.outcome.commit_length};
                    }).marginal([](const auto& outcome) { return outcome.second; });
   REQUIRE(law.complete);
@@ -177,7 +178,7 @@ void check_stop_and_budget() {
       request.stop_tokens = stops;
       request.remaining_budget = budget;
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, request,
+        return run_round(policy, in, sv::uniforms{source, 0, 0}, {1}, 0, 2, request,
                          [](const sv::draft& drawn, std::size_t) { return drawn; })
             .committed;
       });
@@ -225,7 +226,7 @@ void check_windows(Policy policy) {
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       const std::uint32_t length = window_length(in, source, peek);
       lengths.insert(length);
-      return run_round(policy, in, source, {1}, 0, length, {},
+      return run_round(policy, in, sv::uniforms{source, 0, 0}, {1}, 0, length, {},
                        [](const sv::draft& drawn, std::size_t) { return drawn; })
           .committed;
     });
@@ -252,7 +253,7 @@ TEST_CASE("T1 NET-8 a claimed token without a law: p, whatever the drafter does"
       const world<double> in = make_world<double>(which, 3, 2, 3);
       INFO(in.name, ", ", policy_name);
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, {},
+        return run_round(policy, in, sv::uniforms{source, 0, 0}, {1}, 0, 2, {},
                          [](const sv::draft& drawn, std::size_t) {
                            return sv::claimed_draft{drawn.token(), 0, 0};
                          })
@@ -351,12 +352,11 @@ TEST_CASE(
   for_each_policy([&](auto policy, const std::string& policy_name) {
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
       const auto drawn_as_it_is = [](const sv::draft& drawn, std::size_t) { return drawn; };
-      const round_record first = run_round(policy, in, source, {1}, 0, 2, {}, drawn_as_it_is);
+      const round_record first = run_round(policy, in, sv::uniforms{source, 0, 0}, {1}, 0, 2, {}, drawn_as_it_is);
       std::uint32_t rejected = first.outcome.accepted < 2 ? 1u : 0u;
       if (first.outcome.accepted == 0) {  // the second position is drafted again
-        sv::verify_request next;
-        next.base_position = next.round = 1;
-        rejected += run_round(policy, in, source, {1}, in.child(0, first.committed[0]), 1, next, drawn_as_it_is)
+        rejected += run_round(policy, in, sv::uniforms{source, 1, 1}, {1}, in.child(0, first.committed[0]), 1, {},
+                              drawn_as_it_is)
                                 .outcome.accepted == 0
                         ? 1u
                         : 0u;
@@ -408,7 +408,7 @@ TEST_CASE("SMP-7 a position rejected by force draws from p, and the drafts befor
       sv::verify_request request;
       request.forced_rejects = forced;
       const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-        return run_round(policy, in, source, {1}, 0, 2, request,
+        return run_round(policy, in, sv::uniforms{source, 0, 0}, {1}, 0, 2, request,
                          [](const sv::draft& drawn, std::size_t) { return drawn; })
             .committed;
       });

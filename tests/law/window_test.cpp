@@ -29,11 +29,12 @@ sequence windowed_round(Policy policy, const world<Scalar>& in, const Window& wi
   }
   std::vector<std::byte> bytes(scratch_size(in.vocab_size, in.transform, in.draft_length));
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  const sv::verdict said = sv::token_rule{1}.verify(policy, std::span<const sv::draft>(drafts),
-                                                    path_rows<Scalar>{in, nodes}, source, {}, scratch);
+  const auto said = sv::token_rule{1}.verify(policy, std::span<const sv::draft>(drafts), path_rows<Scalar>{in, nodes},
+                                             sv::uniforms{source, 0, 0}, {}, scratch);
   sequence text;
-  for (std::uint32_t i = 0; i < said.accepted; ++i) text.push_back(drafts[i].token());
-  text.push_back(said.next_token);
+  if (!said) return text;
+  for (std::uint32_t i = 0; i < said->accepted; ++i) text.push_back(drafts[i].token());
+  text.push_back(said->next_token);
   return text;
 }
 

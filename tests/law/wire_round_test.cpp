@@ -38,11 +38,12 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
   sv::workspace decode_space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
   std::size_t written = 0;
   sequence text;
-  sv::verdict said;
   const auto commit = [&](const auto& read) {
-    said = sv::token_rule{1}.verify(policy, read, path_rows<double>{in, nodes}, source, {}, scratch);
-    for (std::uint32_t i = 0; i < said.accepted; ++i) text.push_back(drafts[i].token());
-    text.push_back(said.next_token);
+    const auto said =
+        sv::token_rule{1}.verify(policy, read, path_rows<double>{in, nodes}, sv::uniforms{source, 0, 0}, {}, scratch);
+    if (!said) return;
+    for (std::uint32_t i = 0; i < said->accepted; ++i) text.push_back(drafts[i].token());
+    text.push_back(said->next_token);
   };
   if (claims_only) {
     std::vector<sv::claimed_draft> read(in.draft_length);

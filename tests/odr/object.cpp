@@ -60,13 +60,12 @@ unsigned long long one_round(Policy policy, Sparsifier sparsifier, Quantizer qua
   const specverify::draft token =
       specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});
   const std::span<const specverify::draft> drafts(&token, 1);
-  specverify::verify_request request;
-  request.base_position = position;
-  const specverify::verdict sampled = specverify::token_rule{}.verify(policy, drafts, rows, source, request, space);
-  const specverify::verdict greedy = specverify::greedy_rule{}.verify(policy, drafts, rows, source, request, space);
-  if (!sampled.state.ok() || !greedy.state.ok()) return 5;
+  const specverify::uniforms random{source, position, 0};
+  const auto sampled = specverify::token_rule{}.verify(policy, drafts, rows, random, {}, space);
+  const auto greedy = specverify::greedy_rule{}.verify(policy, drafts, rows, random, {}, space);
+  if (!sampled || !greedy) return 5;
   return static_cast<unsigned long long>(token.token()) * 31 +
-         static_cast<unsigned long long>(sampled.next_token) * 37 + sampled.accepted * 41 + greedy.accepted * 43;
+         static_cast<unsigned long long>(sampled->next_token) * 37 + sampled->accepted * 41 + greedy->accepted * 43;
 }
 
 }  // namespace

@@ -52,15 +52,14 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
     hash_engine engine(target);
     REQUIRE(engine.feed(0, drafted, block.size() + 1));
     verify_request request;
-    request.base_position = base;
-    request.round = round;
     request.remaining_budget = end - base;
     workspace space{std::span<std::byte>(scratch)};
-    const verdict decided = token_rule{}.verify(
-        exec::seq, block.drafts(), row_span_provider<float>(engine.rows(), transforms), decisions, request, space);
-    REQUIRE(decided.state.ok());
-    for (std::uint32_t i = 0; i < decided.accepted; ++i) text.push_back(drafted[base + i]);
-    if (decided.next_token != no_token) text.push_back(decided.next_token);
+    const auto decided =
+        token_rule{}.verify(exec::seq, block.drafts(), row_span_provider<float>(engine.rows(), transforms),
+                            uniforms{decisions, base, round}, request, space);
+    REQUIRE(decided.ok());
+    for (std::uint32_t i = 0; i < decided->accepted; ++i) text.push_back(drafted[base + i]);
+    if (decided->next_token != no_token) text.push_back(decided->next_token);
   }
   return {text.begin() + 5, text.end()};
 }

@@ -175,9 +175,9 @@ namespace detail {
   return std::bit_cast<double>(std::uint64_t{0x7FF0000000000000u});
 }
 
-//! A judge for semantic_rule: the states of all drafts of a round stand in memory, L rows of upload_size and of
+//! A scorer for semantic_rule: the states of all drafts of a round stand in memory, L rows of upload_size and of
 //! target_size numbers.
-struct head_judge {
+struct head_scorer {
   head_weights head{};
   drafter_input given = drafter_input::hidden_state;
   std::span<const float> drafter{};
@@ -185,16 +185,14 @@ struct head_judge {
   channel_vector channel{};  //!< standardised
 
   //! Errors: size_mismatch (`where` = draft: its states are not there), value_not_finite.
-  [[nodiscard]] status score(std::uint32_t draft_index, double& rho) const noexcept {
+  [[nodiscard]] result<double> score(std::uint32_t draft_index) const noexcept {
     const std::size_t width = upload_size(head.shape, given), height = head.shape.target_size;
     if ((std::size_t{draft_index} + 1) * width > drafter.size() ||
         (std::size_t{draft_index} + 1) * height > target.size()) {
       return detail::head_error(errc::size_mismatch, draft_index);
     }
-    const result<double> scored = head_score(head, given, drafter.subspan(draft_index * width, width),
-                                             target.subspan(draft_index * height, height), channel);
-    if (scored) rho = *scored;
-    return scored.error();
+    return head_score(head, given, drafter.subspan(draft_index * width, width),
+                      target.subspan(draft_index * height, height), channel);
   }
 };
 

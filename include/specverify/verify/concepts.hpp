@@ -11,6 +11,7 @@
 
 #include <specverify/core/concepts.hpp>
 #include <specverify/core/execution.hpp>
+#include <specverify/core/uniforms.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft.hpp>
 #include <specverify/row/transform.hpp>
@@ -67,12 +68,14 @@ class row_span_provider {
   std::span<const row_transform> transforms_;
 };
 
-//! Drafts, target rows and uniforms in, one verdict out.
+//! Drafts, target rows and uniforms in, one verdict out, or the status that says why there is none. The position of the
+//! uniforms is that of the first draft.
 template <class Rule, class Policy, class Draft, class Rows, class Source>
 concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> &&
-    uniform_source<Source> && requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows,
-                                       const Source& source, const verify_request& request, workspace& scratch) {
-  { rule.verify(policy, drafts, rows, source, request, scratch) } noexcept -> std::same_as<verdict>;
+    uniform_source<Source> &&
+    requires(const Rule& rule, Policy policy, std::span<const Draft> drafts, const Rows& rows,
+             const uniforms<Source>& random, const verify_request& request, workspace& scratch) {
+  { rule.verify(policy, drafts, rows, random, request, scratch) } noexcept -> std::same_as<result<verdict>>;
   { Rule::strength } -> std::convertible_to<guarantee>;
 };
 

@@ -33,22 +33,19 @@ struct greedy_rule {
   //! (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small, size_mismatch,
   //! workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source&,
-                               const verify_request& request, workspace& scratch) const noexcept {
+  [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const uniforms<Source>&, const verify_request& request,
+                                       workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
-    if (round.failed()) return round.done({});
-    const std::size_t mark = scratch.mark();
-    std::span<double> log_probabilities;
-    if (!round.take_log_probabilities(scratch, log_probabilities)) return round.done({});
+    const workspace_scope scope(scratch);
+    if (round.failed() || !round.take_log_probabilities(scratch)) return round.done();
     for (std::uint32_t index = 0; index < round.rows(); ++index) {
-      const auto row = rows(index);
-      const row_transform& transform = rows.transform(index);
+      const bool bonus = index == round.length();
       argmax_result best;
-      if (!detail::read_argmax(policy, row, transform, index, round, best)) break;
+      if (!detail::read_argmax(policy, rows, index, round, best)) break;
       if (best.near_tie) ++round.counters().near_ties;
-      if (!detail::keep_log_probability(policy, row, transform, best.token, index, round, log_probabilities, scratch))
-        break;
-      if (index == round.length()) {
+      if (!detail::keep_log_probability(policy, rows, index, best.token, round, scratch)) break;
+      if (bonus) {
         round.finish(best.token, token_source::bonus);
         break;
       }
@@ -59,16 +56,14 @@ struct greedy_rule {
       }
       const token_id token = detail::token_of(drafts[index]);
       ++round.counters().evaluated;
-      if (!detail::in_vocabulary(token, row.valid_size())) ++round.counters().invalid_tokens;
+      if (!detail::in_vocabulary(token, rows(index).valid_size())) ++round.counters().invalid_tokens;
       if (token != best.token) {
         round.finish(best.token, token_source::residual);
         break;
       }
       if (round.accept(token)) break;
     }
-    const verdict result = round.done(log_probabilities);
-    scratch.rewind(mark);
-    return result;
+    return round.done();
   }
 };
 

@@ -28,9 +28,10 @@ struct lossy_token_rule {
   //! there; invalid_resolution: a count above its resolution, or a claimed law without one (`where` = index of the
   //! draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source,
-                               const verify_request& request, workspace& scratch) const noexcept {
-    return token_rule{trial_cap}.decide(policy, drafts, rows, source, request, scratch);
+  [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const uniforms<Source>& random, const verify_request& request,
+                                       workspace& scratch) const noexcept {
+    return token_rule{trial_cap}.decide(policy, drafts, rows, random, request, scratch);
   }
 };
 

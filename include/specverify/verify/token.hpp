@@ -17,11 +17,7 @@
 #ifndef SPECVERIFY_VERIFY_TOKEN_HPP
 #define SPECVERIFY_VERIFY_TOKEN_HPP
 
-#include <specverify/row/acceptance.hpp>
-#include <specverify/row/digest.hpp>
-#include <specverify/row/log_probability.hpp>
-#include <specverify/row/residual.hpp>
-#include <specverify/row/sample.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/detail/round.hpp>
 #include <specverify/verify/verdict.hpp>
@@ -91,143 +87,125 @@ struct token_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies `drafts` against rows 0..L and says what to commit. An id of -1 ends the drafts; another id that the
-  //! target does not have is rejected and counted. Counters of the uniforms: {base_position + i, round, lane,
-  //! acceptance | residual_draw | bonus_draw}. Errors (`where` = row): those of `digest` for the rows read;
+  //! target does not have is rejected and counted. Draft i reads random.after(i): acceptance, and
+  //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `digest` for the rows read;
   //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count is
   //! above its resolution; `where` = its index).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
-  [[nodiscard]] verdict verify(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source,
-                               const verify_request& request, workspace& scratch) const noexcept {
-    return decide(policy, drafts, rows, source, request, scratch);
+  [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const uniforms<Source>& random, const verify_request& request,
+                                       workspace& scratch) const noexcept {
+    return decide(policy, drafts, rows, random, request, scratch);
   }
 
  private:
   friend struct lossy_token_rule;
 
   template <class Policy, class Draft, class Rows, class Source>
-  [[nodiscard]] verdict decide(Policy policy, std::span<const Draft> drafts, const Rows& rows, const Source& source,
-                               const verify_request& request, workspace& scratch) const noexcept {
+  [[nodiscard]] result<verdict> decide(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const uniforms<Source>& random, const verify_request& request,
+                                       workspace& scratch) const noexcept {
     detail::round round(drafts, rows, request);
-    if (round.failed()) return round.done({});
-    const std::size_t mark = scratch.mark();
-    std::span<double> log_probabilities;
-    if (!round.take_log_probabilities(scratch, log_probabilities)) return round.done({});
+    const workspace_scope scope(scratch);
+    if (round.failed() || !round.take_log_probabilities(scratch)) return round.done();
     std::uint32_t index = 0;
-    while (index < round.length() &&
-           test_one(policy, drafts[index], index, rows, source, round, log_probabilities, scratch))
-      ++index;
-    if (index == round.length() && index < round.rows())
-      draw_bonus(policy, index, rows, source, round, log_probabilities, scratch);
-    const verdict result = round.done(log_probabilities);
-    scratch.rewind(mark);
-    return result;
+    for (; index < round.length(); ++index) {
+      const detail::tested_law tested(drafts[index]);
+      if (!tested.valid()) {
+        round.fail(errc::invalid_resolution, index);
+        break;
+      }
+      const workspace_scope row_scope(scratch);
+      const auto row = read(policy, rows, index, round, scratch);
+      if (!row || !test_one(*row, tested, detail::token_of(drafts[index]), index, random.after(index), round)) break;
+    }
+    if (index == round.length() && index < round.rows()) {
+      const auto row = read(policy, rows, index, round, scratch);
+      if (row) draw(*row, index, random.after(index).at(purpose::bonus_draw), token_source::bonus, round);
+    }
+    return round.done();
   }
 
   // Tests draft `index`; true when the next one is due.
-  template <class Policy, class Draft, class Rows, class Source>
-  [[nodiscard]] bool test_one(Policy policy, const Draft& drafted, std::uint32_t index, const Rows& rows,
-                              const Source& source, detail::round& round, std::span<double> log_probabilities,
-                              workspace& scratch) const noexcept {
-    const auto row = rows(index);
-    const row_transform& transform = rows.transform(index);
-    const std::size_t mark = scratch.mark();
-    row_digest summary;
-    const detail::tested_law tested(drafted);
-    if (!tested.valid()) return round.fail(errc::invalid_resolution, index), false;
-    if (!read(policy, row, transform, index, round, scratch, summary)) return false;
-    const token_id token = detail::token_of(drafted);
+  template <class Reading, class Source>
+  [[nodiscard]] bool test_one(const Reading& row, const detail::tested_law& tested, token_id token, std::uint32_t index,
+                              const uniforms<Source>& random, detail::round& round) const noexcept {
     const bool forced = round.forced(index);
-    const bool in_vocabulary = token >= 0 && static_cast<std::uint32_t>(token) < row.valid_size();
-    acceptance decision;
+    const bool in_vocabulary = token >= 0 && static_cast<std::uint32_t>(token) < row.vocab_size();
     if (!in_vocabulary) ++round.counters().invalid_tokens;
     if (forced) {
       ++round.counters().forced_rejects;
-    } else {
-      ++round.counters().evaluated;
-      if (in_vocabulary) {
-        const double uniform = decision_uniform(source(round.counter(index, purpose::acceptance)));
-        const status tested_status = accept_token(policy, row, transform, summary, scratch, token, tested.count(),
-                                                  tested.resolution(), uniform, decision);
-        if (!tested_status.ok()) return round.fail_row(tested_status, index), false;
-        if (decision.near_tie) ++round.counters().near_ties;
+      draw(row, index, random.at(purpose::residual_draw), token_source::forced, round);
+      return false;
+    }
+    ++round.counters().evaluated;
+    if (in_vocabulary) {
+      const result<acceptance> decision =
+          row.accept({token, tested.count(), tested.resolution()}, random.at(purpose::acceptance));
+      if (!decision) {
+        round.fail_row(decision.error(), index);
+        return false;
       }
+      if (decision->near_tie) ++round.counters().near_ties;
+      if (decision->accepted) return record(row, token, index, round) && !round.accept(token);
     }
-    if (decision.accepted) {
-      if (!record(policy, row, transform, summary, token, index, round, log_probabilities, scratch)) return false;
-      leave_row(summary, round, scratch, mark);
-      return !round.accept(token);
-    }
-    if (forced) {
-      sampled_token drawn;
-      const status why = sample(policy, row, transform, summary, scratch, source,
-                                round.counter(index, purpose::residual_draw), {trial_cap}, drawn);
-      if (!why.ok()) return round.fail_row(why, index), false;
-      if (record(policy, row, transform, summary, drawn.token, index, round, log_probabilities, scratch))
-        round.finish(drawn.token, token_source::forced);
-    } else if (!tested.known()) {
+    if (!tested.known()) {
       round.defer();
+      count_normaliser(row, round);
     } else {
-      residual_token drawn;
-      const status why = residual(policy, row, transform, summary, scratch, tested.whole(), 1.0, source,
-                                  round.counter(index, purpose::residual_draw), {trial_cap}, drawn);
-      if (!why.ok()) return round.fail_row(why, index), false;
-      round.counters().residual_trials += drawn.trials;
-      if (drawn.fallback) ++round.counters().residual_fallbacks;
-      if (record(policy, row, transform, summary, drawn.token, index, round, log_probabilities, scratch)) {
-        round.finish(drawn.token, drawn.fallback ? token_source::residual_fallback : token_source::residual);
-      }
+      replace(row, tested.whole(), index, random.at(purpose::residual_draw), round);
     }
-    leave_row(summary, round, scratch, mark);
     return false;
   }
 
-  template <class Policy, class Rows, class Source>
-  void draw_bonus(Policy policy, std::uint32_t index, const Rows& rows, const Source& source, detail::round& round,
-                  std::span<double> log_probabilities, workspace& scratch) const noexcept {
-    const auto row = rows(index);
-    const row_transform& transform = rows.transform(index);
-    const std::size_t mark = scratch.mark();
-    row_digest summary;
-    if (!read(policy, row, transform, index, round, scratch, summary)) return;
-    sampled_token drawn;
-    const status why = sample(policy, row, transform, summary, scratch, source,
-                              round.counter(index, purpose::bonus_draw), {trial_cap}, drawn);
-    if (!why.ok()) return round.fail_row(why, index);
-    if (record(policy, row, transform, summary, drawn.token, index, round, log_probabilities, scratch))
-      round.finish(drawn.token, token_source::bonus);
-    leave_row(summary, round, scratch, mark);
+  // The token that replaces a rejected one.
+  template <class Reading, class Source>
+  void replace(const Reading& row, const law& tested, std::uint32_t index, const uniform_stream<Source>& stream,
+               detail::round& round) const noexcept {
+    const result<residual_token> drawn = row.residual(tested, stream, {.trial_cap = trial_cap});
+    if (!drawn) return round.fail_row(drawn.error(), index);
+    round.counters().residual_trials += drawn->trials;
+    if (drawn->fallback) ++round.counters().residual_fallbacks;
+    if (record(row, drawn->token, index, round))
+      round.finish(drawn->token, drawn->fallback ? token_source::residual_fallback : token_source::residual);
   }
 
-  // Digests a row; false on an error, which the round then holds.
-  template <class Policy, class Scalar>
-  [[nodiscard]] static bool read(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                 std::uint32_t index, detail::round& round, workspace& scratch,
-                                 row_digest& summary) noexcept {
+  // A token from the target's law ends the round.
+  template <class Reading, class Source>
+  void draw(const Reading& row, std::uint32_t index, const uniform_stream<Source>& stream, token_source origin,
+            detail::round& round) const noexcept {
+    const result<sampled_token> drawn = row.sample(stream, {.trial_cap = trial_cap});
+    if (!drawn) return round.fail_row(drawn.error(), index);
+    if (record(row, drawn->token, index, round)) round.finish(drawn->token, origin);
+  }
+
+  // Reads a row; on an error the round holds it.
+  template <class Policy, class Rows>
+  [[nodiscard]] static auto read(Policy policy, const Rows& rows, std::uint32_t index, detail::round& round,
+                                 workspace& scratch) noexcept {
     read_request wanted;
     wanted.exact_normaliser = round.wants_log_probabilities();
-    const status why = digest(policy, row, transform, wanted, scratch, summary);
-    if (!why.ok()) return round.fail_row(why, index), false;
-    round.row_read(index);
+    auto row = read_row(policy, rows(index), rows.transform(index), wanted, scratch);
+    if (row.ok()) {
+      round.row_read(index);
+    } else {
+      round.fail_row(row.error(), index);
+    }
+    return row;
+  }
+
+  // Counts the row's exact normaliser, asked for or computed to decide.
+  static void count_normaliser(const row_summary& row, detail::round& round) noexcept {
+    if (round.wants_log_probabilities() || row.used_exact_normaliser()) ++round.counters().exact_normalisers;
+  }
+
+  // A token of this row is committed. False: the round has failed.
+  template <class Reading>
+  [[nodiscard]] static bool record(const Reading& row, token_id token, std::uint32_t index,
+                                   detail::round& round) noexcept {
+    if (round.wants_log_probabilities() && !round.keep_log_probability(index, row.log_probability(token))) return false;
+    count_normaliser(row, round);
     return true;
-  }
-
-  // Counts the row's exact normaliser, asked for or computed to decide, and gives the digest's space back.
-  static void leave_row(const row_digest& summary, detail::round& round, workspace& scratch,
-                        std::size_t mark) noexcept {
-    const bool computed =
-        summary.mark.count > 0 && !summary.truncated && scratch.at<reading_mark>(summary.mark)[0].normaliser > 0.0;
-    if (round.ok() && (round.wants_log_probabilities() || computed)) ++round.counters().exact_normalisers;
-    scratch.rewind(mark);
-  }
-
-  template <class Policy, class Scalar>
-  [[nodiscard]] static bool record(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                   const row_digest& summary, token_id token, std::uint32_t index, detail::round& round,
-                                   std::span<double> log_probabilities, workspace& scratch) noexcept {
-    if (!round.wants_log_probabilities()) return true;
-    const status why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);
-    if (!why.ok()) round.fail_row(why, index);
-    return why.ok();
   }
 };
 

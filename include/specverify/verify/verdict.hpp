@@ -4,7 +4,7 @@
 //! One call of a rule returns the whole verdict and there is no other way to commit: the committed tokens are the first
 //! `accepted` drafts and then `next_token` when there is one, `commit_length` together.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
-//! Symbols:    T = accepted, y = next_token, L = number of drafts, n = base_position.
+//! Symbols:    T = accepted, y = next_token, L = number of drafts, n = position of the first draft.
 //! Guarantees: trivially copyable; written, never accumulated. Requirements COR-7, COR-13, PKG-11.
 //! Deviates:   a stop token or the budget ends a round before y is drawn; then there is no next token.
 //! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp, examples/docs/verdict.cpp
@@ -52,7 +52,7 @@ struct verdict_counters {
   std::uint32_t forced_rejects = 0;      //!< rejections by force
   //! drafted ids that the target does not have (rejected, never used as an index)
   std::uint32_t invalid_tokens = 0;
-  std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were judged
+  std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were scored
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: those of them that stood
   //! semantic rule: the sum of their scores, what the round spent of the meaning. COR-11
   double accepted_score = 0;
@@ -60,7 +60,6 @@ struct verdict_counters {
 };
 
 struct verdict {
-  status state{};  //!< not ok: nothing was decided, `where` names the row, and every other field has its default
   verdict_outcome outcome = verdict_outcome::decided;
   token_source source = token_source::none;
   stop_reason stop = stop_reason::none;
@@ -70,10 +69,8 @@ struct verdict {
   verdict_counters counters{};
 };
 
-//! What the caller says about a round. All spans may be empty.
+//! What the caller says about a round, beside its uniforms. All spans may be empty.
 struct verify_request {
-  std::uint32_t base_position = 0;  //!< n: absolute position of the first draft; enters the counters of the uniforms
-  std::uint32_t round = 0;          //!< enters the counters too: positions drafted again get new numbers
   std::span<const token_id> stop_tokens{};
   std::uint32_t remaining_budget = std::numeric_limits<std::uint32_t>::max();  //!< tokens that may still be committed
   //! whether a token follows a draft that stands whole; without drafts one always does

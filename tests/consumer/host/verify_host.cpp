@@ -36,16 +36,15 @@ int main() {
   engine_rows rows;
   if (specverify::verify_workspace_size(vocab_size, rows.with, draft_length) > sizeof scratch_bytes) return 2;
   specverify::workspace scratch{std::span<std::byte>(scratch_bytes)};
-  const specverify::philox source{{{1, 2}}};
+  const specverify::uniforms random{specverify::philox{{{1, 2}}}, 0, 0};
   const std::span<const specverify::claimed_draft> drafted(drafts);
-  const specverify::verdict sampled =
-      specverify::token_rule{}.verify(specverify::exec::simd, drafted, rows, source, {}, scratch);
+  const auto sampled = specverify::token_rule{}.verify(specverify::exec::simd, drafted, rows, random, {}, scratch);
   rows.with.temperature = 0;
-  const specverify::verdict greedy =
-      specverify::greedy_rule{}.verify(specverify::exec::seq, drafted, rows, source, {}, scratch);
-  for (const specverify::verdict& said : {sampled, greedy}) {
-    std::printf("accepted %u, then %d\n", static_cast<unsigned>(said.accepted), static_cast<int>(said.next_token));
-    if (!said.state.ok() || said.accepted != 2 || said.next_token != 14 || said.commit_length != 3) return 1;
+  const auto greedy = specverify::greedy_rule{}.verify(specverify::exec::seq, drafted, rows, random, {}, scratch);
+  for (const auto& said : {sampled, greedy}) {
+    if (!said) return 1;
+    std::printf("accepted %u, then %d\n", static_cast<unsigned>(said->accepted), static_cast<int>(said->next_token));
+    if (said->accepted != 2 || said->next_token != 14 || said->commit_length != 3) return 1;
   }
   return 0;
 }

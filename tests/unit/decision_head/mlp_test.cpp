@@ -190,19 +190,20 @@ TEST_CASE("mlp: a judge under semantic_rule: tau = 0 is greedy, tau > 1 accepts 
     }
     const auto run = [&](double tau, bool split) {
       sv::workspace none;
-      const sv::head_judge judge{head.view(),
-                                 split ? sv::drafter_input::device_part : sv::drafter_input::hidden_state,
-                                 split ? parts : states,
-                                 targets,
-                                 {}};
-      return sv::semantic_rule<sv::head_judge>{judge, tau}.verify(
-          sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider, sv::philox{}, {}, none);
+      const sv::head_scorer scorer{head.view(),
+                                   split ? sv::drafter_input::device_part : sv::drafter_input::hidden_state,
+                                   split ? parts : states,
+                                   targets,
+                                   {}};
+      return sv::semantic_rule<sv::head_scorer>{scorer, tau}
+          .verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider, sv::uniforms<>{}, {}, none)
+          .value();
     };
     sv::workspace none;
-    const sv::verdict greedy = sv::greedy_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts),
-                                                        provider, sv::philox{}, {}, none);
-    CHECK(run(0, false).accepted == greedy.accepted);
-    CHECK(run(0, false).next_token == greedy.next_token);
+    const auto greedy = sv::greedy_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), provider,
+                                                 sv::uniforms<>{}, {}, none);
+    CHECK(run(0, false).accepted == greedy->accepted);
+    CHECK(run(0, false).next_token == greedy->next_token);
     CHECK(run(1.01, false).accepted == length);
     const sv::verdict said = run(0.5, false);
     CHECK(run(0.5, true).accepted == said.accepted);
@@ -235,8 +236,7 @@ TEST_CASE("mlp: bad input has a name") {
   std::array<float, 3> part{};
   CHECK(sv::device_part(head.view(), drafter, part).error() ==
         sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});
-  double rho = 0;
-  CHECK(sv::head_judge{head.view(), sv::drafter_input::hidden_state, drafter, target, {}}.score(1, rho) ==
+  CHECK(sv::head_scorer{head.view(), sv::drafter_input::hidden_state, drafter, target, {}}.score(1).error() ==
         sv::status{sv::errc::size_mismatch, sv::part::decision_head, 1});
   owned_head broken = head;
   broken.first.pop_back();

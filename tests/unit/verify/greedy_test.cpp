@@ -10,14 +10,17 @@
 #include <cmath>
 #include <vector>
 
+#include "support/stated_verdict.hpp"
+
 namespace sv = specverify;
+using specverify_test::stated_verdict;
 
 namespace {
 
 template <class Policy = sv::exec::simd_policy>
-sv::verdict run(std::vector<sv::token_id> tokens, const std::vector<std::vector<float>>& values,
-                sv::verify_request request = {}, const std::vector<sv::row_transform>& transforms = {{}},
-                std::size_t scratch_bytes = 0) {
+stated_verdict run(std::vector<sv::token_id> tokens, const std::vector<std::vector<float>>& values,
+                   sv::verify_request request = {}, const std::vector<sv::row_transform>& transforms = {{}},
+                   std::size_t scratch_bytes = 0) {
   std::vector<sv::claimed_draft> drafts;
   for (const sv::token_id token : tokens) drafts.push_back({token, 0, 0});
   std::vector<sv::row_view<float>> rows;
@@ -25,7 +28,7 @@ sv::verdict run(std::vector<sv::token_id> tokens, const std::vector<std::vector<
   std::vector<std::byte> bytes(scratch_bytes);
   sv::workspace scratch{std::span<std::byte>(bytes)};
   return sv::greedy_rule{}.verify(Policy{}, std::span<const sv::claimed_draft>(drafts),
-                                  sv::row_span_provider<float>(rows, transforms), sv::philox{}, request, scratch);
+                                  sv::row_span_provider<float>(rows, transforms), sv::uniforms<>{}, request, scratch);
 }
 
 const std::vector<std::vector<float>> path{{0, 3, 1}, {5, 1, 2}, {0, 1, 2}};  // argmax 1, 0, 2
@@ -33,7 +36,7 @@ const std::vector<std::vector<float>> path{{0, 3, 1}, {5, 1, 2}, {0, 1, 2}};  //
 }  // namespace
 
 TEST_CASE("greedy: by hand: drafts stand while they are the argmax") {
-  sv::verdict v = run({1, 0}, path);
+  stated_verdict v = run({1, 0}, path);
   CHECK(v.accepted == 2);
   CHECK(v.next_token == 2);
   CHECK(v.source == sv::token_source::bonus);
@@ -51,7 +54,7 @@ TEST_CASE("greedy: by hand: drafts stand while they are the argmax") {
 
 TEST_CASE("greedy: COR-12 ties go to the smaller id and are counted") {
   const std::vector<std::vector<float>> tied{{1, 2, 2}, {0, 0, 0}};
-  const sv::verdict v = run({1}, tied);
+  const stated_verdict v = run({1}, tied);
   CHECK(v.accepted == 1);
   CHECK(v.next_token == 0);
   CHECK(v.counters.near_ties == 2);
@@ -62,7 +65,7 @@ TEST_CASE("greedy: T24 the text equals the target's greedy text for every draft"
   for (sv::token_id a = -1; a <= 3; ++a) {
     for (sv::token_id b = -1; b <= 3; ++b) {
       std::vector<sv::token_id> drafts{a, b};
-      const sv::verdict v = run(drafts, path);
+      const stated_verdict v = run(drafts, path);
       REQUIRE(v.state.ok());
       std::vector<sv::token_id> text(drafts.begin(), drafts.begin() + v.accepted);
       text.push_back(v.next_token);
@@ -76,7 +79,7 @@ TEST_CASE("greedy: stop tokens, budget, forced rejects, foreign ids") {
   const std::array<sv::token_id, 1> stops{1};
   sv::verify_request request;
   request.stop_tokens = stops;
-  sv::verdict v = run({1, 0}, path, request);
+  stated_verdict v = run({1, 0}, path, request);
   CHECK(v.accepted == 1);
   CHECK(v.stop == sv::stop_reason::stop_token);
   CHECK(v.next_token == sv::no_token);
@@ -103,7 +106,7 @@ TEST_CASE("greedy: PRF-5 no scratch without log-probabilities; with them one nor
   sv::verify_request request;
   request.log_probabilities = log_probabilities;
   CHECK(run({1, 0}, path, request).state.code == sv::errc::workspace_too_small);
-  const sv::verdict v = run({1, 0}, path, request, {{}}, 1 << 14);
+  const stated_verdict v = run({1, 0}, path, request, {{}}, 1 << 14);
   CHECK(v.counters.exact_normalisers == 3);
   CHECK(std::fabs(log_probabilities[0] - (3 - std::log(std::exp(0.0) + std::exp(3.0) + std::exp(1.0)))) < 1e-12);
 }
@@ -117,7 +120,7 @@ TEST_CASE("greedy: SMP-5 masks and biases decide, temperature does not") {
   transforms[1].bias_ids = biased;
   transforms[1].bias_values = bias;
   transforms[2].temperature = 0.0;
-  const sv::verdict v = run({2, 2}, path, {}, transforms);
+  const stated_verdict v = run({2, 2}, path, {}, transforms);
   CHECK(v.accepted == 2);
   CHECK(v.next_token == 2);
 }
@@ -125,7 +128,7 @@ TEST_CASE("greedy: SMP-5 masks and biases decide, temperature does not") {
 TEST_CASE("greedy: T28 a bad row is named") {
   const float nan = std::bit_cast<float>(0x7FC00000u);
   const std::vector<std::vector<float>> bad{{0, 3, 1}, {0, nan, 0}, {0, 1, 2}};
-  const sv::verdict v = run({1, 0}, bad);
+  const stated_verdict v = run({1, 0}, bad);
   CHECK(v.state == sv::status{sv::errc::row_has_nan, sv::part::verify, 1});
   CHECK(v.commit_length == 0);
   CHECK(run({0, 0}, bad).state.ok());  // the bad row stands after the mismatch
@@ -134,7 +137,7 @@ TEST_CASE("greedy: T28 a bad row is named") {
 TEST_CASE("greedy: a round without a bonus token ends with its last draft; one without drafts still gives a token") {
   sv::verify_request request;
   request.bonus = false;
-  sv::verdict v = run({1, 0}, path, request);
+  stated_verdict v = run({1, 0}, path, request);
   CHECK(v.accepted == 2);
   CHECK(v.next_token == sv::no_token);
   CHECK(v.source == sv::token_source::none);

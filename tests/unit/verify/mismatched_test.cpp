@@ -8,7 +8,10 @@
 #include <array>
 #include <vector>
 
+#include "support/stated_verdict.hpp"
+
 namespace sv = specverify;
+using specverify_test::stated_verdict;
 
 namespace {
 
@@ -17,7 +20,8 @@ const std::array<std::uint32_t, 2> counts{1, 3};
 const sv::law claimed{ids.data(), counts.data(), 2, 0, 4, 3};  // 1/4, 0, 3/4
 
 //! One draft against one row, at given numbers; the bonus row is the same.
-sv::verdict run(const sv::mismatched_draft& drafted, const std::vector<double>& row, double accept, double draw = 0.5) {
+stated_verdict run(const sv::mismatched_draft& drafted, const std::vector<double>& row, double accept,
+                   double draw = 0.5) {
   sv::uniform_script script;
   script.set_uniform({0, 0, 0, sv::purpose::acceptance, 0}, 0, accept);
   for (std::uint32_t lane = 0; lane < 4; ++lane) {
@@ -30,8 +34,9 @@ sv::verdict run(const sv::mismatched_draft& drafted, const std::vector<double>& 
   sv::workspace scratch{std::span<std::byte>(bytes)};
   const std::array<sv::mismatched_draft, 1> drafts{drafted};
   const sv::row_span_provider<double> provider(rows, as_they_are);
-  const sv::verdict said = sv::lossy_token_rule{1}.verify(sv::exec::seq, std::span<const sv::mismatched_draft>(drafts),
-                                                          provider, sv::scripted_source(script), {}, scratch);
+  const stated_verdict said =
+      sv::lossy_token_rule{1}.verify(sv::exec::seq, std::span<const sv::mismatched_draft>(drafts), provider,
+                                     sv::uniforms{sv::scripted_source(script), 0, 0}, {}, scratch);
   CHECK(scratch.used() == 0);
   return said;
 }
@@ -65,7 +70,7 @@ TEST_CASE("mismatched: a probability of its own is tested, the claimed law is wh
   CHECK(run({0, claimed, 1, 2}, p, 0.19).accepted == 1);  // 0.1 / 0.5
   CHECK(run({0, claimed, 1, 2}, p, 0.21).accepted == 0);
   CHECK(run({1, claimed, 0, 7}, p, 0.99).accepted == 1);
-  const sv::verdict said = run({0, claimed, 1, 2}, p, 0.9);  // (p - q^)+ lives on token 1 alone
+  const stated_verdict said = run({0, claimed, 1, 2}, p, 0.9);  // (p - q^)+ lives on token 1 alone
   CHECK(said.next_token == 1);
   CHECK(said.source == sv::token_source::residual);
 }
@@ -74,7 +79,7 @@ TEST_CASE("mismatched: errors") {
   const std::vector<double> p{0.1, 0.3, 0.6};
   CHECK(run({0, claimed, 3, 2}, p, 0.5).state.code == sv::errc::invalid_resolution);
   CHECK(run({0, {}, 1, 2}, p, 0.5).state.code == sv::errc::invalid_resolution);
-  const sv::verdict unknown = run({5, claimed, 1, 2}, p, 0.0);
+  const stated_verdict unknown = run({5, claimed, 1, 2}, p, 0.0);
   CHECK(unknown.state.ok());
   CHECK(unknown.accepted == 0);
   CHECK(unknown.counters.invalid_tokens == 1);

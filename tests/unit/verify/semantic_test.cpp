@@ -13,28 +13,29 @@
 #include <vector>
 
 #include "support/alloc_guard.hpp"
+#include "support/stated_verdict.hpp"
 
 namespace sv = specverify;
+using specverify_test::stated_verdict;
 
 namespace {
 
 using ids = std::vector<sv::token_id>;
 
 //! Scores by draft index; writes down whom it was asked about.
-struct table_judge {
+struct table_scorer {
   std::span<const double> scores;
   ids* asked;
-  [[nodiscard]] sv::status score(std::uint32_t index, double& rho) const noexcept {
+  [[nodiscard]] sv::result<double> score(std::uint32_t index) const noexcept {
     if (asked != nullptr) asked->push_back(static_cast<sv::token_id>(index));
-    rho = scores[index];
-    return {};
+    return scores[index];
   }
 };
-static_assert(sv::mismatch_judge<table_judge>);
-static_assert(sv::acceptance_rule<sv::semantic_rule<table_judge>, sv::exec::seq_policy, sv::claimed_draft,
+static_assert(sv::mismatch_scorer<table_scorer>);
+static_assert(sv::acceptance_rule<sv::semantic_rule<table_scorer>, sv::exec::seq_policy, sv::claimed_draft,
                                   sv::row_span_provider<float>, sv::philox>);
-static_assert(sv::semantic_rule<table_judge>::strength == sv::guarantee::lossy);
-static_assert(sv::combined_guarantee<sv::semantic_rule<table_judge>, sv::claimed_draft> == sv::guarantee::lossy);
+static_assert(sv::semantic_rule<table_scorer>::strength == sv::guarantee::lossy);
+static_assert(sv::combined_guarantee<sv::semantic_rule<table_scorer>, sv::claimed_draft> == sv::guarantee::lossy);
 
 //! One round with everything that a request can say.
 struct scene {
@@ -111,22 +112,18 @@ void fill(std::uint32_t seed, scene& made) {
 }
 
 //! Two steps apart, with as many scores as are asked for, one at a time.
-sv::verdict two_steps(const scene& in, double threshold, std::vector<double>* given = nullptr) {
+stated_verdict two_steps(const scene& in, double threshold, std::vector<double>* given = nullptr) {
   const auto length = static_cast<std::uint32_t>(in.drafts.size());
   ids best(length + 1);
   std::vector<std::uint64_t> marks(sv::position_words(length)), ties(sv::position_words(length));
   sv::workspace none;
   const sv::status compared =
-      sv::compare_greedily(sv::exec::seq, in.tokens(), in.rows(), in.request, none, best, marks, ties);
-  if (!compared.ok()) {
-    sv::verdict failed;
-    failed.state = compared;
-    return failed;
-  }
+      sv::compare_greedily(sv::exec::seq, in.tokens(), in.rows(), in.request, {best, marks, ties});
+  if (!compared.ok()) return compared;
   std::vector<double> scores;
   for (;;) {
-    const sv::verdict said = sv::decide_semantically(in.tokens(), best, marks, scores, threshold, in.request, ties,
-                                                     static_cast<std::uint32_t>(in.values[0].size()));
+    const stated_verdict said = sv::decide_semantically(in.tokens(), {best, marks, ties}, scores, threshold, in.request,
+                                                        static_cast<std::uint32_t>(in.values[0].size()));
     if (said.outcome != sv::verdict_outcome::needs) {
       if (given != nullptr) *given = scores;
       return said;
@@ -138,23 +135,23 @@ sv::verdict two_steps(const scene& in, double threshold, std::vector<double>* gi
   }
 }
 
-sv::verdict joined(const scene& in, double threshold, ids* asked = nullptr, std::span<sv::status> states = {}) {
+stated_verdict joined(const scene& in, double threshold, ids* asked = nullptr, std::span<sv::status> states = {}) {
   sv::verify_request request = in.request;
   request.row_states = states;
   sv::workspace none;
-  return sv::semantic_rule<table_judge>{{in.scores, asked}, threshold}.verify(sv::exec::simd, in.tokens(), in.rows(),
-                                                                              sv::philox{}, request, none);
+  return sv::semantic_rule<table_scorer>{{in.scores, asked}, threshold}.verify(sv::exec::simd, in.tokens(), in.rows(),
+                                                                               sv::uniforms<>{}, request, none);
 }
 
-sv::verdict greedy(const scene& in, std::span<sv::status> states = {}) {
+stated_verdict greedy(const scene& in, std::span<sv::status> states = {}) {
   sv::verify_request request = in.request;
   request.row_states = states;
   sv::workspace none;
-  return sv::greedy_rule{}.verify(sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, request, none);
+  return sv::greedy_rule{}.verify(sv::exec::simd, in.tokens(), in.rows(), sv::uniforms<>{}, request, none);
 }
 
 //! Every field but the two counters that only the semantic rule has.
-bool same(const sv::verdict& a, const sv::verdict& b, bool near_ties = true) {
+bool same(const stated_verdict& a, const stated_verdict& b, bool near_ties = true) {
   return a.state == b.state && a.outcome == b.outcome && a.source == b.source && a.stop == b.stop &&
          a.accepted == b.accepted && a.next_token == b.next_token && a.commit_length == b.commit_length &&
          a.counters.drafted == b.counters.drafted && a.counters.evaluated == b.counters.evaluated &&
@@ -186,7 +183,7 @@ ids committed_by_definition(const scene& in, double threshold) {
   return text;
 }
 
-ids committed(const scene& in, const sv::verdict& said) {
+ids committed(const scene& in, const stated_verdict& said) {
   ids text;
   for (std::uint32_t i = 0; i < said.accepted; ++i) text.push_back(in.drafts[i].token);
   if (said.next_token != sv::no_token) text.push_back(said.next_token);
@@ -215,7 +212,7 @@ constexpr std::uint32_t worlds = 4000;
 TEST_CASE("semantic: by hand: a mismatch below the threshold stands, the first one at it is replaced") {
   scene in = by_hand();
   link(in);
-  sv::verdict said = joined(in, 0.5);
+  stated_verdict said = joined(in, 0.5);
   CHECK(said.accepted == 2);
   CHECK(said.next_token == 2);
   CHECK(said.source == sv::token_source::residual);
@@ -240,8 +237,8 @@ TEST_CASE("semantic: T24 tau = 0 is greedy_rule bit for bit") {
     CAPTURE(seed);
     for (const double tau : {0.0, -1.0}) {
       std::vector<sv::status> ours(in.values.size()), theirs(in.values.size());
-      const sv::verdict expected = greedy(in, theirs);
-      const sv::verdict said = joined(in, tau, nullptr, ours);
+      const stated_verdict expected = greedy(in, theirs);
+      const stated_verdict said = joined(in, tau, nullptr, ours);
       REQUIRE(said.state.ok());
       CHECK(same(said, expected));
       CHECK(ours == theirs);
@@ -270,7 +267,7 @@ TEST_CASE("semantic: T24 tau > 1 accepts every draft that the target could emit"
         break;
       ++length;
     }
-    const sv::verdict said = joined(in, 1.0 + 1e-9);
+    const stated_verdict said = joined(in, 1.0 + 1e-9);
     CHECK(said.accepted == length);
     CHECK(same(two_steps(in, 2.0), said));
     whole += said.source == sv::token_source::bonus ? 1u : 0u;
@@ -284,11 +281,11 @@ TEST_CASE("semantic: the two steps and the rule agree with the definition at eve
     fill(seed, in);
     const double tau = 0.05 + 0.1 * (seed % 11);
     CAPTURE(seed);
-    const sv::verdict said = joined(in, tau);
+    const stated_verdict said = joined(in, tau);
     REQUIRE(said.state.ok());
     CHECK(committed(in, said) == committed_by_definition(in, tau));
     std::vector<double> given;
-    const sv::verdict apart = two_steps(in, tau, &given);
+    const stated_verdict apart = two_steps(in, tau, &given);
     CHECK(same(apart, said));
     CHECK(apart.counters.mismatches == said.counters.mismatches);
     CHECK(apart.counters.accepted_mismatches == said.counters.accepted_mismatches);
@@ -306,14 +303,14 @@ TEST_CASE(
     const double tau = 0.05 + 0.1 * (seed % 11);
     CAPTURE(seed);
     std::vector<double> given;
-    const sv::verdict apart = two_steps(in, tau, &given), said = joined(in, tau);
+    const stated_verdict apart = two_steps(in, tau, &given), said = joined(in, tau);
     double sum = 0, largest = 0;
     for (const double score : given) {
       if (score >= tau) continue;
       sum += score;
       largest = std::max(largest, score);
     }
-    for (const sv::verdict& one : {apart, said}) {
+    for (const stated_verdict& one : {apart, said}) {
       CHECK(one.counters.accepted_score == doctest::Approx(sum).epsilon(1e-15));
       CHECK(one.counters.largest_accepted_score == largest);
       CHECK(one.counters.largest_accepted_score < tau);
@@ -330,7 +327,7 @@ TEST_CASE("semantic: T24 positions that match never reach the judge, nor do draf
     fill(seed, in);
     CAPTURE(seed);
     ids asked;
-    const sv::verdict said = joined(in, 0.7, &asked);
+    const stated_verdict said = joined(in, 0.7, &asked);
     CHECK(asked.size() == said.counters.mismatches);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto index = static_cast<std::size_t>(asked[i]);
@@ -354,7 +351,7 @@ TEST_CASE("semantic: a minus infinity bias forbids a draft whatever the judge sa
   in.transforms[0].bias_ids = in.biased;
   in.transforms[0].bias_values = in.bias;
   link(in);
-  const sv::verdict said = joined(in, 2.0);
+  const stated_verdict said = joined(in, 2.0);
   CHECK(said.accepted == 1);
   CHECK(said.next_token == 0);
   CHECK(said.counters.mismatches == 0);
@@ -371,20 +368,20 @@ TEST_CASE("semantic: step 1 marks what a judge decides and reads no row that can
   std::array<sv::status, 4> states{};
   in.request.row_states = states;
   sv::workspace none;
-  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok());
+  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok());
   CHECK(best == ids{1, 0, -1, -1});  // draft 1 is a stop token
   CHECK(marks[0] == 0b010);
   CHECK(states[1].ok());
   CHECK(states[2].code == sv::errc::not_read);
   in.request.stop_tokens = {};
-  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok());
+  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok());
   CHECK(best == ids{1, 0, 2, 1});
   CHECK(marks[0] == 0b110);
   CHECK(sv::position_count(marks) == 2);
   CHECK(sv::next_position(marks, 0) == 1);
   CHECK(sv::next_position(marks, 2) == 2);
   CHECK(sv::next_position(marks, 3) == 64);
-  const sv::verdict said = sv::decide_semantically(in.tokens(), best, marks, {}, 0.5, in.request);
+  const stated_verdict said = sv::decide_semantically(in.tokens(), {best, marks}, {}, 0.5, in.request);
   CHECK(said.outcome == sv::verdict_outcome::needs);
   CHECK(said.accepted == 1);
   CHECK(said.commit_length == 0);
@@ -398,7 +395,7 @@ TEST_CASE("semantic: long windows use more than one word of marks") {
   in.scores.assign(130, 0.25);
   link(in);
   std::vector<double> given;
-  const sv::verdict said = two_steps(in, 0.5, &given);
+  const stated_verdict said = two_steps(in, 0.5, &given);
   CHECK(said.accepted == 130);
   CHECK(given.size() == 4);
   in.scores[127] = 0.5;
@@ -416,25 +413,25 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
   std::array<std::uint64_t, 1> marks{};
   sv::workspace none;
   std::array<double, 2> scores{0.1, 1.5};
-  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok());
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state ==
+  REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok());
+  CHECK(sv::decide_semantically(in.tokens(), {best, marks}, scores, 0.5, in.request).error() ==
         sv::status{sv::errc::invalid_argument, sv::part::verify, 1});
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, nan, in.request).state.code ==
+  CHECK(sv::decide_semantically(in.tokens(), {best, marks}, scores, nan, in.request).error().code ==
         sv::errc::invalid_argument);
-  CHECK(sv::decide_semantically(in.tokens(), std::span(best).first(3), marks, scores, 0.5, in.request).state.code ==
+  CHECK(sv::decide_semantically(in.tokens(), {std::span(best).first(3), marks}, scores, 0.5, in.request).error().code ==
         sv::errc::output_too_small);
-  CHECK(sv::decide_semantically(in.tokens(), best, {}, scores, 0.5, in.request).state.code ==
+  CHECK(sv::decide_semantically(in.tokens(), {best, {}}, scores, 0.5, in.request).error().code ==
         sv::errc::output_too_small);
   best[1] = sv::no_token;
-  CHECK(sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).state ==
+  CHECK(sv::decide_semantically(in.tokens(), {best, marks}, scores, 0.5, in.request).error() ==
         sv::status{sv::errc::not_read, sv::part::verify, 1});
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, std::span(best).first(3), marks)
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {std::span(best).first(3), marks})
             .code == sv::errc::output_too_small);
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, {}).code ==
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, {}}).code ==
         sv::errc::output_too_small);
   std::array<double, 4> log_probabilities{};
   in.request.log_probabilities = log_probabilities;
-  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).code ==
+  CHECK(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).code ==
         sv::errc::unsupported);
   in.request = {};
   in.values[2][1] = std::bit_cast<float>(0x7FC00000u);
@@ -446,15 +443,15 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
 
 TEST_CASE("semantic: a judge's own error ends the round with its code") {
   struct failing {
-    [[nodiscard]] sv::status score(std::uint32_t, double&) const noexcept {
-      return {sv::errc::busy, sv::part::host, 9};
+    [[nodiscard]] sv::result<double> score(std::uint32_t) const noexcept {
+      return sv::status{sv::errc::busy, sv::part::host, 9};
     }
   };
   scene in = by_hand();
   link(in);
   sv::workspace none;
-  const sv::verdict said = sv::semantic_rule<failing>{{}, 0.5}.verify(sv::exec::simd, in.tokens(), in.rows(),
-                                                                      sv::philox{}, in.request, none);
+  const stated_verdict said = sv::semantic_rule<failing>{{}, 0.5}.verify(sv::exec::simd, in.tokens(), in.rows(),
+                                                                         sv::uniforms<>{}, in.request, none);
   CHECK(said.state == sv::status{sv::errc::busy, sv::part::verify, 1});
   CHECK(said.commit_length == 0);
 }
@@ -466,8 +463,8 @@ TEST_CASE("semantic: log-probabilities are those of the committed tokens, accept
   in.request.log_probabilities = log_probabilities;
   std::vector<std::byte> bytes(1 << 14);
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  const sv::verdict said = sv::semantic_rule<table_judge>{{in.scores, nullptr}, 0.5}.verify(
-      sv::exec::simd, in.tokens(), in.rows(), sv::philox{}, in.request, scratch);
+  const stated_verdict said = sv::semantic_rule<table_scorer>{{in.scores, nullptr}, 0.5}.verify(
+      sv::exec::simd, in.tokens(), in.rows(), sv::uniforms<>{}, in.request, scratch);
   REQUIRE(said.commit_length == 3);
   CHECK(said.counters.exact_normalisers == 3);
   const auto expected = [&](std::size_t row, std::size_t v) {
@@ -488,9 +485,8 @@ TEST_CASE("semantic: nothing is allocated") {
   sv::workspace none;
   const std::array<double, 2> scores{0.1, 0.2};
   const specverify_test::alloc_guard guard;
-  const bool compared =
-      sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, none, best, marks).ok();
-  const std::uint32_t accepted = sv::decide_semantically(in.tokens(), best, marks, scores, 0.5, in.request).accepted;
+  const bool compared = sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok();
+  const std::uint32_t accepted = sv::decide_semantically(in.tokens(), {best, marks}, scores, 0.5, in.request)->accepted;
   const std::uint32_t directly = joined(in, 0.5).accepted;
   CHECK(guard.count() == 0);
   CHECK(compared);

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "support/alloc_guard.hpp"
+#include "support/stated_verdict.hpp"
 
 namespace sv = specverify;
+using specverify_test::stated_verdict;
 
 namespace {
 
@@ -43,13 +45,14 @@ struct fixture {
   std::uint32_t trial_cap = 32;
 
   void accept_uniform(std::uint32_t position, double u) {
-    script.set_uniform({position, request.round, 0, sv::purpose::acceptance, 0}, 0, u);
+    script.set_uniform({position, 0, 0, sv::purpose::acceptance, 0}, 0, u);
   }
   template <class Draft, class Rows>
-  sv::verdict run(const std::vector<Draft>& drafts, const Rows& rows) {
+  stated_verdict run(const std::vector<Draft>& drafts, const Rows& rows) {
     sv::workspace scratch{std::span<std::byte>(bytes)};
-    const sv::verdict result = sv::token_rule{trial_cap}.verify(sv::exec::simd, std::span<const Draft>(drafts), rows,
-                                                                sv::scripted_source(script), request, scratch);
+    const stated_verdict result =
+        sv::token_rule{trial_cap}.verify(sv::exec::simd, std::span<const Draft>(drafts), rows,
+                                         sv::uniforms{sv::scripted_source(script), 0, 0}, request, scratch);
     CHECK(scratch.used() == 0);
     return result;
   }
@@ -69,7 +72,7 @@ TEST_CASE("token: by hand: a claimed token is accepted with probability p(x), el
   const counting_rows rows{{fp16_row, {0, 1, 0}}};
   fixture with;
   with.accept_uniform(0, 0.29);
-  sv::verdict v = with.run(claims({1}), rows);
+  stated_verdict v = with.run(claims({1}), rows);
   REQUIRE(v.state.ok());
   CHECK(v.accepted == 1);
   CHECK(v.next_token == 1);
@@ -111,7 +114,7 @@ TEST_CASE("COR-6 E32 p = 0 is never accepted, p >= q always: u in {0, smallest, 
     fixture with;
     with.accept_uniform(0, u);
     const counting_rows zero{{{0.75, 0.25, 0.0}, fp16_row}};
-    const sv::verdict v = with.run(claims({2}), zero);
+    const stated_verdict v = with.run(claims({2}), zero);
     INFO("u = ", u);
     const bool impossible_token_accepted = v.accepted != 0 || v.next_token == 2;
     CHECK_FALSE(impossible_token_accepted);
@@ -133,7 +136,7 @@ TEST_CASE("COR-7 PRF-2 rows after the first rejection are not asked for, each ro
   std::array<sv::status, 4> states{};
   with.request.row_states = states;
   with.accept_uniform(1, largest);
-  const sv::verdict v = with.run(claims({0, 1, 2}), rows);
+  const stated_verdict v = with.run(claims({0, 1, 2}), rows);
   CHECK(v.accepted == 1);
   CHECK(v.counters.evaluated == 2);
   CHECK(rows.asked == std::vector<int>{1, 1, 0, 0});
@@ -147,7 +150,7 @@ TEST_CASE("COR-13 E4 stop tokens and budget: stop beats the length cap, no bonus
   const counting_rows rows{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 0}}};
   const std::array<sv::token_id, 1> stops{1};
   fixture with;
-  sv::verdict v = with.run(claims({0, 1, 2}), rows);
+  stated_verdict v = with.run(claims({0, 1, 2}), rows);
   CHECK(v.commit_length == 4);
   CHECK(v.stop == sv::stop_reason::none);
   with.request.stop_tokens = stops;
@@ -185,14 +188,14 @@ TEST_CASE("VOC-6 VOC-1 ids outside the target's vocabulary are rejected and coun
   for (const sv::token_id foreign :
        {3, 4, 1000000, std::numeric_limits<sv::token_id>::max(), -2, std::numeric_limits<sv::token_id>::min()}) {
     const counting_rows rows{{fp16_row, fp16_row}};
-    const sv::verdict v = with.run(claims({foreign}), rows);
+    const stated_verdict v = with.run(claims({foreign}), rows);
     CHECK(v.state.ok());
     CHECK(v.accepted == 0);
     CHECK(v.counters.invalid_tokens == 1);
     CHECK((v.next_token >= 0 && v.next_token < 3));
   }
   const counting_rows rows{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
-  const sv::verdict v = with.run(claims({0, -1, 2}), rows);
+  const stated_verdict v = with.run(claims({0, -1, 2}), rows);
   CHECK(v.counters.drafted == 1);
   CHECK(v.accepted == 1);
   CHECK(v.next_token == 1);
@@ -208,7 +211,7 @@ TEST_CASE("VOC-1 a law over a larger vocabulary: its padded ids are never used a
   const sv::draft drawn = sv::draw(law, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
   REQUIRE(drawn.token() == 200000);
   const counting_rows rows{{fp16_row, fp16_row}};
-  const sv::verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
+  const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
   CHECK(v.counters.invalid_tokens == 1);
   CHECK(v.next_token == 0);
 }
@@ -224,14 +227,14 @@ TEST_CASE("T27 zero residual, one-hot against one-hot, p equal to q bit for bit,
   CHECK(with.run(std::vector<sv::draft>{drawn}, equal).accepted == 1);
   for (const double scale : {0.999, 1.001}) {  // rows that do not sum to 1: p = q after normalisation
     const counting_rows off{{{0.5 * scale, 0.5 * scale}, {0.5, 0.5}}};
-    const sv::verdict v = with.run(std::vector<sv::draft>{drawn}, off);
+    const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, off);
     CHECK(v.state.ok());
     CHECK(v.commit_length >= 1);
     CHECK((v.next_token == 0 || v.next_token == 1));
   }
   const counting_rows same{{{0, 1, 0}, {1, 0, 0}}};
   CHECK(with.run(claims({1}), same).accepted == 1);
-  const sv::verdict other = with.run(claims({2}), same);
+  const stated_verdict other = with.run(claims({2}), same);
   CHECK(other.accepted == 0);
   CHECK(other.next_token == 1);
 }
@@ -247,7 +250,7 @@ TEST_CASE("NUM-6 a residual with no usable mass falls back to p, says so, and ne
     const counting_rows rows{{{1.0 / 3 - epsilon, 1.0 / 3, 1.0 / 3 + epsilon, 0.0}, {0.25, 0.25, 0.25, 0.25}}};
     const sv::draft drawn = sv::draw(third, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
     with.accept_uniform(0, largest);
-    const sv::verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
+    const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
     CHECK(v.state.ok());
     CHECK(v.commit_length >= 1);
     CHECK((v.next_token >= 0 && v.next_token < 4));
@@ -271,7 +274,7 @@ TEST_CASE("T28 NUM-1 a bad row gives a status that names it and leaves everythin
     std::array<sv::status, 3> states{};
     with.request.log_probabilities = log_probabilities;
     with.request.row_states = states;
-    const sv::verdict v = with.run(claims({1, 1}), rows);
+    const stated_verdict v = with.run(claims({1, 1}), rows);
     CHECK(v.state == sv::status{b.code, sv::part::verify, 1});
     CHECK(v.next_token == sv::no_token);
     CHECK(v.accepted == 0);
@@ -325,7 +328,7 @@ TEST_CASE("token: a count without its law is tested, and a rejection is deferred
   with.accept_uniform(0, 0.39);
   CHECK(with.run(counted, rows).accepted == 1);
   with.accept_uniform(0, 0.41);
-  const sv::verdict v = with.run(counted, rows);
+  const stated_verdict v = with.run(counted, rows);
   CHECK(v.state.ok());
   CHECK(v.outcome == sv::verdict_outcome::deferred);
   CHECK(v.next_token == sv::no_token);
@@ -340,7 +343,7 @@ TEST_CASE("SMP-10 log-probabilities of the committed tokens, and an exact normal
   fixture with;
   with.accept_uniform(0, 0.2);  // far from any margin: p(17) is about 0.6
   with.accept_uniform(1, 0.9);
-  sv::verdict v = with.run(claims({17, 99}), rows);
+  stated_verdict v = with.run(claims({17, 99}), rows);
   CHECK(v.accepted == 1);
   CHECK(v.counters.exact_normalisers == 0);
   std::array<double, 3> log_probabilities{7, 7, 7};
@@ -362,12 +365,11 @@ TEST_CASE("COR-5 DET-1 inputs stay as they are, and a second call gives the same
   const sv::philox source{{{1, 2}}};
   const auto drafts = claims({0, 1});
   for (std::uint32_t position = 0; position < 50; ++position) {
-    sv::verify_request request;
-    request.base_position = position;
-    const auto once = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source,
-                                              request, scratch);
-    const auto twice = sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source,
-                                               request, scratch);
+    const sv::uniforms random{source, position, 0};
+    const stated_verdict once =
+        sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, random, {}, scratch);
+    const stated_verdict twice =
+        sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, random, {}, scratch);
     CHECK(once.next_token == twice.next_token);
     CHECK(once.accepted == twice.accepted);
   }
@@ -384,14 +386,14 @@ TEST_CASE("PKG-2 a verdict allocates nothing and throws nothing, whatever it dec
   sv::verify_request request;
   request.log_probabilities = log_probabilities;
   static_assert(noexcept(sv::token_rule{}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows,
-                                                 source, request, scratch)));
+                                                 sv::uniforms{source, 0, 0}, request, scratch)));
   const specverify_test::alloc_guard guard;
   std::uint32_t committed = 0;
   for (std::uint32_t round = 0; round < 200; ++round) {
-    request.round = round;
     committed += sv::token_rule{1 + round % 3}
-                     .verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows, source, request, scratch)
-                     .commit_length;
+                     .verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts), rows,
+                             sv::uniforms{source, 0, round}, request, scratch)
+                     ->commit_length;
   }
   CHECK(guard.count() == 0);
   CHECK(committed > 200);

@@ -4,8 +4,7 @@
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/digest.hpp>
-#include <specverify/row/log_probability.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/verify/detail/round.hpp>
 
 #include <bit>
@@ -17,10 +16,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! Reads the argmax of row `index`; false on an error, which the round then holds.
-template <class Policy, class Scalar>
-[[nodiscard]] bool read_argmax(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t index,
-                               round& verdict_of, argmax_result& best) noexcept {
-  const status why = argmax(policy, row, transform, best);
+template <class Policy, class Rows>
+[[nodiscard]] bool read_argmax(Policy policy, const Rows& rows, std::uint32_t index, round& verdict_of,
+                               argmax_result& best) noexcept {
+  const status why = argmax(policy, rows(index), rows.transform(index), best);
   if (!why.ok()) {
     verdict_of.fail_row(why, index);
     return false;
@@ -30,21 +29,16 @@ template <class Policy, class Scalar>
 }
 
 //! Keeps ln p of the token committed at `index`, where that was asked for; false on an error.
-template <class Policy, class Scalar>
-[[nodiscard]] bool keep_log_probability(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                        token_id token, std::uint32_t index, round& verdict_of,
-                                        std::span<double> log_probabilities, workspace& scratch) noexcept {
+template <class Policy, class Rows>
+[[nodiscard]] bool keep_log_probability(Policy policy, const Rows& rows, std::uint32_t index, token_id token,
+                                        round& verdict_of, workspace& scratch) noexcept {
   if (!verdict_of.wants_log_probabilities()) return true;
-  const std::size_t mark = scratch.mark();
-  row_digest summary;
+  const workspace_scope scope(scratch);
   read_request wanted;
   wanted.exact_normaliser = true;
-  status why = digest(policy, row, transform, wanted, scratch, summary);
-  if (why.ok()) why = log_probability(policy, row, transform, summary, scratch, token, log_probabilities[index]);
-  if (!why.ok()) verdict_of.fail_row(why, index);
+  const auto row = read_row(policy, rows(index), rows.transform(index), wanted, scratch);
   ++verdict_of.counters().exact_normalisers;
-  scratch.rewind(mark);
-  return why.ok();
+  return verdict_of.keep_log_probability(index, row.ok() ? row->log_probability(token) : result<double>(row.error()));
 }
 
 //! Whether the target has the token at all.

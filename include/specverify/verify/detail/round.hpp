@@ -50,37 +50,40 @@ class round {
     }
   }
 
-  [[nodiscard]] bool ok() const noexcept { return result_.state.ok(); }
-  [[nodiscard]] bool failed() const noexcept { return !result_.state.ok(); }
+  [[nodiscard]] bool failed() const noexcept { return !why_.ok(); }
+  [[nodiscard]] status why() const noexcept { return why_; }
   [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
   //! Room for the log-probabilities of the round's rows, none if nobody wants them. False: the round has failed
   //! (workspace_too_small).
-  [[nodiscard]] bool take_log_probabilities(workspace& scratch, std::span<double>& out) noexcept {
+  [[nodiscard]] bool take_log_probabilities(workspace& scratch) noexcept {
     if (!wants_log_probabilities()) return true;
     workspace_slice kept;
-    if (!scratch.take<double>(rows_, kept)) return fail(errc::workspace_too_small, 0), false;
-    out = scratch.at<double>(kept);
+    if (!scratch.take<double>(rows_, kept)) {
+      fail(errc::workspace_too_small, 0);
+      return false;
+    }
+    log_probabilities_ = scratch.at<double>(kept);
     return true;
+  }
+  //! Keeps ln p of the token committed at `index`. False: the round has failed.
+  [[nodiscard]] bool keep_log_probability(std::uint32_t index, const result<double>& found) noexcept {
+    if (found.ok()) log_probabilities_[index] = found.value();
+    if (!found.ok()) fail_row(found.error(), index);
+    return found.ok();
   }
   [[nodiscard]] bool forced(std::uint32_t index) const noexcept {
     return !request_.forced_rejects.empty() && request_.forced_rejects[index] != 0;
-  }
-  [[nodiscard]] random_counter counter(std::uint32_t index, purpose use) const noexcept {
-    return {request_.base_position + index, request_.round, 0, use, 0};
   }
 
   void row_read(std::uint32_t index, errc code = errc::ok) const noexcept {
     if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
   }
 
-  //! An error: the verdict says which row, and nothing else.
-  void fail(errc code, std::uint32_t row) noexcept {
-    result_ = verdict{};
-    result_.state = {code, part::verify, row};
-  }
+  //! An error: there is no verdict, and the status says which row.
+  void fail(errc code, std::uint32_t row) noexcept { why_ = {code, part::verify, row}; }
   void fail_row(status why, std::uint32_t row) noexcept {
     row_read(row, why.code);
     fail(why.code, row);
@@ -103,7 +106,7 @@ class round {
   }
 
   //! A mismatch with its score. True when it stands.
-  [[nodiscard]] bool judge(double rho, double threshold) noexcept {
+  [[nodiscard]] bool weigh(double rho, double threshold) noexcept {
     ++result_.counters.mismatches;
     const bool stands = rho < threshold;
     if (stands) {
@@ -130,9 +133,10 @@ class round {
     result_.commit_length = 0;
   }
 
-  [[nodiscard]] verdict done(std::span<const double> log_probabilities) const noexcept {
-    if (result_.state.ok() && wants_log_probabilities()) {
-      for (std::uint32_t i = 0; i < result_.commit_length; ++i) request_.log_probabilities[i] = log_probabilities[i];
+  [[nodiscard]] result<verdict> done() const noexcept {
+    if (failed()) return why_;
+    if (wants_log_probabilities()) {
+      for (std::uint32_t i = 0; i < result_.commit_length; ++i) request_.log_probabilities[i] = log_probabilities_[i];
     }
     return result_;
   }
@@ -149,6 +153,8 @@ class round {
 
   const verify_request& request_;
   verdict result_{};
+  status why_{};
+  std::span<double> log_probabilities_{};
   std::uint32_t length_ = 0;
   std::uint32_t rows_ = 0;
 };
