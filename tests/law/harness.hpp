@@ -288,8 +288,8 @@ inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transfor
   return sv::verify_workspace_size(vocab_size, transform, length);
 }
 
-//! One round from `node`, at the place of the uniforms: draws L drafts, verifies them, commits. `make_draft(token's draft, node)` may
-//! exchange the draft.
+//! One round from `node`, at the place of the uniforms: draws L drafts, verifies them, commits. `make_draft(token's
+//! draft, node)` may exchange the draft.
 template <class Policy, class Scalar, class Source, class MakeDraft, class Rule = sv::token_rule>
 round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniforms<Source>& random, Rule rule,
                        std::size_t node, std::uint32_t length, sv::verify_request request, MakeDraft make_draft) {

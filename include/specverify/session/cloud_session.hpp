@@ -100,7 +100,7 @@ class cloud_session : private detail::cloud_protocol {
   template <class Policy, class Rows>
   [[nodiscard]] status compare(Policy policy, const Rows& rows) noexcept;
   template <class Policy, class Rows>
-  [[nodiscard]] verdict decide(Policy policy, const Rows& rows) noexcept;
+  [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
   std::vector<std::byte> verify_space_;
 };

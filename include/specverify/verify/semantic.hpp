@@ -3,8 +3,8 @@
 //!                        the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = what the scorer says, tau = threshold;
-//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
+//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = what the scorer says, tau =
+//!             threshold; x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
 //! Guarantees: lossy. tau <= 0 is greedy_rule: the same verdict, bit for bit; tau > 1 accepts every draft that the
 //!             target could emit. Positions outside C never reach the scorer, nor does a draft that the target does not
 //!             have or that mask or bias forbid: it is rejected. One read per row, no softmax, no uniforms, no

@@ -30,28 +30,28 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
           workspace_alignment) {}
 
 template <class Policy, class Rows>
-verdict cloud_session::decide(Policy policy, const Rows& rows) noexcept {
+result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept {
   const verify_request request = round_request();
+  const uniforms random = round_uniforms();
   workspace scratch{std::span<std::byte>(verify_space_)};
   const token_rule sampled{options_.trial_cap};
   const greedy_rule greedy{};
   const bool is_greedy = terms_.rule() == wire_rule::greedy;
   if (terms_.streams() || !terms_.laws_travel()) {
     const std::span<const claimed_draft> drafts = drafts_.alone();
-    return is_greedy ? greedy.verify(policy, drafts, rows, source_, request, scratch)
-                     : sampled.verify(policy, drafts, rows, source_, request, scratch);
+    return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
+                     : sampled.verify(policy, drafts, rows, random, request, scratch);
   }
   const std::span<const received_draft> drafts = drafts_.with_laws();
-  return is_greedy ? greedy.verify(policy, drafts, rows, source_, request, scratch)
-                   : sampled.verify(policy, drafts, rows, source_, request, scratch);
+  return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
+                   : sampled.verify(policy, drafts, rows, random, request, scratch);
 }
 
 template <class Policy, class Rows>
 status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
-  workspace scratch{std::span<std::byte>(verify_space_)};
   const verify_request request = round_request();
-  return terms_.laws_travel() ? scoring_.compare(policy, drafts_.with_laws(), rows, request, scratch)
-                              : scoring_.compare(policy, drafts_.alone(), rows, request, scratch);
+  return terms_.laws_travel() ? scoring_.compare(policy, drafts_.with_laws(), rows, request)
+                              : scoring_.compare(policy, drafts_.alone(), rows, request);
 }
 
 template <execution_policy Policy, row_provider Rows>

@@ -17,17 +17,17 @@ namespace detail {
 SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
   const draft_format& format = terms_.format();
   const verify_request request = round_request();
-  const verdict decided = terms_.laws_travel()
-                              ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)
-                              : scoring_.decide(drafts_.alone(), terms_.threshold(), request, format.vocab_size);
-  if (!decided.state.ok() || decided.outcome == verdict_outcome::decided) return commit(decided);
+  const result<verdict> decided =
+      terms_.laws_travel() ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)
+                           : scoring_.decide(drafts_.alone(), terms_.threshold(), request, format.vocab_size);
+  if (!decided || decided->outcome == verdict_outcome::decided) return commit(decided);
   if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it drafts the round again
     abandon();
     return greet(std::exchange(owed_, message_kind::stop));
   }
   const std::size_t each = hidden_bytes(format.attachments);
   const bool on_request = each > 0 && !format.attachments.hidden_with_draft;
-  scoring_.ask(decided.accepted, drafts_.size(), on_request && options_.lazy, on_request ? 0 : each);
+  scoring_.ask(decided->accepted, drafts_.size(), on_request && options_.lazy, on_request ? 0 : each);
   if (!on_request) {
     want_scores();
     return {};

@@ -210,16 +210,16 @@ class round_scoring {
   }
   template <class Policy, class Draft, class Rows>
   [[nodiscard]] status compare(Policy policy, std::span<const Draft> drafts, const Rows& rows,
-                               const verify_request& request, workspace& scratch) noexcept {
+                               const verify_request& request) noexcept {
     scored_ = 0;
-    return compare_greedily(policy, drafts, rows, request, scratch, best_, mismatches_, near_ties_);
+    return compare_greedily(policy, drafts, rows, request, {best_, mismatches_, near_ties_});
   }
   //! With the scores so far. `threshold` and V as hello said.
   template <class Draft>
-  [[nodiscard]] verdict decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
-                               std::uint32_t vocab_size) const noexcept {
-    return decide_semantically(drafts, best_, mismatches_, std::span<const double>(scores_).first(scored_), threshold,
-                               request, near_ties_, vocab_size);
+  [[nodiscard]] result<verdict> decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
+                                       std::uint32_t vocab_size) noexcept {
+    return decide_semantically(drafts, {best_, mismatches_, near_ties_},
+                               std::span<const double>(scores_).first(scored_), threshold, request, vocab_size);
   }
   [[nodiscard]] std::uint32_t mismatches() const noexcept { return position_count(mismatches_); }
   //! Asks about the mismatches from `from` on among `drafted` drafts; about the first one alone if `one`. With `each`

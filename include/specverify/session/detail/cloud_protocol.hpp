@@ -81,7 +81,8 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status check_repeat(std::span<const std::byte> message) noexcept;
   void want_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
-  [[nodiscard]] status commit(const verdict& decided) noexcept;
+  [[nodiscard]] uniforms<> round_uniforms() const noexcept;
+  [[nodiscard]] status commit(const result<verdict>& made) noexcept;
   void count_round(const verdict& decided) noexcept;
   [[nodiscard]] status answer(const wire_context& asked, const session_output& alone,
                               const session_output& out) noexcept;

@@ -82,17 +82,20 @@ SPECVERIFY_BODY void cloud_protocol::want_rows() noexcept {
 
 SPECVERIFY_BODY verify_request cloud_protocol::round_request() const noexcept {
   verify_request request;
-  request.base_position = draft_position();
-  request.round = place_.round();
   request.stop_tokens = stop_tokens_;
   request.remaining_budget = remaining() - drafts_.skipped();
   request.bonus = terms_.bonus();
   return request;
 }
 
+SPECVERIFY_BODY uniforms<> cloud_protocol::round_uniforms() const noexcept {
+  return {source_, draft_position(), place_.round()};
+}
+
 //! A verdict becomes text: journaled, told to the host, sent.
-SPECVERIFY_BODY status cloud_protocol::commit(const verdict& decided) noexcept {
-  if (!decided.state.ok()) return fail(decided.state);
+SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexcept {
+  if (!made) return fail(made.error());
+  const verdict& decided = *made;
   if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0)
     return fail({errc::unsupported, part::session, 0});
   const std::uint32_t base = place_.length(), drafts = draft_position(), skipped = drafts_.skipped();
