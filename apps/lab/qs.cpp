@@ -63,9 +63,9 @@ struct place_counts {
   [[nodiscard]] double p_value() const {
     std::array<double, 20> even{};
     even.fill(1.0 / static_cast<double>(even.size()));
-    specverify::chi_square_result result;
-    detail::require(specverify::chi_square(cells, even, result));
-    return result.p_value;
+    const auto tested = specverify::chi_square(cells, even);
+    detail::require(tested.error());
+    return tested->p_value;
   }
 };
 
