@@ -35,7 +35,7 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   options.largest.attachments.max_skipped = demo_max_skipped;
   options.lazy = run.lazy;
   options.fingerprint = model.fingerprint;
-  options.max_length = model.context;
+  options.max_text_length = model.context;
   options.stop_tokens = end;
   auto made = specverify::cloud_session::make(options);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));

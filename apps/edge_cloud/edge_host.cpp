@@ -29,7 +29,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run, model.hidden_size);
   options.fingerprint = model.fingerprint;
   options.transform.temperature = run.temperature;
-  options.max_length = model.context;
+  options.max_text_length = model.context;
   options.token_budget = run.tokens;
   options.stop_tokens = end;
   options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;

@@ -49,7 +49,7 @@ template <class Session>
       case specverify::session_action::committed:
         if (out.committed) out.committed(next);
         break;
-      case specverify::session_action::judge:
+      case specverify::session_action::score:
         if (out.judge) out.judge(next);
         break;
       case specverify::session_action::finished:

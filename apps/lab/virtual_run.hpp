@@ -233,7 +233,7 @@ class virtual_pair {
     wanted.secret = options.cloud_secret;
     wanted.largest = options.format;
     wanted.largest.vocab_size = target.vocab_size();
-    wanted.max_length = 256;
+    wanted.max_text_length = 256;
     wanted.stop_tokens = end;
     wanted.lazy = options.lazy;
     auto made = specverify::cloud_session::make(wanted);
@@ -363,7 +363,7 @@ class virtual_pair {
         case specverify::session_action::rollback:
           target_.rollback(next.position);
           break;
-        case specverify::session_action::judge:
+        case specverify::session_action::score:
           judge(next);
           break;
         case specverify::session_action::failed:
@@ -464,7 +464,7 @@ class virtual_pair {
   made.bonus = options.bonus;
   made.draw_from_row = options.draw_from_row;
   made.transform.temperature = options.temperature;
-  made.max_length = 256;
+  made.max_text_length = 256;
   made.token_budget = options.tokens;
   made.stop_tokens = end;
   return made;

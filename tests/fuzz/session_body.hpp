@@ -123,7 +123,7 @@ class session_script {
     o.format = format_;
     o.mode = mode_;
     o.rule = rule_;
-    o.max_length = max_length;
+    o.max_text_length = max_length;
     o.retry_timeout = 1000;
     o.retry_limit = 20;
     o.text_chunk = 5;
@@ -136,7 +136,7 @@ class session_script {
   void new_cloud() {
     cloud_options o;
     o.largest = format_;
-    o.max_length = max_length;
+    o.max_text_length = max_length;
     o.text_chunk = 5;
     o.lazy = lazy_;
     cloud_.emplace(std::move(cloud_session::make(o)).value());
@@ -251,7 +251,7 @@ class session_script {
         demand(cloud_engine_.feed(out.position, out.tokens, out.rows), "the cloud feeds at a wrong position");
         (void)cloud_->supply_rows(exec::seq, row_span_provider<float>(cloud_engine_.rows(), transforms_), now_);
       }
-      if (out.action == session_action::judge) {
+      if (out.action == session_action::score) {
         demand(out.rows > 0 && out.rows <= format_.max_draft_length, "a judge asked for nothing");
         demand(out.bytes.size() == out.rows * hidden_bytes(format_.attachments),
                "vectors that are not those of the drafts");

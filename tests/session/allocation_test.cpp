@@ -44,10 +44,10 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   device.bonus = system.bonus;
   device.draw_from_row = system.draw_from_row;
   device.token_budget = 60;
-  device.max_length = 128;
+  device.max_text_length = 128;
   cloud_options server;
   server.largest = device.format;
-  server.max_length = 128;
+  server.max_text_length = 128;
   auto edge = std::move(basic_edge_session<top_k, draft_plan, Skip>::make(device, {}, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   hash_model target, drafter;
@@ -81,7 +81,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
         sound = sound && cloud_engine.feed(reply.position, reply.tokens, reply.rows);
         (void)cloud.supply_rows(policy, row_span_provider<float>(cloud_engine.rows(), transforms), 1);
       }
-      if (reply.action == session_action::judge) (void)cloud.supply_scores(std::span(scores).first(reply.rows), 1);
+      if (reply.action == session_action::score) (void)cloud.supply_scores(std::span(scores).first(reply.rows), 1);
       if (reply.action == session_action::send) (void)edge.receive(reply.bytes, 1);
     }
   }

@@ -49,10 +49,10 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   drafter.own = 4;
   sv::edge_options asked;
   asked.format = {law, window.vocab_size, window.plan.resolution, format_size, 8, 1};
-  asked.max_length = max_length;
+  asked.max_text_length = max_length;
   sv::cloud_options serves;
   serves.largest = asked.format;
-  serves.max_length = max_length;
+  serves.max_text_length = max_length;
   auto edge_made = session::make(asked, rule, window);
   auto cloud_made = sv::cloud_session::make(serves);
   REQUIRE(edge_made.ok());

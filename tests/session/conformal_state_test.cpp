@@ -62,11 +62,11 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   edge_wanted.session_id = seed;
   edge_wanted.secret = 1;
   edge_wanted.format = format;
-  edge_wanted.max_length = max_length;
+  edge_wanted.max_text_length = max_length;
   sv::cloud_options cloud_wanted;
   cloud_wanted.secret = 2;
   cloud_wanted.largest = format;
-  cloud_wanted.max_length = max_length;
+  cloud_wanted.max_text_length = max_length;
   auto edge_made = session::make(edge_wanted, rule, stopping_window{});
   auto cloud_made = sv::cloud_session::make(cloud_wanted);
   REQUIRE(edge_made.ok());

@@ -124,12 +124,12 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   device.format.attachments.max_skipped = 2;
   device.bonus = false;
   device.token_budget = 2;
-  device.max_length = 8;
+  device.max_text_length = 8;
   device.text_chunk = 4;
   cloud_options server;
   server.secret = 4;
   server.largest = device.format;
-  server.max_length = 8;
+  server.max_text_length = 8;
   server.text_chunk = 4;
   auto edge = std::move(basic_edge_session<Sparsifier, draft_plan, Skip>::make(device, rule, {1, 0, 0}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();

@@ -56,13 +56,13 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
   device.bonus = bonus;
   device.token_budget = tokens;
-  device.max_length = 16;
+  device.max_text_length = 16;
   device.text_chunk = 8;
   device.on_link_loss = link_loss::continue_local;
   cloud_options server;
   server.secret = 4;
   server.largest = device.format;
-  server.max_length = 16;
+  server.max_text_length = 16;
   server.text_chunk = 8;
   auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();

@@ -175,7 +175,7 @@ class basic_simulation {
     sv::cloud_options o;
     o.secret = 4711;
     o.largest = format();
-    o.max_length = 256;
+    o.max_text_length = 256;
     o.text_chunk = 24;
     o.lazy = options_.lazy;
     auto made = sv::cloud_session::make(o);
@@ -196,7 +196,7 @@ class basic_simulation {
     o.on_link_loss = options_.on_link_loss;
     o.loss_after = options_.loss_after;
     o.max_ahead = 9;
-    o.max_length = 256;
+    o.max_text_length = 256;
     o.token_budget = options_.tokens;
     o.retry_timeout = patience;
     o.text_chunk = 24;
@@ -333,7 +333,7 @@ class basic_simulation {
         case sv::session_action::retracted:
           shown_.resize(std::min<std::size_t>(shown_.size(), out.position - options_.prompt_length));
           break;
-        case sv::session_action::judge:
+        case sv::session_action::score:
         case sv::session_action::finished:
           break;
       }
@@ -414,7 +414,7 @@ class basic_simulation {
           (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_),
                                     now_);
           break;
-        case sv::session_action::judge:
+        case sv::session_action::score:
           if (killed()) return true;
           judge(out);
           break;

@@ -42,7 +42,7 @@ class cloud_session : private detail::cloud_protocol {
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! status supply_scores(std::span<const double> scores, session_time now)
-  //! The scores that `judge` asked for, one per named draft, ascending, in [0, 1].
+  //! The scores that `score` asked for, one per named draft, ascending, in [0, 1].
   //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
   //!         `decide_semantically` (failed).
   using cloud_protocol::supply_scores;
@@ -59,7 +59,7 @@ class cloud_session : private detail::cloud_protocol {
   //! bool wants_rows()
   //! `evaluate` is unanswered. Ask before the rows are supplied where the engine works while messages arrive.
   using cloud_protocol::wants_rows;
-  //! bool wants_scores(): `judge` is unanswered.
+  //! bool wants_scores(): `score` is unanswered.
   using cloud_protocol::wants_scores;
   //! cloud_state state()
   using cloud_protocol::state;
@@ -84,7 +84,7 @@ class cloud_session : private detail::cloud_protocol {
   //! report.
   using cloud_protocol::reported_channel;
   //! std::uint32_t draft_position()
-  //! First position of the open round's drafts: the host's target states for `judge` stand at the rows of supply_rows
+  //! First position of the open round's drafts: the host's target states for `score` stand at the rows of supply_rows
   //! from here on.
   using cloud_protocol::draft_position;
   //! row_transform transform()

@@ -29,7 +29,7 @@ SPECVERIFY_TYPES_BEGIN
 enum class session_wait : std::uint8_t {
   peer,    //!< a message, or time
   rows,    //!< the engine: feed `asked.tokens` at `asked.position`, then `supply`
-  scores,  //!< the host's scorer: `asked` names the drafts (session_action::judge)
+  scores,  //!< the host's scorer: `asked` names the drafts (session_action::score)
   over     //!< nothing; `reason` is ok where the text is complete
 };
 
@@ -49,7 +49,7 @@ template <class Session, class OnOutput>
   for (session_output out = session.next(); out.action != session_action::none; out = session.next()) {
     // Work for the engine is the last output of an input.
     if (out.action == session_action::evaluate) return {session_wait::rows, out, {}};
-    if (out.action == session_action::judge) return {session_wait::scores, out, {}};
+    if (out.action == session_action::score) return {session_wait::scores, out, {}};
     if (const status why = detail::status_of([&] { return on_output(out); }); !why.ok())
       return {session_wait::over, out, why};
     if (out.action == session_action::finished) work.wait = session_wait::over;

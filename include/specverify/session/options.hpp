@@ -33,9 +33,9 @@ struct edge_options {
   double threshold = 0.5;  //!< wire_rule::semantic: told to the cloud; finite, >= 0
   //! a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
   bool bonus = true;
-  row_transform transform{};        //!< temperature and truncation, told to the cloud; also sizes the workspace
-  std::uint32_t max_length = 4096;  //!< tokens of prompt and text together
-  std::uint32_t token_budget = 0;   //!< tokens to generate; 0: until max_length
+  row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
+  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
+  std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
   //! top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
@@ -57,7 +57,7 @@ struct cloud_options {
   guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
   //! sizes the workspace (truncation); the rows bring their own (see cloud_session::transform)
   row_transform transform{};
-  std::uint32_t max_length = 4096;          //!< tokens of prompt and text together
+  std::uint32_t max_text_length = 4096;     //!< tokens of prompt and text together
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
   std::uint32_t text_chunk = 256;           //!< tokens of one text message

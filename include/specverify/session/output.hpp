@@ -29,9 +29,8 @@ enum class session_action : std::uint8_t {
   tentative,  //!< `tokens` at `position`... were drafted
   retracted,  //!< drafted tokens from `position` on are void
   //! cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes`
-  //! holds their
-  judge,
-  //!< hidden vectors in ascending order as they travelled; answered by `supply_scores`
+  //! holds their hidden vectors in ascending order as they travelled; answered by `supply_scores`
+  score,
   //! the text is complete; `stop` says why. The cloud hears it from the edge: `stop` is none where that ended the text
   //! alone
   finished,
@@ -55,7 +54,7 @@ struct session_output {
   std::uint32_t accepted = 0;
   std::span<const std::byte> bytes{};
   std::span<const token_id> tokens{};
-  std::span<const std::uint64_t> positions{};  //!< judge: bit i % 64 of word i / 64 is draft i
+  std::span<const std::uint64_t> positions{};  //!< score: bit i % 64 of word i / 64 is draft i
   status reason{};
 };
 
@@ -79,7 +78,7 @@ enum class cloud_state : std::uint8_t {
   filling,
   ready,
   evaluating,
-  judging,
+  scoring,
   requesting,
   streaming,
   finished,
@@ -114,8 +113,8 @@ SPECVERIFY_NAMESPACE_BEGIN
       return "tentative";
     case session_action::retracted:
       return "retracted";
-    case session_action::judge:
-      return "judge";
+    case session_action::score:
+      return "score";
     case session_action::finished:
       return "finished";
     case session_action::failed:

@@ -41,7 +41,7 @@ struct checkpoint_of<Model> {
 template <language_model Model>
 class rewinding {
  public:
-  //! `max_length`: positions that are ever fed: the session's max_length and its longest draft.
+  //! `max_length`: positions that are ever fed: the session's max_text_length and its longest draft.
   //! Errors: invalid_argument (0).
   [[nodiscard]] static result<rewinding> make(Model& model, std::uint32_t max_length) {
     if (max_length == 0) return status{errc::invalid_argument, part::session, 0};

@@ -38,7 +38,7 @@ struct session_statistics {
   std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
   std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the near-tie margin; counted by the cloud
-  std::uint64_t mismatches = 0;           //!< drafts that a judge decided (semantic rule); counted by the cloud
+  std::uint64_t mismatches = 0;           //!< drafts that a scorer decided (semantic rule); counted by the cloud
   std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
   std::uint64_t accepted_scores = 0;      //!< sum of their scores in units of 2^-32: exact under addition in any order
   std::uint64_t largest_score = 0;        //!< the largest of them, same unit; merged by the maximum
@@ -95,7 +95,7 @@ struct judged_round {
   std::uint32_t round = 0;    //!< 0: this process decided none yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
-  //! M, semantic rule: drafts that a judge could be asked about, those behind a rejection too
+  //! M, semantic rule: drafts that a scorer could be asked about, those behind a rejection too
   std::uint32_t mismatches = 0;
   std::uint32_t judged = 0;   //!< of them, up to the first rejected one
   double accepted_score = 0;  //!< sum of the scores of those that stood

@@ -27,9 +27,9 @@ TEST_CASE("cloud: options are checked") {
   CHECK(cloud_session::make(o).error().code != errc::ok);
   o.largest.vocab_size = 30;
   CHECK(cloud_session::make(o).ok());
-  o.max_length = 1;
+  o.max_text_length = 1;
   CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
-  o.max_length = 8;
+  o.max_text_length = 8;
   o.trial_cap = 0;
   CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
 }

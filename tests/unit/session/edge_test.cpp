@@ -26,9 +26,9 @@ TEST_CASE("edge: options are checked") {
   o.format.format = law_format::token_and_count;
   CHECK(edge_session::make(o).error().code == errc::unsupported);
   o.format.format = law_format::sparse_drop_zero;
-  o.max_length = 1;
+  o.max_text_length = 1;
   CHECK(edge_session::make(o).error().code == errc::invalid_argument);
-  o.max_length = 10;
+  o.max_text_length = 10;
   o.text_chunk = 0;
   CHECK(edge_session::make(o).error().code == errc::invalid_argument);
   o.text_chunk = 1;

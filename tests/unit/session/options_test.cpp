@@ -20,6 +20,6 @@ TEST_CASE("session options: what is not said is the session of the papers") {
   CHECK(cloud.required == sv::guarantee::lossy);
   CHECK_FALSE(cloud.lazy);
   // both sides let the text grow alike
-  CHECK(edge.max_length == cloud.max_length);
+  CHECK(edge.max_text_length == cloud.max_text_length);
   CHECK(edge.text_chunk == cloud.text_chunk);
 }

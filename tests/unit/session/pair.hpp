@@ -76,7 +76,7 @@ struct basic_pair {
     o.bonus = options.bonus;
     o.threshold = options.threshold;
     o.fingerprint.low = options.edge_fingerprint;
-    o.max_length = 100;
+    o.max_text_length = 100;
     o.token_budget = options.budget;
     o.stop_tokens = options.stop_tokens;
     o.retry_timeout = options.timeout;
@@ -94,7 +94,7 @@ struct basic_pair {
     o.secret = 2;
     o.largest = format();
     o.required = options.required;
-    o.max_length = options.cloud_max_length;
+    o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
     o.stop_tokens = options.stop_tokens;
     cloud.emplace(std::move(sv::cloud_session::make(o)).value());
@@ -132,7 +132,7 @@ struct basic_pair {
         cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
       if (out.action == sv::session_action::failed) cloud_failure = out.reason;
-      if (out.action == sv::session_action::judge) {
+      if (out.action == sv::session_action::score) {
         judged.emplace_back(out.bytes.begin(), out.bytes.end());
         judged_positions.push_back(out.positions.front());
         if (hold_scores) return sent;

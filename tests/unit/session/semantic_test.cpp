@@ -81,7 +81,7 @@ TEST_CASE(
     for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
       REQUIRE(p.cloud->receive(question, 1).ok());
       std::vector<bytes> sent = p.run_cloud();
-      while (p.cloud->state() == cloud_state::judging) {
+      while (p.cloud->state() == cloud_state::scoring) {
         // What the cloud's engine was fed says what was drafted; a draft is a mismatch where it is not the row's
         // argmax.
         std::uint64_t mismatches = 0;
@@ -172,7 +172,7 @@ TEST_CASE("COR-11 session: the cloud adds up the scores of the mismatches that s
   for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
     REQUIRE(p.cloud->receive(question, 1).ok());
     std::vector<bytes> sent = p.run_cloud();
-    while (p.cloud->state() == cloud_state::judging) {
+    while (p.cloud->state() == cloud_state::scoring) {
       const double score = pattern[given++ % pattern.size()];
       if (score < 0.5) sum += score, largest = std::max(largest, score);
       REQUIRE(p.cloud->supply_scores(std::array<double, 1>{score}, 1).ok());
@@ -215,7 +215,7 @@ TEST_CASE(
     const std::vector<bytes> sent = p.run_cloud();
     if (!sent.empty()) question = p.hear(sent.front());
   }
-  CHECK(p.cloud->state() == cloud_state::judging);
+  CHECK(p.cloud->state() == cloud_state::scoring);
   CHECK(p.cloud->reported_channel().uplink_rate > 0.99e6F);
   CHECK(p.cloud->reported_channel().uplink_rate < 1.01e6F);
   CHECK(p.cloud->draft_position() == p.cloud->length());
@@ -330,7 +330,7 @@ TEST_CASE(
       if (judging) {
         CHECK(p.cloud->receive(p.hear(request), 1).ok());
         CHECK(p.run_cloud().empty());
-        CHECK(p.cloud->state() == cloud_state::judging);
+        CHECK(p.cloud->state() == cloud_state::scoring);
       }
       p.new_edge();
       CHECK(p.edge->restore(p.edge_journal, 10).ok());

@@ -34,9 +34,10 @@ SPECVERIFY_BODY errc cloud_protocol::check_hello(const hello_message& hello) con
   // padding
   if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size())
     return errc::unsupported;
-  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_length) return errc::unsupported;
-  if (hello.token_budget > options_.max_length - hello.prompt_length) return errc::unsupported;
-  const std::uint32_t limit = hello.token_budget == 0 ? options_.max_length : hello.prompt_length + hello.token_budget;
+  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_text_length) return errc::unsupported;
+  if (hello.token_budget > options_.max_text_length - hello.prompt_length) return errc::unsupported;
+  const std::uint32_t limit =
+      hello.token_budget == 0 ? options_.max_text_length : hello.prompt_length + hello.token_budget;
   return hello.context.base_length > limit ? errc::unsupported : errc::ok;
 }
 

@@ -48,18 +48,18 @@ SPECVERIFY_BODY status cloud_protocol::send_request() noexcept {
 
 SPECVERIFY_BODY void cloud_protocol::want_scores() noexcept {
   session_output out;
-  out.action = session_action::judge;
+  out.action = session_action::score;
   out.position = draft_position();
   out.rows = scoring_.asked_count();
   out.positions = scoring_.asked();
   out.bytes = scoring_.asked_hidden(hidden_bytes(terms_.format().attachments));
   outputs_.push(out);
-  state_ = cloud_state::judging;
+  state_ = cloud_state::scoring;
 }
 
 SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
-  if (state_ != cloud_state::judging) return {errc::unexpected_message, part::session, 0};
+  if (state_ != cloud_state::scoring) return {errc::unexpected_message, part::session, 0};
   if (scores.size() != scoring_.asked_count())
     return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};
   journal_.clear();

@@ -22,7 +22,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status engine_failed(status why) noexcept;
 
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
-  [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::judging; }
+  [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
   [[nodiscard]] cloud_state state() const noexcept { return state_; }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id(); }
   [[nodiscard]] const judged_round& last_round() const noexcept { return last_round_; }
@@ -41,10 +41,10 @@ class cloud_protocol : public endpoint {
 
   // cloud_link.hpp: classify, refuse, number
   [[nodiscard]] bool round_is_open() const noexcept {
-    return state_ == cloud_state::evaluating || state_ == cloud_state::judging || state_ == cloud_state::requesting;
+    return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
   [[nodiscard]] bool engine_works() const noexcept {
-    return state_ == cloud_state::evaluating || state_ == cloud_state::judging;
+    return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
   }
   [[nodiscard]] wire_context session_context() const noexcept {
     wire_context made{};

@@ -14,7 +14,7 @@ namespace detail {
 
 SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
   if (const status why = check(options.largest); !why.ok()) return why;
-  if (options.max_length < 2) return {errc::invalid_argument, part::session, 0};
+  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, 0};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, 1};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, 2};
   return {};
@@ -38,7 +38,7 @@ SPECVERIFY_BODY round_scoring::round_scoring(const draft_format& largest)
   const draft_format& largest = options.largest;
   const std::size_t round = std::size_t{largest.attachments.max_skipped} + largest.max_draft_length + 1;
   endpoint_sizes sizes;
-  sizes.text = options.max_length + round;
+  sizes.text = options.max_text_length + round;
   sizes.received = options.text_chunk;
   sizes.message = std::max(max_control_bytes(largest), text_bytes(largest, options.text_chunk));
   sizes.records =
@@ -56,7 +56,7 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
 
 SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
   if (state_ != cloud_state::blank || heard_.any()) return {errc::unexpected_message, part::session, 0};
-  const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_length);
+  const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   cloud_snapshot last;
   journal_reading reading;
   if (const status why = read_journal(journal, space, last, reading); !why.ok()) return why;
@@ -126,7 +126,7 @@ SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
 
 //! Tokens that may still be generated.
 SPECVERIFY_BODY std::uint32_t cloud_protocol::remaining() const noexcept {
-  const std::uint32_t limit = terms_.text_limit(place_.prompt_length(), options_.max_length);
+  const std::uint32_t limit = terms_.text_limit(place_.prompt_length(), options_.max_text_length);
   return limit > place_.length() ? limit - place_.length() : 0;
 }
 

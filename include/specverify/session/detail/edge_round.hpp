@@ -13,7 +13,8 @@ namespace detail {
 //! Tokens that the text may have, prompt included.
 SPECVERIFY_BODY std::uint32_t edge_protocol::text_limit() const noexcept {
   const std::uint32_t budget = options_.token_budget, prompt = place_.prompt_length();
-  if (budget == 0 || budget > options_.max_length - std::min(prompt, options_.max_length)) return options_.max_length;
+  if (budget == 0 || budget > options_.max_text_length - std::min(prompt, options_.max_text_length))
+    return options_.max_text_length;
   return prompt + budget;
 }
 

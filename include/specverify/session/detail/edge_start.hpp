@@ -15,7 +15,7 @@ namespace detail {
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
   if (const status why = check(options.format); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count) return {errc::unsupported, part::session, 0};
-  if (options.max_length < 2) return {errc::invalid_argument, part::session, 0};
+  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, 0};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, 1};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, 2};
   return {};
@@ -45,11 +45,12 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   const draft_format& format = options.format;
   const std::uint32_t drafts = format.max_draft_length;
   endpoint_sizes sizes;
-  sizes.text = std::size_t{options.max_length} + drafts + 1;
+  sizes.text = std::size_t{options.max_text_length} + drafts + 1;
   sizes.received = options.text_chunk;
   sizes.message = std::max({max_draft_bytes(format, drafts), max_supply_bytes(format, drafts),
                             max_control_bytes(format), text_bytes(format, options.text_chunk)});
-  sizes.records = journal_bytes(options.max_length, snapshot_bytes) + 2 * journal_bytes(drafts + 1, snapshot_bytes);
+  sizes.records =
+      journal_bytes(options.max_text_length, snapshot_bytes) + 2 * journal_bytes(drafts + 1, snapshot_bytes);
   return sizes;
 }
 
@@ -68,7 +69,7 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty() || prompt.size() >= options_.max_length)
+  if (prompt.empty() || prompt.size() >= options_.max_text_length)
     return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size)
@@ -87,7 +88,7 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
 SPECVERIFY_BODY status edge_protocol::restore(std::span<const std::byte> journal, session_time now,
                                               journal_reading* found) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_length);
+  const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   std::span<const std::byte> snapshot;
   journal_reading reading;
   if (const status why = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space, snapshot, reading);
