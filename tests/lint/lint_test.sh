@@ -108,7 +108,7 @@ printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >doc
 header row/digest.hpp "// $(printf '%0118d' 0)"; red prose '121 columns'
 echo 'All of it is agreed.' >docs/a.md; red phrases '"of it"'
 printf 'It is the law\nbeside it.\n' >docs/a.md; red phrases '"beside"'
-header row/digest.hpp 'int fp16_row_counts();'; red phrases '"fp16_row"'
+header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
