@@ -39,9 +39,8 @@ class mismatch_judge {
     for (std::uint32_t i = 0; found < asked.rows; ++i) {
       if ((asked.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
       const auto vector = asked.bytes.subspan(found * each, each);
-      if (const specverify::status why = specverify::decode_hidden(vector, specverify::hidden_format::float16, state);
-          !why.ok())
-        return why;
+      if (const auto read = specverify::decode_hidden(vector, specverify::hidden_format::float16, state); !read)
+        return read.error();
       const auto given = specverify::drafter_input::hidden_state;
       const auto rho = specverify::head_score(head, given, state, target.hidden(i), c);
       if (!rho) return rho.error();

@@ -430,11 +430,12 @@ void run_bits(lab_context& context, figure& f) {
                              : top_k_law_bits(vocab_size, made.drafted.size, resolution);
         at.drop_formula += drop_zero_law_bits(vocab_size, positive, resolution);
         if (whole.value().size() == block || n + 1 == length) {
-          std::size_t bytes = 0;
-          detail::require(draft_bytes(paper, whole.value().drafts(), bytes));
-          at.paper_wire += 8.0 * static_cast<double>(bytes);
-          detail::require(draft_bytes(ours, short_block.value().drafts(), bytes));
-          at.drop_wire += 8.0 * static_cast<double>(bytes);
+          const auto paper_bytes = draft_bytes(paper, whole.value().drafts(), {});
+          detail::require(paper_bytes.error());
+          at.paper_wire += 8.0 * static_cast<double>(*paper_bytes);
+          const auto our_bytes = draft_bytes(ours, short_block.value().drafts(), {});
+          detail::require(our_bytes.error());
+          at.drop_wire += 8.0 * static_cast<double>(*our_bytes);
           whole.value().clear();
           short_block.value().clear();
         }

@@ -252,10 +252,10 @@ class virtual_pair {
   //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as
   //! text.
   [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
-    specverify::message_header header;
-    if (!specverify::peek_header(bytes, header).ok()) return false;
-    return header.kind == specverify::message_kind::hello || header.kind == specverify::message_kind::resume ||
-           (up && header.kind == specverify::message_kind::text);
+    const auto header = specverify::peek_header(bytes);
+    if (!header) return false;
+    return header->kind == specverify::message_kind::hello || header->kind == specverify::message_kind::resume ||
+           (up && header->kind == specverify::message_kind::text);
   }
   [[nodiscard]] link_state link() const { return options_.channel(static_cast<std::uint32_t>(made_.rounds.size())); }
 
@@ -285,8 +285,8 @@ class virtual_pair {
   //! Scores of the mismatches that the cloud names.
   void judge(const specverify::session_output& asked) {
     if (!options_.judge) throw std::logic_error("the semantic rule needs a judge");
-    const specverify::attachment_format& side = options_.format.attachments;
-    const std::size_t each = specverify::hidden_bytes(side);
+    const specverify::attachment_format& format = options_.format.attachments;
+    const std::size_t each = specverify::hidden_bytes(format);
     std::vector<double> scores;
     judge_request request;
     request.channel = cloud_.reported_channel();
@@ -295,8 +295,9 @@ class virtual_pair {
       request.draft = i;
       request.target = target_.hidden(i);
       if (each > 0) {
-        decoded_.resize(side.hidden_size);
-        require(specverify::decode_hidden(asked.bytes.subspan(each * scores.size(), each), side.hidden, decoded_));
+        decoded_.resize(format.hidden_size);
+        require(specverify::decode_hidden(asked.bytes.subspan(each * scores.size(), each), format.hidden, decoded_)
+                    .error());
         request.drafter = decoded_;
       }
       scores.push_back(options_.judge(request));

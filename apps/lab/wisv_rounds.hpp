@@ -84,13 +84,13 @@ inline void travel(std::span<const float> state, std::vector<float>& received,
 
 //! A channel as the edge's report tells it to the cloud.
 [[nodiscard]] inline specverify::channel_vector reported(const specverify::channel_state& link) {
-  specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate),
-                                    static_cast<float>(link.uplink_loss), static_cast<float>(link.downlink_loss),
-                                    static_cast<float>(link.round_trip)};
+  const specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate),
+                                          static_cast<float>(link.uplink_loss), static_cast<float>(link.downlink_loss),
+                                          static_cast<float>(link.round_trip)};
   std::array<std::byte, specverify::channel_report_bytes> bytes{};
   demand(specverify::encode_channel_report(report, bytes), "encode_channel_report");
-  demand(specverify::decode_channel_report(bytes, report), "decode_channel_report");
-  return demand(specverify::channel_features(report), "channel_features");
+  const auto received = demand(specverify::decode_channel_report(bytes), "decode_channel_report");
+  return demand(specverify::channel_features(received), "channel_features");
 }
 
 template <language_model Drafter>

@@ -16,14 +16,13 @@ int main() {
   attachments.skipped = skipped;
   attachments.channel = {4e6f, 8e6f, 0.01f, 0.0f, 0.05f};
   std::array<std::byte, 64> bytes{};
-  std::size_t written = 0;
-  if (!encode_claims(context, format, std::span(&drafted, 1), bytes, written, attachments).ok()) return 1;
-  if (written != 8 + 5 + channel_report_bytes + 3) return 2;  // 3 + 2 * 15 bits; the report; 3 + 15 bits
+  const auto message = encode_claims(context, format, std::span(&drafted, 1), attachments, bytes);
+  if (!message) return 1;
+  if (message->size() != 8 + 5 + channel_report_bytes + 3) return 2;  // 3 + 2 * 15 bits; the report; 3 + 15 bits
   std::array<claimed_draft, 4> claims{};
   std::array<token_id, 7> room{};
-  std::uint32_t count = 0;
-  if (!decode_claims(context, format, std::span(bytes).first(written), claims, count, room, attachments).ok()) return 3;
-  return attachments.skipped.size() == 2 && attachments.skipped[1] == 500 && attachments.channel.round_trip > 0.049f
-             ? 0
-             : 4;
+  const auto read = decode_claims(context, format, *message, claims, room);
+  if (!read || read->claims[0].token != 31999) return 3;
+  const draft_attachments& came = read->attachments;
+  return came.skipped.size() == 2 && came.skipped[1] == 500 && came.channel.round_trip > 0.049f ? 0 : 4;
 }

@@ -12,14 +12,13 @@ int main() {
   const draft_format format{law_format::sparse_drop_zero, 50257, 100};
   wire_context context{42, 0, 7, 123, 0x5eed};  // session, epoch, round, base length, prefix hash
   std::array<std::byte, 64> bytes{};
-  std::size_t written = 0;
-  if (!encode_draft(context, format, std::span(&drafted, 1), bytes, written).ok()) return 1;
+  const auto message = encode_draft(context, format, std::span(&drafted, 1), bytes);
+  if (!message) return 1;
   std::array<std::byte, 2048> memory{};  // decode_draft_workspace_size(format) or more
   workspace scratch(memory);
   auto block = received_draft_block::make({8, 800});
-  const auto message = std::span<const std::byte>(bytes).first(written);
-  if (!decode_draft(context, format, message, scratch, block.value()).ok()) return 2;
-  if (block.value()[0].token() != drafted.token() || block.value()[0].source_law().count(500) != 25) return 3;
+  if (!block || !decode_draft(context, format, *message, *block, scratch)) return 2;
+  if ((*block)[0].token() != drafted.token() || (*block)[0].source_law().count(500) != 25) return 3;
   context.round += 256;  // the same low byte in the header
-  return decode_draft(context, format, message, scratch, block.value()).code == errc::checksum_mismatch ? 0 : 4;
+  return decode_draft(context, format, *message, *block, scratch).error().code == errc::checksum_mismatch ? 0 : 4;
 }

@@ -17,7 +17,7 @@ int main() {
   if (edge.tick(1).code != errc::busy) return 3;  // outputs first
   if (std::string_view(name(edge.next().action)) != "journal") return 4;
   const session_output hello = edge.next();
-  std::uint64_t session = 0;
-  if (hello.action != session_action::send || !session_of(hello.bytes, session).ok()) return 5;
-  return session == options.session_id && edge.next().action == session_action::none ? 0 : 6;
+  const auto session = session_of(hello.bytes);
+  if (hello.action != session_action::send || !session) return 5;
+  return *session == options.session_id && edge.next().action == session_action::none ? 0 : 6;
 }

@@ -18,6 +18,6 @@ int main() {
   for (const std::uint32_t id : ids) {
     if (get.next() != id) return 2;
   }
-  std::size_t used = 0;
-  return read.finish(used).ok() && used == length ? 0 : 3;
+  const auto used = read.finish();
+  return used && *used == length ? 0 : 3;
 }

@@ -82,11 +82,10 @@ struct bench {
 
 struct again {
   std::vector<std::byte> bytes;
-  std::size_t written = 0;
   explicit again(std::size_t size) : bytes(size) {}
-  void same(status outcome, std::span<const std::byte> message) const {
-    demand(outcome.ok(), "an accepted message does not encode");
-    demand(written == message.size() && std::equal(message.begin(), message.end(), bytes.begin()),
+  static void same(const result<std::span<std::byte>>& made, std::span<const std::byte> message) {
+    demand(made.ok(), "an accepted message does not encode");
+    demand(std::equal(message.begin(), message.end(), made->begin(), made->end()),
            "an accepted message encodes to other bytes");
   }
 };
@@ -104,70 +103,63 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
   if (!slot) slot = std::make_unique<bench>(law_formats[choice % law_formats.size()]);
   workspace scratch(slot->memory);
   std::array<token_id, skipped_room> skipped{};
-  draft_attachments attachments;
-  const status outcome = decode_draft(context, slot->format, message, scratch, slot->block, skipped, attachments);
-  demand(outcome.ok() || slot->block.empty(), "a refused message left drafts behind");
-  if (!outcome.ok()) return;
+  const auto attachments = decode_draft(context, slot->format, message, slot->block, skipped, scratch);
+  demand(attachments || slot->block.empty(), "a refused message left drafts behind");
+  if (!attachments) return;
   for (const received_draft& drafted : slot->block.drafts()) {
     demand(check(drafted.source_law()).ok(), "a law that does not check");
     demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
   }
   again second(message.size());
-  second.same(
-      encode_draft(context_of(message), slot->format, slot->block.drafts(), second.bytes, second.written, attachments),
-      message);
-  std::size_t exact = 0;
-  demand(
-      draft_bytes(slot->format, slot->block.drafts(), exact, attachments.skipped.size(), attachments.resolution).ok() &&
-          exact == message.size(),
-      "draft_bytes is not exact");
+  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), *attachments, second.bytes),
+              message);
+  const auto exact = draft_bytes(slot->format, slot->block.drafts(), *attachments);
+  demand(exact && *exact == message.size(), "draft_bytes is not exact");
   demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
 }
 
 inline void take_claims(unsigned choice, std::span<const std::byte> message) {
   const draft_format& format = claim_formats[choice % claim_formats.size()];
   std::array<claimed_draft, 8> claims{};
-  std::uint32_t count = 0;
   std::array<token_id, skipped_room> skipped{};
-  draft_attachments attachments;
-  if (!decode_claims(context, format, message, claims, count, skipped, attachments).ok()) return;
+  const auto read = decode_claims(context, format, message, claims, skipped);
+  if (!read) return;
   again second(message.size());
-  second.same(encode_claims(context_of(message), format, std::span<const claimed_draft>(claims).first(count),
-                            second.bytes, second.written, attachments),
-              message);
-  demand(claims_bytes(format, count, attachments.skipped.size()) == message.size(), "claims_bytes is not exact");
+  second.same(encode_claims(context_of(message), format, read->claims, read->attachments, second.bytes), message);
+  demand(claims_bytes(format, read->claims.size(), read->attachments.skipped.size()) == message.size(),
+         "claims_bytes is not exact");
 }
 
 inline void take_hello(unsigned, std::span<const std::byte> message) {
-  hello_message value;
-  if (!decode_hello(message, value).ok()) return;
+  const auto value = decode_hello(message);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_hello(value, second.bytes, second.written), message);
+  second.same(encode_hello(*value, second.bytes), message);
 }
 
 inline void take_resume(unsigned, std::span<const std::byte> message) {
-  resume_message value;
-  if (!decode_resume(message, value).ok()) return;
+  const auto value = decode_resume(message);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_resume(value, second.bytes, second.written), message);
+  second.same(encode_resume(*value, second.bytes), message);
 }
 
 inline void take_feedback(unsigned choice, std::span<const std::byte> message) {
   const draft_format& format = law_formats[choice % 3];
   const std::uint32_t length = choice / 3 % (format.max_draft_length + 1);
-  feedback_message value;
-  if (!decode_feedback(context, format, length, message, value).ok()) return;
+  const auto value = decode_feedback(context, format, length, message);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_feedback(context_of(message), format, length, value, second.bytes, second.written), message);
+  second.same(encode_feedback(context_of(message), format, length, *value, second.bytes), message);
 }
 
 inline void take_text(unsigned choice, std::span<const std::byte> message) {
   const draft_format& format = law_formats[choice % 3];
   std::array<token_id, 64> storage{};
-  text_message value;
-  if (!decode_text(context, format, message, storage, value).ok()) return;
+  const auto value = decode_text(context, format, message, storage);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_text(context_of(message), format, value, second.bytes, second.written), message);
+  second.same(encode_text(context_of(message), format, *value, second.bytes), message);
 }
 
 inline void take_request(unsigned choice, std::span<const std::byte> message) {
@@ -176,10 +168,10 @@ inline void take_request(unsigned choice, std::span<const std::byte> message) {
   if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
-  request_message value;
-  if (!decode_request(context, format, length, message, words, value).ok()) return;
+  const auto value = decode_request(context, format, length, message, words);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_request(context_of(message), format, length, value, second.bytes, second.written), message);
+  second.same(encode_request(context_of(message), format, length, *value, second.bytes), message);
 }
 
 inline void take_supply(unsigned choice, std::span<const std::byte> message) {
@@ -188,24 +180,24 @@ inline void take_supply(unsigned choice, std::span<const std::byte> message) {
   if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
   std::array<std::uint64_t, 4> words{};
-  supply_message value;
-  if (!decode_supply(context, format, length, message, words, value).ok()) return;
+  const auto value = decode_supply(context, format, length, message, words);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_supply(context_of(message), format, length, value, second.bytes, second.written), message);
+  second.same(encode_supply(context_of(message), format, length, *value, second.bytes), message);
 }
 
 inline void take_refuse(unsigned, std::span<const std::byte> message) {
-  refuse_message value;
-  if (!decode_refuse(context, message, value).ok()) return;
+  const auto value = decode_refuse(context, message);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_refuse(context_of(message), value, second.bytes, second.written), message);
+  second.same(encode_refuse(context_of(message), *value, second.bytes), message);
 }
 
 inline void take_stop(unsigned, std::span<const std::byte> message) {
-  stop_message value;
-  if (!decode_stop(context, message, value).ok()) return;
+  const auto value = decode_stop(context, message);
+  if (!value) return;
   again second(message.size());
-  second.same(encode_stop(context_of(message), value, second.bytes, second.written), message);
+  second.same(encode_stop(context_of(message), *value, second.bytes), message);
 }
 
 //! A vector alone, without a message around it.

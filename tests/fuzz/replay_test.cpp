@@ -57,10 +57,10 @@ void write_seeds() {
   using namespace specverify_test;
   const wire_context& context = specverify_fuzz::context;
   std::vector<std::byte> out(1 << 16);
-  std::size_t written = 0;
-  const auto keep = [&](const char* name, const std::string& label, unsigned choice, status outcome) {
-    REQUIRE(outcome.ok());
-    write_seed(name, label.c_str(), choice, std::span<const std::byte>(out).first(written));
+  const auto keep = [&](const char* name, const std::string& label, unsigned choice,
+                        const result<std::span<std::byte>>& made) {
+    REQUIRE(made.ok());
+    write_seed(name, label.c_str(), choice, *made);
   };
   std::mt19937_64 random(1);
   for (unsigned choice = 0; choice < specverify_fuzz::law_formats.size(); ++choice) {
@@ -82,9 +82,9 @@ void write_seeds() {
     attached with(format.attachments, list.view().size());
     if (format.attachments.resolution_with_draft) with.resolution = format.resolution - 5;
     keep("draft", "seed" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view(), out, written, with.attachments(2)));
+         encode_draft(context, format, list.view(), with.attachments(2), out));
     keep("draft", "empty" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view().first(0), out, written, with.attachments(0)));
+         encode_draft(context, format, list.view().first(0), with.attachments(0), out));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
     const draft_format& format = specverify_fuzz::claim_formats[choice];
@@ -94,27 +94,25 @@ void write_seeds() {
         {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
     const attached with(format.attachments, claims.size());
     keep("claims", "seed" + std::to_string(choice), choice,
-         encode_claims(context, format, std::span(claims), out, written, with.attachments(2)));
+         encode_claims(context, format, std::span(claims), with.attachments(2), out));
   }
   hello_message hello;
   hello.context = context;
   hello.format = specverify_fuzz::law_formats[3];
   hello.truncation = {40, 0.5, 0.25, truncation_order::joint};
-  keep("hello", "seed", 0, encode_hello(hello, out, written));
+  keep("hello", "seed", 0, encode_hello(hello, out));
   hello.rule = wire_rule::semantic;
   hello.threshold = 0.5;
   hello.bonus = false;
   hello.format = specverify_fuzz::law_formats[13];
-  keep("hello", "semantic", 0, encode_hello(hello, out, written));
-  keep("resume", "seed", 0, encode_resume({context}, out, written));
-  keep("feedback", "token", 24,
-       encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out, written));
-  keep("feedback", "stop", 7,
-       encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out, written));
+  keep("hello", "semantic", 0, encode_hello(hello, out));
+  keep("resume", "seed", 0, encode_resume({context}, out));
+  keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out));
+  keep("feedback", "stop", 7, encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out));
   const std::array<token_id, 3> tokens{0, 36, 5};
   for (unsigned choice = 0; choice < 3; ++choice)
     keep("text", "seed" + std::to_string(choice), choice,
-         encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out, written));
+         encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out));
   const std::array<std::uint64_t, 2> words{1, 0x10000000u};
   const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{0}};
   for (unsigned choice = 3; choice < 6; ++choice) {
@@ -124,9 +122,9 @@ void write_seeds() {
     const auto positions = std::span(words).first(length > 64 ? 2 : 1);
     if (length > 128) continue;
     keep("request", "seed" + std::to_string(choice), choice,
-         encode_request(context, format, length, {0, positions}, out, written));
+         encode_request(context, format, length, {0, positions}, out));
     keep("supply", "seed" + std::to_string(choice), choice,
-         encode_supply(context, format, length, {0, positions, payload}, out, written));
+         encode_supply(context, format, length, {0, positions, payload}, out));
   }
   for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
     draft_format format = specverify_fuzz::law_formats[choice % 3];
@@ -136,9 +134,9 @@ void write_seeds() {
     const std::array<std::uint64_t, 3> two{0x10000001u, 0, 0};
     const auto positions = std::span(two).first((choice % 7 * 31 + 63) / 64);
     keep("request", "hidden" + std::to_string(choice), choice,
-         encode_request(context, format, choice % 7 * 31, {1, positions}, out, written));
+         encode_request(context, format, choice % 7 * 31, {1, positions}, out));
     keep("supply", "hidden" + std::to_string(choice), choice,
-         encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out, written));
+         encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out));
   }
   for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
     const attached with({5, format}, 1);
@@ -148,8 +146,8 @@ void write_seeds() {
     file.put(format == hidden_format::float16 ? 0 : 1);
     file.write(reinterpret_cast<const char*>(with.hidden.data()), static_cast<std::streamsize>(with.hidden.size()));
   }
-  keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out, written));
-  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled}, out, written));
+  keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out));
+  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled}, out));
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
       memory(sv::decode_draft_workspace_size(format)),
       more(sv::verify_workspace_size(in.vocab_size, in.transform, in.draft_length));
   sv::workspace decode_space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
-  std::size_t written = 0;
   sequence text;
   const auto commit = [&](const auto& read) {
     const auto said =
@@ -47,17 +46,16 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
   };
   if (claims_only) {
     std::vector<sv::claimed_draft> read(in.draft_length);
-    std::uint32_t count = 0;
-    if (!sv::encode_claims(context, format, claims, message, written).ok()) return {-9};
-    if (!sv::decode_claims(context, format, std::span(message).first(written), read, count).ok() ||
-        count != in.draft_length)
-      return {-8};
+    const auto bytes = sv::encode_claims(context, format, claims, message);
+    if (!bytes) return {-9};
+    const auto came = sv::decode_claims(context, format, *bytes, read);
+    if (!came || came->claims.size() != in.draft_length) return {-8};
     commit(std::span<const sv::claimed_draft>(read));
   } else {
     auto block = sv::received_draft_block::make({in.draft_length, sv::max_draft_entries(format, in.draft_length)});
-    if (!sv::encode_draft(context, format, std::span<const sv::draft>(drafts), message, written).ok()) return {-9};
-    if (!sv::decode_draft(context, format, std::span(message).first(written), decode_space, block.value()).ok())
-      return {-8};
+    const auto bytes = sv::encode_draft(context, format, std::span<const sv::draft>(drafts), message);
+    if (!bytes) return {-9};
+    if (!sv::decode_draft(context, format, *bytes, block.value(), decode_space)) return {-8};
     commit(block.value().drafts());
   }
   return text;

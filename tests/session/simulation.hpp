@@ -302,8 +302,8 @@ class basic_simulation {
         case sv::session_action::send: {
           packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_, 0, false, false};
           last_up_ = sent.arrives;
-          sv::message_header header;
-          sent.exempt = sv::peek_header(out.bytes, header).ok() && header.kind == sv::message_kind::stop;
+          const auto header = sv::peek_header(out.bytes);
+          sent.exempt = header && header->kind == sv::message_kind::stop;
           if (!sent.exempt) dead_ = false;
           up_.push_back(std::move(sent));
           break;
@@ -537,8 +537,8 @@ class basic_simulation {
       return drain_edge();
     }
     if (cloud_blank_) {
-      sv::message_header header;
-      const bool hello = sv::peek_header(p.bytes, header).ok() && header.kind == sv::message_kind::hello;
+      const auto header = sv::peek_header(p.bytes);
+      const bool hello = header && header->kind == sv::message_kind::hello;
       if (!hello && !p.copy && !p.exempt) ++ledger_.unknown;
     }
     const sv::status used = cloud_->receive(p.bytes, now_);

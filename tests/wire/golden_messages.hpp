@@ -41,13 +41,12 @@ inline std::vector<golden> golden_messages() {
   std::vector<golden> all;
   const auto add = [&](const char* name, auto&& encode) {
     std::vector<std::byte> out(4096);
-    std::size_t written = 0;
-    const status outcome = encode(std::span<std::byte>(out), written);
-    out.resize(outcome.ok() ? written : 0);
+    const result<std::span<std::byte>> made = encode(std::span<std::byte>(out));
+    out.resize(made ? made->size() : 0);
     all.push_back({name, std::move(out)});
   };
   const draft_format sparse{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
-  add("hello", [](std::span<std::byte> out, std::size_t& written) {
+  add("hello", [](std::span<std::byte> out) {
     hello_message value;
     value.context = golden_context;
     value.fingerprint_low = 0x1020304050607080u;
@@ -60,9 +59,9 @@ inline std::vector<golden> golden_messages() {
     value.format = {law_format::sparse_paper, 128256, 100, 16, 8, 64};
     value.temperature = 0.7;
     value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
-    return encode_hello(value, out, written);
+    return encode_hello(value, out);
   });
-  add("hello_semantic", [](std::span<std::byte> out, std::size_t& written) {
+  add("hello_semantic", [](std::span<std::byte> out) {
     hello_message value;
     value.context = golden_context;
     value.strength = guarantee::lossy;
@@ -71,37 +70,34 @@ inline std::vector<golden> golden_messages() {
     value.temperature = 0;
     value.bonus = false;
     value.threshold = 0.375;
-    return encode_hello(value, out, written);
+    return encode_hello(value, out);
   });
-  add("resume",
-      [](std::span<std::byte> out, std::size_t& written) { return encode_resume({golden_context}, out, written); });
-  add("feedback", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out, written);
+  add("resume", [](std::span<std::byte> out) { return encode_resume({golden_context}, out); });
+  add("feedback", [&](std::span<std::byte> out) {
+    return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out);
   });
-  add("feedback_stop", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_feedback(golden_context, sparse, 8, {2, no_token, 0, 1}, out, written);
+  add("feedback_stop", [&](std::span<std::byte> out) {
+    return encode_feedback(golden_context, sparse, 8, {2, no_token, 0, 1}, out);
   });
-  add("text", [&](std::span<std::byte> out, std::size_t& written) {
+  add("text", [&](std::span<std::byte> out) {
     const token_id tokens[] = {0, 1, 128255, 77777, 65536};
-    return encode_text(golden_context, sparse, {4242, tokens}, out, written);
+    return encode_text(golden_context, sparse, {4242, tokens}, out);
   });
-  add("request", [&](std::span<std::byte> out, std::size_t& written) {
+  add("request", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0xa5};
-    return encode_request(golden_context, sparse, 8, {0, words}, out, written);
+    return encode_request(golden_context, sparse, 8, {0, words}, out);
   });
-  add("supply", [&](std::span<std::byte> out, std::size_t& written) {
+  add("supply", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x81};
     const std::byte payload[] = {std::byte{1}, std::byte{2}, std::byte{254}};
     draft_format padded = sparse;
     padded.pad_to = 32;
-    return encode_supply(golden_context, padded, 8, {0, words, payload}, out, written);
+    return encode_supply(golden_context, padded, 8, {0, words, payload}, out);
   });
-  add("refuse", [](std::span<std::byte> out, std::size_t& written) {
-    return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out, written);
+  add("refuse", [](std::span<std::byte> out) {
+    return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out);
   });
-  add("stop", [](std::span<std::byte> out, std::size_t& written) {
-    return encode_stop(golden_context, {stop_cause::budget}, out, written);
-  });
+  add("stop", [](std::span<std::byte> out) { return encode_stop(golden_context, {stop_cause::budget}, out); });
 
   const auto draft_of = [&](const draft_format& format, const std::vector<golden_law>& laws,
                             const draft_attachments& attachments = {}) {
@@ -111,8 +107,8 @@ inline std::vector<golden> golden_messages() {
         drafts.push_back(draw(laws[i].view(format.vocab_size),
                               golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
       }
-      add(name, [&](std::span<std::byte> out, std::size_t& written) {
-        return encode_draft(golden_context, format, std::span<const draft>(drafts), out, written, attachments);
+      add(name, [&](std::span<std::byte> out) {
+        return encode_draft(golden_context, format, std::span<const draft>(drafts), attachments, out);
       });
     };
   };
@@ -145,12 +141,11 @@ inline std::vector<golden> golden_messages() {
   draft_of({law_format::fp16_row, 10, 0, 0, 8, 1}, rows)("draft_fp16_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
-  add("claims", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out, written);
+  add("claims", [&](std::span<std::byte> out) {
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out);
   });
-  add("claims_counted", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out,
-                         written);
+  add("claims_counted", [&](std::span<std::byte> out) {
+    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out);
   });
   // The same claims and a law with a tail, with everything that can travel with them.
   const attachment_format everything{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
@@ -162,9 +157,9 @@ inline std::vector<golden> golden_messages() {
     (void)encode_hidden(states[i], on_request.hidden, std::span(halves).subspan(6 * i, 6));
   }
   const draft_attachments attachments{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
-  add("claims_beside", [&](std::span<std::byte> out, std::size_t& written) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids), out,
-                         written, attachments);
+  add("claims_beside", [&](std::span<std::byte> out) {
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids),
+                         attachments, out);
   });
   golden_law kept;
   for (std::uint32_t i = 0; i < 30; ++i) {
@@ -175,23 +170,22 @@ inline std::vector<golden> golden_messages() {
   tailed.tail_count = 17;
   tailed.resolution = 255 * (32000 - 30);
   const draft tail[] = {draw(tailed, golden_source{0x9e3779b9u}, {}), draw(tailed, golden_source{0xffffff00u}, {})};
-  add("draft_tail", [&](std::span<std::byte> out, std::size_t& written) {
+  add("draft_tail", [&](std::span<std::byte> out) {
     return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail),
-                        out, written);
+                        out);
   });
-  add("draft_tail_beside", [&](std::span<std::byte> out, std::size_t& written) {
+  add("draft_tail_beside", [&](std::span<std::byte> out) {
     return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, everything},
-                        std::span<const draft>(tail), out, written, attachments);
+                        std::span<const draft>(tail), attachments, out);
   });
-  add("request_hidden", [&](std::span<std::byte> out, std::size_t& written) {
+  add("request_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
-    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out,
-                          written);
+    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out);
   });
-  add("supply_hidden", [&](std::span<std::byte> out, std::size_t& written) {
+  add("supply_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
     return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
-                         out, written);
+                         out);
   });
   return all;
 }

@@ -91,7 +91,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 //! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss
 //! of 1 or more, a rate above 10^38, more than 65504 s), `where` = index of the field.
-[[nodiscard]] inline status encode_channel_report(const channel_report& value, std::span<std::byte> out) noexcept {
+[[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
+                                                                        std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
   const float fields[5] = {value.uplink_rate, value.downlink_rate, value.uplink_loss, value.downlink_loss,
                            value.round_trip};
@@ -107,25 +108,24 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
     halves[i] = numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(sent));
     if (i >= 2 && i < 4 && halves[i] == detail::half_of_one) halves[i] -= 1;  // a loss just below 1
     if (halves[i] >= numeric::half_infinity) return detail::codec_error(errc::field_out_of_range, i);
-    if (const status bad = detail::check_channel_half(halves[i], i); !bad.ok()) return bad;
+    if (const status why = detail::check_channel_half(halves[i], i); !why.ok()) return why;
   }
   for (std::size_t i = 0; i < 5; ++i) numeric::store_le(out.data() + 2 * i, halves[i], 2);
-  return {};
+  return out.first(channel_report_bytes);
 }
 
 //! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range; `where` = index of
 //! the field.
-[[nodiscard]] inline status decode_channel_report(std::span<const std::byte> bytes, channel_report& value) noexcept {
+[[nodiscard]] inline result<channel_report> decode_channel_report(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};
   for (std::uint32_t i = 0; i < 5; ++i) {
     const auto half = static_cast<std::uint32_t>(numeric::load_le(bytes.data() + 2 * i, 2));
-    if (const status bad = detail::check_channel_half(half, i); !bad.ok()) return bad;
+    if (const status why = detail::check_channel_half(half, i); !why.ok()) return why;
     const float sent = std::bit_cast<float>(numeric::half_to_float_bits(half));
     fields[i] = i < 2 ? static_cast<float>(std::expm1(static_cast<double>(sent) * 2.30258509299404568402)) : sent;
   }
-  value = {fields[0], fields[1], fields[2], fields[3], fields[4]};
-  return {};
+  return channel_report{fields[0], fields[1], fields[2], fields[3], fields[4]};
 }
 
 SPECVERIFY_NAMESPACE_END

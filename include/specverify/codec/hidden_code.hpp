@@ -88,8 +88,8 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 //! Writes a vector to the front of `out`. Errors: size_mismatch (no number, or no format), output_too_small (`where` =
 //! bytes needed), value_not_finite, field_out_of_range (float16: |x| rounds above 65504; int8: |x| rounds above the
 //! floats); `where` = index.
-[[nodiscard]] inline status encode_hidden(std::span<const float> values, hidden_format format,
-                                          std::span<std::byte> out) noexcept {
+[[nodiscard]] inline result<std::span<std::byte>> encode_hidden(std::span<const float> values, hidden_format format,
+                                                                std::span<std::byte> out) noexcept {
   const std::size_t bytes = hidden_bytes(format, values.size());
   if (bytes == 0) return detail::codec_error(errc::size_mismatch, values.size());
   if (out.size() < bytes) return detail::codec_error(errc::output_too_small, bytes);
@@ -104,7 +104,7 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < values.size(); ++i)
       numeric::store_le(out.data() + 2 * i, numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(values[i])), 2);
-    return {};
+    return out.first(bytes);
   }
   const std::uint32_t scale = detail::scale_of(largest);
   if (scale > detail::largest_scale_bits) return detail::codec_error(errc::field_out_of_range, 0);
@@ -115,25 +115,25 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
     numeric::store_le(out.data() + 4 + i,
                       static_cast<std::uint64_t>(static_cast<std::int64_t>(steps < 0 ? steps - 0.5 : steps + 0.5)), 1);
   }
-  return {};
+  return out.first(bytes);
 }
 
 //! Reads a vector of out.size() numbers. Errors: those of check_hidden.
-[[nodiscard]] inline status decode_hidden(std::span<const std::byte> bytes, hidden_format format,
-                                          std::span<float> out) noexcept {
-  if (const status bad = check_hidden(bytes, format, out.size()); !bad.ok()) return bad;
+[[nodiscard]] inline result<std::span<float>> decode_hidden(std::span<const std::byte> bytes, hidden_format format,
+                                                            std::span<float> out) noexcept {
+  if (const status why = check_hidden(bytes, format, out.size()); !why.ok()) return why;
   if (format == hidden_format::float16) {
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = std::bit_cast<float>(
           numeric::half_to_float_bits(static_cast<std::uint32_t>(numeric::load_le(bytes.data() + 2 * i, 2))));
-    return {};
+    return out;
   }
   const float scale = std::bit_cast<float>(static_cast<std::uint32_t>(numeric::load_le(bytes.data(), 4)));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const int steps = static_cast<int>(std::to_integer<unsigned>(bytes[4 + i]));
     out[i] = scale * static_cast<float>(steps < 128 ? steps : steps - 256);
   }
-  return {};
+  return out;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -44,7 +44,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept;
 
 //! Reads the header alone. Errors: truncated, unknown_message; `where` = byte.
-[[nodiscard]] inline status peek_header(std::span<const std::byte> message, message_header& out) noexcept;
+[[nodiscard]] inline result<message_header> peek_header(std::span<const std::byte> message) noexcept;
 //! CRC-32C of the context, the length, bytes 0..3 and the bytes from 8 on. The message must have 8 bytes or more.
 [[nodiscard]] inline std::uint32_t message_checksum(const wire_context& context,
                                                     std::span<const std::byte> message) noexcept;
@@ -53,106 +53,124 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors: also checksum_mismatch.
 [[nodiscard]] inline status check_message(const wire_context& context, std::span<const std::byte> message) noexcept;
 
-// Every context may carry any transmission number 0..15 (else field_out_of_range); decoders take any. Encoders write
-// the whole message to the front of `out` and its length to `written`. Errors of all: output_too_small (`where` = bytes
-// needed, where they are known), and what `check` says of the format. Decoders take exactly one message. Errors of all:
-// those of check_message; truncated, trailing_bytes, padding_not_zero, message_too_large; not_canonical,
-// field_out_of_range (`where` = byte or index).
+// Encoders write the whole message to the front of `out` and return that part. Every context may carry any transmission
+// number 0..15 (else field_out_of_range); decoders take any. Errors of all: output_too_small (`where` = bytes needed,
+// where they are known), and what `check` says of the format.
+// Decoders take exactly one message. Errors of all: those of check_message; unexpected_message (another kind);
+// truncated, trailing_bytes, padding_not_zero, message_too_large; not_canonical, field_out_of_range.
+// `where` is the byte of the message where it has fixed fields, else the index of the draft, id or position.
 
-[[nodiscard]] inline status encode_hello(const hello_message& value, std::span<std::byte> out,
-                                         std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_hello(std::span<const std::byte> message, hello_message& value) noexcept;
-[[nodiscard]] inline status encode_resume(const resume_message& value, std::span<std::byte> out,
-                                          std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_resume(std::span<const std::byte> message, resume_message& value) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
+                                                               std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_resume(const resume_message& value,
+                                                                std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept;
 
-//! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's
-//! vocabulary size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are
-//! multiples of V-K).
+//! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's vocabulary
+//! size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a
 //!         count that is no half float or no multiple), support_too_large, token_not_in_law and those of check(law);
-//!         `where` = index of the draft. Of the attachments: message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (the vectors are not
-//! those of the drafts), and those of check_hidden (`where` = index of the draft) and encode_channel_report.
+//!         `where` = index of the draft. Of the attachments: message_too_large (more skipped ids than agreed),
+//!         token_out_of_range, size_mismatch (the vectors are not those of the drafts), and those of check_hidden
+//!         (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
-[[nodiscard]] status encode_draft(const wire_context& context, const draft_format& format,
-                                  std::span<const Draft> drafts, std::span<std::byte> out, std::size_t& written,
-                                  const draft_attachments& attachments = {}) noexcept;
-//! Exact bytes of that message with so many skipped ids and laws of this resolution (0: the format's), without writing
-//! it.
+[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+                                                        std::span<const Draft> drafts,
+                                                        const draft_attachments& attachments,
+                                                        std::span<std::byte> out) noexcept;
+//! Without attachments.
 template <lawful_draft Draft>
-[[nodiscard]] status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes,
-                                 std::size_t skipped = 0, std::uint32_t resolution = 0) noexcept;
-//! Decodes into a block, which is emptied first. Errors: law_kind_mismatch, draft_too_long, support_too_large (the
-//! block's arena), workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside
-//! [0, 1]), empty_support, invalid_resolution. Skipped ids are written to the front of `skipped` (output_too_small), to
-//! which attachments.skipped points; attachments.hidden points into the message.
-[[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format,
-                                         std::span<const std::byte> message, workspace& scratch,
-                                         received_draft_block& block, std::span<token_id> skipped,
-                                         draft_attachments& attachments) noexcept;
-//! Without the attachments; a message with skipped ids is output_too_small.
-[[nodiscard]] inline status decode_draft(const wire_context& context, const draft_format& format,
-                                         std::span<const std::byte> message, workspace& scratch,
-                                         received_draft_block& block) noexcept;
-//! The same for formats without laws (token_only, token_and_count). Decoding writes `count` claims to the front of
-//! `claims`.
-[[nodiscard]] inline status encode_claims(const wire_context& context, const draft_format& format,
-                                          std::span<const claimed_draft> claims, std::span<std::byte> out,
-                                          std::size_t& written, const draft_attachments& attachments = {}) noexcept;
+[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+                                                        std::span<const Draft> drafts,
+                                                        std::span<std::byte> out) noexcept;
+//! Exact bytes of that message, without writing it. Of the attachments, the skipped ids and the resolution count.
+//! Errors: those of encode_draft, the attachments' own aside.
+template <lawful_draft Draft>
+[[nodiscard]] result<std::size_t> draft_bytes(const draft_format& format, std::span<const Draft> drafts,
+                                              const draft_attachments& attachments) noexcept;
+//! Decodes into a block, which is emptied first, and returns what came with the drafts. Skipped ids are written to the
+//! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message.
+//! Errors: law_kind_mismatch, draft_too_long, support_too_large (the block's arena), output_too_small (`skipped`),
+//!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
+//!         empty_support, invalid_resolution.
+[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+                                                            std::span<const std::byte> message,
+                                                            received_draft_block& block, std::span<token_id> skipped,
+                                                            workspace& scratch) noexcept;
+//! Without room for skipped ids; a message with some is output_too_small.
+[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+                                                            std::span<const std::byte> message,
+                                                            received_draft_block& block, workspace& scratch) noexcept;
+//! The same for formats without laws (token_only, token_and_count). Decoding writes the claims to the front of `claims`.
+[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+                                                                std::span<const claimed_draft> claims,
+                                                                const draft_attachments& attachments,
+                                                                std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+                                                                std::span<const claimed_draft> claims,
+                                                                std::span<std::byte> out) noexcept;
 //! Exact bytes of a message of so many claims and skipped ids; 0 where encode_claims gives an error.
 [[nodiscard]] inline std::size_t claims_bytes(const draft_format& format, std::size_t claims,
-                                              std::size_t skipped = 0) noexcept;
-[[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format,
-                                          std::span<const std::byte> message, std::span<claimed_draft> claims,
-                                          std::uint32_t& count, std::span<token_id> skipped,
-                                          draft_attachments& attachments) noexcept;
-[[nodiscard]] inline status decode_claims(const wire_context& context, const draft_format& format,
-                                          std::span<const std::byte> message, std::span<claimed_draft> claims,
-                                          std::uint32_t& count) noexcept;
+                                              std::size_t skipped) noexcept;
+[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+                                                          std::span<const std::byte> message,
+                                                          std::span<claimed_draft> claims,
+                                                          std::span<token_id> skipped) noexcept;
+[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+                                                          std::span<const std::byte> message,
+                                                          std::span<claimed_draft> claims) noexcept;
 
 //! `draft_length`: the drafts of the round, which both sides know; the accepted count takes ceil(log2(draft_length +
 //! 1)) bits.
-[[nodiscard]] inline status encode_feedback(const wire_context& context, const draft_format& format,
-                                            std::uint32_t draft_length, const feedback_message& value,
-                                            std::span<std::byte> out, std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_feedback(const wire_context& context, const draft_format& format,
-                                            std::uint32_t draft_length, std::span<const std::byte> message,
-                                            feedback_message& value) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_feedback(const wire_context& context,
+                                                                  const draft_format& format,
+                                                                  std::uint32_t draft_length,
+                                                                  const feedback_message& value,
+                                                                  std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<feedback_message> decode_feedback(const wire_context& context, const draft_format& format,
+                                                              std::uint32_t draft_length,
+                                                              std::span<const std::byte> message) noexcept;
 
-//! Decoding writes the ids to `storage` and points `value.tokens` at them. Errors: output_too_small, token_out_of_range
-//! (`where` = index).
-[[nodiscard]] inline status encode_text(const wire_context& context, const draft_format& format,
-                                        const text_message& value, std::span<std::byte> out,
-                                        std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_text(const wire_context& context, const draft_format& format,
-                                        std::span<const std::byte> message, std::span<token_id> storage,
-                                        text_message& value) noexcept;
+//! Decoding writes the ids to the front of `storage`, where `tokens` points. Errors: output_too_small,
+//! token_out_of_range (`where` = index).
+[[nodiscard]] inline result<std::span<std::byte>> encode_text(const wire_context& context, const draft_format& format,
+                                                              const text_message& value,
+                                                              std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<text_message> decode_text(const wire_context& context, const draft_format& format,
+                                                      std::span<const std::byte> message,
+                                                      std::span<token_id> storage) noexcept;
 
-//! Decoding writes the bitmap to `words` (ceil(draft_length / 64) of them). At least one position must be named.
-[[nodiscard]] inline status encode_request(const wire_context& context, const draft_format& format,
-                                           std::uint32_t draft_length, const request_message& value,
-                                           std::span<std::byte> out, std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_request(const wire_context& context, const draft_format& format,
-                                           std::uint32_t draft_length, std::span<const std::byte> message,
-                                           std::span<std::uint64_t> words, request_message& value) noexcept;
-//! Decoding points `value.payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where`
-//! = place among the vectors).
-[[nodiscard]] inline status encode_supply(const wire_context& context, const draft_format& format,
-                                          std::uint32_t draft_length, const supply_message& value,
-                                          std::span<std::byte> out, std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_supply(const wire_context& context, const draft_format& format,
-                                          std::uint32_t draft_length, std::span<const std::byte> message,
-                                          std::span<std::uint64_t> words, supply_message& value) noexcept;
+//! Decoding writes the bitmap to the front of `words` (ceil(draft_length / 64) of them), where `positions` points. At
+//! least one position must be named.
+[[nodiscard]] inline result<std::span<std::byte>> encode_request(const wire_context& context,
+                                                                 const draft_format& format, std::uint32_t draft_length,
+                                                                 const request_message& value,
+                                                                 std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<request_message> decode_request(const wire_context& context, const draft_format& format,
+                                                            std::uint32_t draft_length,
+                                                            std::span<const std::byte> message,
+                                                            std::span<std::uint64_t> words) noexcept;
+//! Decoding points `payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where` = place
+//! among the vectors).
+[[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_context& context, const draft_format& format,
+                                                                std::uint32_t draft_length, const supply_message& value,
+                                                                std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<supply_message> decode_supply(const wire_context& context, const draft_format& format,
+                                                          std::uint32_t draft_length,
+                                                          std::span<const std::byte> message,
+                                                          std::span<std::uint64_t> words) noexcept;
 
 //! A refusal may answer bytes whose context is not known: the refusing side then uses a context of zeros.
-[[nodiscard]] inline status encode_refuse(const wire_context& context, const refuse_message& value,
-                                          std::span<std::byte> out, std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_refuse(const wire_context& context, std::span<const std::byte> message,
-                                          refuse_message& value) noexcept;
-[[nodiscard]] inline status encode_stop(const wire_context& context, const stop_message& value,
-                                        std::span<std::byte> out, std::size_t& written) noexcept;
-[[nodiscard]] inline status decode_stop(const wire_context& context, std::span<const std::byte> message,
-                                        stop_message& value) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_refuse(const wire_context& context,
+                                                                const refuse_message& value,
+                                                                std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<refuse_message> decode_refuse(const wire_context& context,
+                                                          std::span<const std::byte> message) noexcept;
+[[nodiscard]] inline result<std::span<std::byte>> encode_stop(const wire_context& context, const stop_message& value,
+                                                              std::span<std::byte> out) noexcept;
+[[nodiscard]] inline result<stop_message> decode_stop(const wire_context& context,
+                                                      std::span<const std::byte> message) noexcept;
 
 SPECVERIFY_NAMESPACE_END
 

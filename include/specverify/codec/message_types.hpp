@@ -112,6 +112,12 @@ struct feedback_message {
                                                      const feedback_message&) noexcept = default;
 };
 
+//! Drafts without laws, and what came with them.
+struct claims_message {
+  std::span<const claimed_draft> claims{};
+  draft_attachments attachments{};
+};
+
 struct text_message {
   std::uint32_t position = 0;  //!< position of the first id
   std::span<const token_id> tokens{};
@@ -181,8 +187,8 @@ concept lawful_draft = requires(const Draft& drafted) {
   if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length)
     return detail::codec_error(errc::invalid_argument, 4);
   if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
-  if (const status bad = check(format.attachments); !bad.ok())
-    return detail::codec_error(bad.code, 6 + std::uint64_t{bad.where});
+  if (const status why = check(format.attachments); !why.ok())
+    return detail::codec_error(why.code, 6 + std::uint64_t{why.where});
   if (format.attachments.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
   return {};
 }

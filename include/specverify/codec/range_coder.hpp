@@ -180,13 +180,13 @@ class range_decoder {
   }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  //! Whether the bytes are the ones that an encoder ends with after these steps; `length` is how many of them belong to
-  //! the code (the rest are zeros). Errors: not_canonical, trailing_bytes; `where` = byte.
-  [[nodiscard]] status finish(std::size_t& length) const noexcept {
+  //! How many of the bytes belong to the code (the rest are zeros), where they are the ones that an encoder ends with
+  //! after these steps. Errors: not_canonical, trailing_bytes; `where` = byte.
+  [[nodiscard]] result<std::size_t> finish() const noexcept {
     std::size_t used = bytes_.size();
     while (used > 0 && bytes_[used - 1] == std::byte{0}) --used;
-    if (failed_) return {errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
-    if (used > position_) return {errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
+    if (failed_) return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
+    if (used > position_) return status{errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
     // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not
     // zero.
     const std::size_t zeros = position_ - used;
@@ -195,11 +195,10 @@ class range_decoder {
       const std::uint64_t last = std::to_integer<std::uint64_t>(bytes_[used - 1]);
       // A shorter string fits; or a smaller one of the same length does.
       if (zeros < 7 || value_ >= unit || (256 - last) * unit < range_ - value_) {
-        return {errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
+        return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
       }
     }
-    length = used;
-    return {};
+    return used;
   }
 
  private:

@@ -11,10 +11,12 @@
 #include <set>
 #include <vector>
 
+#include "support/into.hpp"
 #include "unit/codec/exact_bits.hpp"
 
 using namespace specverify;
 using specverify_test::exact_binomial;
+using specverify_test::into;
 
 namespace {
 
@@ -33,7 +35,7 @@ bool decode(std::span<const std::byte> bytes, std::uint32_t resolution, bool zer
   composition_decoder parts(coder, resolution, static_cast<std::uint32_t>(counts.size()), zeros);
   for (std::uint32_t& count : counts) count = parts.next();
   std::size_t length = 0;
-  return coder.finish(length).ok() && length == bytes.size();
+  return into(length, coder.finish()).ok() && length == bytes.size();
 }
 
 // Every composition of `resolution` into counts.size() parts, in turn.
@@ -131,7 +133,7 @@ TEST_CASE("counts over a whole vocabulary: within 8 bits of log2 C(l+V-1, V-1), 
         std::vector<std::uint32_t> read_counts(read_ids.size());
         const std::uint32_t size = decode_dense_lattice(read, resolution, vocab_size, read_ids, read_counts);
         std::size_t length = 0;
-        REQUIRE(read.finish(length).ok());
+        REQUIRE(into(length, read.finish()).ok());
         REQUIRE(length == out.size());
         read_ids.resize(size);
         read_counts.resize(size);

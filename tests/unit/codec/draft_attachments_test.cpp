@@ -117,14 +117,15 @@ struct full_claims {
     bytes.resize(claims_bytes(format, 2, 3));
     std::size_t written = 0;
     REQUIRE(
-        encode_claims(some_context, format, std::span<const claimed_draft>(claims), bytes, written, attachments).ok());
+        into(written, encode_claims(some_context, format, std::span<const claimed_draft>(claims), attachments, bytes))
+            .ok());
     REQUIRE(written == bytes.size());
   }
   status encode(const draft_attachments& other) const {
     std::array<std::byte, 200> out{};
     std::size_t written = 0;
     const status outcome =
-        encode_claims(some_context, format, std::span<const claimed_draft>(claims), out, written, other);
+        into(written, encode_claims(some_context, format, std::span<const claimed_draft>(claims), other, out));
     if (!outcome.ok()) CHECK(out == std::array<std::byte, 200>{});
     return outcome;
   }
@@ -147,7 +148,7 @@ struct full_claims {
     std::uint32_t count = 77;
     draft_attachments attached;
     const status outcome =
-        decode_claims(some_context, format, message, read, count, std::span(storage).first(room), attached);
+        into(count, attached, decode_claims(some_context, format, message, read, std::span(storage).first(room)));
     if (!outcome.ok()) {
       CHECK(count == 77);
       CHECK(storage[0] == -9);
@@ -177,14 +178,14 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     given.resolution = format.attachments.resolution_with_draft ? laws.resolution : 0;
     std::vector<std::byte> out(max_draft_bytes(format, length));
     std::size_t written = 0, exact = 0, plain = 0;
-    REQUIRE(encode_draft(some_context, format, list.view(), out, written, given.view()).ok());
-    REQUIRE(draft_bytes(format, list.view(), exact, given.skipped.size(), given.resolution).ok());
+    REQUIRE(into(written, encode_draft(some_context, format, list.view(), given.view(), out)).ok());
+    REQUIRE(into(exact, draft_bytes(format, list.view(), given.view())).ok());
     REQUIRE(written == exact);
     REQUIRE(written <= max_draft_bytes(format, length));
     draft_format bare = laws;
     bare.attachments = {};
     bare.pad_to = 1;
-    REQUIRE(draft_bytes(bare, list.view(), plain).ok());
+    REQUIRE(into(plain, draft_bytes(bare, list.view(), {})).ok());
     const std::size_t total = plain + bytes_of_side(format, given.skipped.size(), length);
     REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
     out.resize(written);
@@ -193,20 +194,20 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     std::vector<token_id> room(format.attachments.max_skipped);
     workspace scratch(memory);
     draft_attachments attachments;
-    REQUIRE(decode_draft(some_context, format, out, scratch, block, room, attachments).ok());
+    REQUIRE(into(attachments, decode_draft(some_context, format, out, block, room, scratch)).ok());
     REQUIRE(block.size() == length);
     for (std::uint32_t i = 0; i < length; ++i) REQUIRE(block[i].token() == list.drafts[i].token());
     REQUIRE(same_attachments(attachments, given.view()));
     REQUIRE(attachments.resolution == given.resolution);
     for (std::uint32_t i = 0; i < length; ++i)
       REQUIRE(block[i].source_law().resolution == list.drafts[i].source_law().resolution);
-    REQUIRE(encode_draft(some_context, format, block.drafts(), again, written, attachments).ok());
+    REQUIRE(into(written, encode_draft(some_context, format, block.drafts(), attachments, again)).ok());
     REQUIRE(again == out);
-    CHECK(encode_draft(some_context, format, list.view(), std::span(again).first(out.size() - 1), written,
-                       given.view()) ==
-          status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(out.size())});
+    CHECK(
+        encode_draft(some_context, format, list.view(), given.view(), std::span(again).first(out.size() - 1)).error() ==
+        status{errc::output_too_small, part::codec, static_cast<std::uint32_t>(out.size())});
     // Without room for ids: only a message without them is taken.
-    CHECK(decode_draft(some_context, format, out, scratch, block).code ==
+    CHECK(decode_draft(some_context, format, out, block, scratch).error().code ==
           (given.skipped.empty() ? errc::ok : errc::output_too_small));
   }
 }
@@ -232,23 +233,23 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     const auto list = std::span<const claimed_draft>(claims).first(length);
     std::vector<std::byte> out(claims_bytes(format, length, given.skipped.size()));
     std::size_t written = 0;
-    REQUIRE(encode_claims(some_context, format, list, out, written, given.view()).ok());
+    REQUIRE(into(written, encode_claims(some_context, format, list, given.view(), out)).ok());
     REQUIRE(written == out.size());
     REQUIRE(written <= max_draft_bytes(format, length));
     draft_format bare = format;
     bare.attachments = {};
     bare.pad_to = 1;
-    const std::size_t total = claims_bytes(bare, length) + bytes_of_side(format, given.skipped.size(), length);
+    const std::size_t total = claims_bytes(bare, length, 0) + bytes_of_side(format, given.skipped.size(), length);
     REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
     std::vector<token_id> room(format.attachments.max_skipped);
     std::uint32_t count = 0;
     draft_attachments attachments;
-    REQUIRE(decode_claims(some_context, format, out, read, count, room, attachments).ok());
+    REQUIRE(into(count, attachments, decode_claims(some_context, format, out, read, room)).ok());
     REQUIRE(count == length);
     REQUIRE(same_attachments(attachments, given.view()));
     std::vector<std::byte> again(out.size());
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written,
-                          attachments)
+    REQUIRE(into(written, encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count),
+                                        attachments, again))
                 .ok());
     REQUIRE(again == out);
   }
@@ -260,7 +261,7 @@ TEST_CASE(
   CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
   CHECK(claims_bytes(of.format, 6, 6) == 0);
   CHECK(claims_bytes(of.format, 5, 7) == 0);
-  CHECK(claims_bytes({law_format::fp16_row, 10, 0, 0, 1, 1}, 1) == 0);
+  CHECK(claims_bytes({law_format::fp16_row, 10, 0, 0, 1, 1}, 1, 0) == 0);
 }
 
 TEST_CASE("side: what the encoder refuses, by name") {
@@ -291,12 +292,11 @@ TEST_CASE("side: what the encoder refuses, by name") {
   CHECK(of.encode(wrong) == status{errc::value_not_finite, part::codec, 3});
   // A format without a side takes none.
   std::array<std::byte, 100> out{};
-  std::size_t written = 0;
   draft_format bare = of.format;
   bare.attachments = {};
   const auto claims = std::span<const claimed_draft>(of.claims);
-  CHECK(encode_claims(some_context, bare, claims, out, written, {of.skipped, {}, {}}).code == errc::message_too_large);
-  CHECK(encode_claims(some_context, bare, claims, out, written, {{}, {}, of.hidden}).code == errc::size_mismatch);
+  CHECK(encode_claims(some_context, bare, claims, {of.skipped, {}, {}}, out).error().code == errc::message_too_large);
+  CHECK(encode_claims(some_context, bare, claims, {{}, {}, of.hidden}, out).error().code == errc::size_mismatch);
 }
 
 TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name") {
@@ -343,15 +343,16 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
   const std::array<std::byte, 2> zero{};
   std::vector<std::byte> message(100), memory(decode_draft_workspace_size(format));
   std::size_t written = 0;
-  REQUIRE(encode_draft(some_context, format, list.view(), message, written, {{}, {}, zero}).ok());
+  REQUIRE(into(written, encode_draft(some_context, format, list.view(), {{}, {}, zero}, message)).ok());
   message.resize(written);
   auto block = make_block(format);
   workspace scratch(memory);
-  REQUIRE(decode_draft(some_context, format, message, scratch, block).ok());
+  REQUIRE(decode_draft(some_context, format, message, block, scratch).ok());
   specverify::numeric::store_le(message.data() + 8, 0, 1);
   message.erase(message.begin() + 9, message.begin() + 11);
   seal(some_context, message_kind::draft, message);
-  CHECK(decode_draft(some_context, format, message, scratch, block) == status{errc::size_mismatch, part::codec, 0});
+  CHECK(decode_draft(some_context, format, message, block, scratch).error() ==
+        status{errc::size_mismatch, part::codec, 0});
   CHECK(block.empty());
 }
 
@@ -367,14 +368,14 @@ TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skippe
     std::array<token_id, 2> storage{};
     std::uint32_t count = 0;
     draft_attachments attachments;
-    if (!decode_claims(some_context, format, message, read, count, storage, attachments).ok()) continue;
+    if (!into(count, attachments, decode_claims(some_context, format, message, read, storage)).ok()) continue;
     ++accepted;
     for (const token_id token : attachments.skipped) REQUIRE(token >= 0);
     for (const token_id token : attachments.skipped) REQUIRE(token < 5);
     std::array<std::byte, 10> again{};
     std::size_t written = 0;
-    REQUIRE(encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count), again, written,
-                          attachments)
+    REQUIRE(into(written, encode_claims(some_context, format, std::span<const claimed_draft>(read).first(count),
+                                        attachments, again))
                 .ok());
     REQUIRE(written == 10);
     REQUIRE(again == message);
@@ -392,9 +393,11 @@ TEST_CASE("sides neither allocate nor throw") {
   draft_attachments attachments;
   const specverify_test::alloc_guard guard;
   const bool good =
-      encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), out, written, of.attachments)
+      into(written,
+           encode_claims(some_context, of.format, std::span<const claimed_draft>(of.claims), of.attachments, out))
           .ok() &&
-      decode_claims(some_context, of.format, std::span(out).first(written), read, count, storage, attachments).ok();
+      into(count, attachments, decode_claims(some_context, of.format, std::span(out).first(written), read, storage))
+          .ok();
   const std::uint64_t allocations = guard.count();
   CHECK(good);
   CHECK(allocations == 0);
@@ -408,7 +411,7 @@ TEST_CASE("channel report: every pattern of a field comes back as the same half"
       bytes.fill(std::byte{0});
       specverify::numeric::store_le(bytes.data() + 2 * field, half, 2);
       channel_report value;
-      const status outcome = decode_channel_report(bytes, value);
+      const status outcome = into(value, decode_channel_report(bytes));
       if (!outcome.ok()) {
         REQUIRE(outcome.where == field);
         REQUIRE(outcome.code == ((half & 0x7c00u) == 0x7c00u ? errc::value_not_finite : errc::field_out_of_range));
@@ -432,7 +435,7 @@ TEST_CASE("channel report: values come back within their bounds") {
     std::array<std::byte, channel_report_bytes> bytes{};
     REQUIRE(encode_channel_report(value, bytes).ok());
     channel_report read;
-    REQUIRE(decode_channel_report(bytes, read).ok());
+    REQUIRE(into(read, decode_channel_report(bytes)).ok());
     const auto close = [](float a, float b, double log10_step) {
       return std::fabs(std::log10((1.0 + a) / (1.0 + b))) <= log10_step;
     };
@@ -454,7 +457,7 @@ TEST_CASE("channel report: what is refused, by name") {
     float* const fields[] = {&value.uplink_rate, &value.downlink_rate, &value.uplink_loss, &value.downlink_loss,
                              &value.round_trip};
     *fields[field] = wrong;
-    return encode_channel_report(value, out);
+    return encode_channel_report(value, out).error();
   };
   for (unsigned field = 0; field < 5; ++field) {
     CHECK(with(field, nan) == status{errc::value_not_finite, part::codec, field});
@@ -469,9 +472,10 @@ TEST_CASE("channel report: what is refused, by name") {
   CHECK(with(3, std::nextafter(1.0f, 0.0f)).ok());
   CHECK(specverify::numeric::load_le(out.data() + 6, 2) == 0x3bff);
   CHECK(with(4, 65520.0f) == status{errc::field_out_of_range, part::codec, 4});
-  CHECK(encode_channel_report(good, std::span(out).first(9)) == status{errc::output_too_small, part::codec, 10});
+  CHECK(encode_channel_report(good, std::span(out).first(9)).error() ==
+        status{errc::output_too_small, part::codec, 10});
   channel_report read;
-  CHECK(decode_channel_report(std::span(out).first(9), read).code == errc::size_mismatch);
+  CHECK(decode_channel_report(std::span(out).first(9)).error().code == errc::size_mismatch);
 }
 
 TEST_CASE("a resolution announced with each draft: its range, its format, its laws") {
@@ -485,10 +489,10 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   const auto encode = [&](std::uint32_t resolution) {
     draft_attachments attachments;
     attachments.resolution = resolution;
-    return encode_draft(some_context, format, list.view(), out, written, attachments).code;
+    return into(written, encode_draft(some_context, format, list.view(), attachments, out)).code;
   };
   CHECK(encode(7) == errc::ok);
-  CHECK(draft_bytes(format, list.view(), exact, 0, 7).ok());
+  CHECK(into(exact, draft_bytes(format, list.view(), {{}, {}, {}, 7})).ok());
   CHECK(exact == written);
   auto message = std::vector<std::byte>(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
   CHECK(encode(6) == errc::invalid_resolution);  // the law's is 7
@@ -500,11 +504,11 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   draft_attachments attachments;
   message[8] = std::byte{6};
   seal(some_context, message_kind::draft, message);
-  REQUIRE(decode_draft(some_context, format, message, scratch, block, {}, attachments).ok());
+  REQUIRE(into(attachments, decode_draft(some_context, format, message, block, {}, scratch)).ok());
   CHECK(attachments.resolution == 7);
   message[8] = std::byte{12};  // 13 of 12
   seal(some_context, message_kind::draft, message);
-  CHECK(decode_draft(some_context, format, message, scratch, block, {}, attachments).code == errc::invalid_resolution);
+  CHECK(decode_draft(some_context, format, message, block, {}, scratch).error().code == errc::invalid_resolution);
   format = {law_format::fp16_row, 40, 0, 0, 4, 1};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});

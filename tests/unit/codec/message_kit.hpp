@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "support/into.hpp"
+
 namespace specverify_test {
 
 using namespace specverify;
@@ -112,6 +114,17 @@ inline received_draft_block make_block(const draft_format& format) {
 }
 
 inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 70000, 0x99aabbccddeeff00u, 5};
+
+//! Takes what decode_claims returns apart: how many claims there are, and what came with them.
+[[nodiscard]] inline status into(std::uint32_t& count, const result<claims_message>& made) {
+  if (made) count = static_cast<std::uint32_t>(made->claims.size());
+  return made.error();
+}
+[[nodiscard]] inline status into(std::uint32_t& count, draft_attachments& attachments,
+                                 const result<claims_message>& made) {
+  if (made) attachments = made->attachments;
+  return into(count, made);
+}
 
 //! Writes the header and the checksum that fit a body: what a forger who knows the context sends.
 inline void seal(const wire_context& context, message_kind kind, std::span<std::byte> message) {

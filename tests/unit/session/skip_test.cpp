@@ -299,11 +299,11 @@ TEST_CASE("session: with no room for text behind them, kept tokens of a stranger
   bytes question = q.exchange(q.exchange(q.start()));
   wire_context open{7, 1, 1, 3, prefix_hash(std::array<token_id, 3>{4, 5, 6}), 9};
   bytes forged(4096);
-  std::size_t written = 0;
   draft_attachments attachments;
   attachments.skipped = many;
-  REQUIRE(encode_draft(open, q.format(), std::span<const draft>(), forged, written, attachments).ok());
-  forged.resize(written);
+  const auto made = encode_draft(open, q.format(), std::span<const draft>(), attachments, forged);
+  REQUIRE(made.ok());
+  forged.resize(made->size());
   CHECK(q.cloud->receive(forged, 1).code == errc::base_length_mismatch);
   (void)q.run_cloud();
   REQUIRE(q.cloud_failure.has_value());

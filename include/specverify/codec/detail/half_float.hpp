@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -20,17 +21,14 @@ inline constexpr std::uint32_t half_of_one = 0x3c00;  // larger patterns are abo
   return exponent == 0 ? fraction : (1024u + fraction) << (exponent - 1);
 }
 
-//! The pattern of count * 2^-24; false when no binary16 value in [0, 1] is that.
-[[nodiscard]] constexpr bool count_to_half(std::uint32_t count, std::uint32_t& half) noexcept {
-  if (count > (std::uint32_t{1} << 24)) return false;
-  if (count < 1024) {
-    half = count;
-    return true;
-  }
+//! The pattern of count * 2^-24, or nothing when no binary16 value in [0, 1] is that.
+[[nodiscard]] constexpr std::optional<std::uint32_t> count_to_half(std::uint32_t count) noexcept {
+  if (count > (std::uint32_t{1} << 24)) return std::nullopt;
+  if (count < 1024) return count;
   const auto exponent = static_cast<std::uint32_t>(std::bit_width(count)) - 10;
   const std::uint32_t fraction = count >> (exponent - 1);
-  half = (exponent << 10) | (fraction - 1024);
-  return fraction << (exponent - 1) == count;
+  if (fraction << (exponent - 1) != count) return std::nullopt;
+  return (exponent << 10) | (fraction - 1024);
 }
 
 }  // namespace detail

@@ -44,8 +44,8 @@ namespace detail {
   const std::size_t each = hidden_bytes(format);
   if (bytes.size() != count * each) return codec_error(errc::size_mismatch, bytes.size());
   for (std::size_t i = 0; i < count; ++i) {
-    if (const status bad = check_hidden(bytes.subspan(i * each, each), format.hidden, format.hidden_size); !bad.ok())
-      return codec_error(bad.code, i);
+    if (const status why = check_hidden(bytes.subspan(i * each, each), format.hidden, format.hidden_size); !why.ok())
+      return codec_error(why.code, i);
   }
   return {};
 }
@@ -62,7 +62,7 @@ namespace detail {
     return codec_error(errc::invalid_resolution, attachments.resolution);
   std::byte report[channel_report_bytes];
   if (format.attachments.channel_report) {
-    if (const status bad = encode_channel_report(attachments.channel, report); !bad.ok()) return bad;
+    if (const auto written = encode_channel_report(attachments.channel, report); !written) return written.error();
   }
   return check_vectors(format.attachments, format.attachments.hidden_with_draft ? drafts : 0, attachments.hidden);
 }
@@ -115,8 +115,9 @@ class attachment_reader {
     end_ = static_cast<std::size_t>(end);
     std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format_, skipped_));
     if (format_.attachments.channel_report) {
-      if (const status bad = decode_channel_report(message_.subspan(at, channel_report_bytes), channel_); !bad.ok())
-        return bad;
+      const result<channel_report> report = decode_channel_report(message_.subspan(at, channel_report_bytes));
+      if (!report) return report.error();
+      channel_ = *report;
       at += channel_report_bytes;
     }
     hidden_ = message_.subspan(at, end_ - at);
@@ -130,14 +131,15 @@ class attachment_reader {
     return format_.attachments.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_)
                                                                        : status{};
   }
-  void deliver(std::span<token_id> skipped, draft_attachments& attachments) const noexcept {
+  //! What was read; the skipped ids go to the front of `skipped`.
+  [[nodiscard]] draft_attachments deliver(std::span<token_id> skipped) const noexcept {
     bit_reader bits(message_.data() + message_header_bytes);
     (void)bits.take(skipped_width(format_));
     (void)bits.take(vectors_width(format_));
     (void)bits.take(resolution_width(format_));
     for (std::uint32_t i = 0; i < skipped_; ++i)
       skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
-    attachments = {skipped.first(skipped_), channel_, hidden_, resolution_};
+    return {skipped.first(skipped_), channel_, hidden_, resolution_};
   }
 
  private:

@@ -96,20 +96,21 @@ inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, 
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
-inline status encode_claims(const wire_context& context, const draft_format& format,
-                            std::span<const claimed_draft> claims, std::span<std::byte> out, std::size_t& written,
-                            const draft_attachments& attachments) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+                                                  std::span<const claimed_draft> claims,
+                                                  const draft_attachments& attachments,
+                                                  std::span<std::byte> out) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (claims.size() > format.max_draft_length) return detail::codec_error(errc::draft_too_long, claims.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (const status bad = detail::check_claim(format, claims[i], i); !bad.ok()) return bad;
+    if (const status why = detail::check_claim(format, claims[i], i); !why.ok()) return why;
   }
-  if (const status bad = detail::check_attachments(format, attachments, claims.size()); !bad.ok()) return bad;
+  if (const status why = detail::check_attachments(format, attachments, claims.size()); !why.ok()) return why;
   const std::uint64_t at =
       message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), claims.size());
   const std::uint64_t bytes = at + detail::claims_body_bytes(format, claims.size());
-  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   detail::store_attachments(format, attachments, claims.size(), out);
   detail::bit_writer bits(out.data() + static_cast<std::size_t>(at));
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
@@ -118,18 +119,22 @@ inline status encode_claims(const wire_context& context, const draft_format& for
     if (format.format == law_format::token_and_count) bits.put(claim.count - 1, ceil_log2(format.resolution));
   }
   bits.finish();
-  detail::end_message(message_kind::draft, context, bytes, format.pad_to, out, written);
-  return {};
+  return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
+}
+inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+                                                  std::span<const claimed_draft> claims,
+                                                  std::span<std::byte> out) noexcept {
+  return encode_claims(context, format, claims, draft_attachments{}, out);
 }
 
-inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                            std::span<claimed_draft> claims, std::uint32_t& count, std::span<token_id> skipped,
-                            draft_attachments& attachments) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+                                            std::span<const std::byte> message, std::span<claimed_draft> claims,
+                                            std::span<token_id> skipped) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
-  if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
+  if (const status why = detail::open_message(message_kind::draft, context, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
-  if (const status bad = attached.read(skipped.size()); !bad.ok()) return bad;
+  if (const status why = attached.read(skipped.size()); !why.ok()) return why;
   if (message.size() < attached.end() + detail::claims_body_bytes(format, 0))
     return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
@@ -139,26 +144,23 @@ inline status decode_claims(const wire_context& context, const draft_format& for
     length = bits.take(ceil_log2(std::uint64_t{format.max_draft_length} + 1));
     if (length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, length);
     const std::uint64_t bytes = attached.end() + detail::claims_body_bytes(format, length);
-    if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
-    if (const status bad = attached.fits(length); !bad.ok()) return bad;
+    if (const status why = detail::close_message(bytes, format.pad_to, message); !why.ok()) return why;
+    if (const status why = attached.fits(length); !why.ok()) return why;
     if (length > claims.size()) return detail::codec_error(errc::output_too_small, length);
     for (std::uint32_t i = 0; i < length; ++i) {
       claimed_draft read{static_cast<token_id>(bits.take(token_bits(format.vocab_size))), 0, format.resolution};
       if (format.format == law_format::token_and_count) read.count = bits.take(ceil_log2(format.resolution)) + 1;
-      if (const status bad = detail::check_claim(format, read, i); !bad.ok()) return bad;
+      if (const status why = detail::check_claim(format, read, i); !why.ok()) return why;
       if (write) claims[i] = read;
     }
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
-  count = length;
-  attached.deliver(skipped, attachments);
-  return {};
+  return claims_message{claims.first(length), attached.deliver(skipped)};
 }
-
-inline status decode_claims(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                            std::span<claimed_draft> claims, std::uint32_t& count) noexcept {
-  draft_attachments attachments;
-  return decode_claims(context, format, message, claims, count, {}, attachments);
+inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+                                            std::span<const std::byte> message,
+                                            std::span<claimed_draft> claims) noexcept {
+  return decode_claims(context, format, message, claims, {});
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -32,12 +32,12 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 }
 
 //! What hello may hold, for both ends; `where` = byte of the field.
-[[nodiscard]] inline status check(const hello_message& value) noexcept {
+[[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
   if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
   if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
   if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
-  if (const status bad = specverify::check(value.format); !bad.ok()) return bad;
+  if (const status why = check(value.format); !why.ok()) return why;
   if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity)
     return codec_error(errc::invalid_temperature, 86);
   const std::uint64_t top_p = std::bit_cast<std::uint64_t>(value.truncation.top_p);
@@ -51,8 +51,8 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   return {};
 }
 
-[[nodiscard]] inline status check(const feedback_message& value, const draft_format& format,
-                                  std::uint32_t draft_length) noexcept {
+[[nodiscard]] inline status check_feedback(const feedback_message& value, const draft_format& format,
+                                           std::uint32_t draft_length) noexcept {
   if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, 0);
   if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, 1);
   if (value.stop >= feedback_stop_count) return codec_error(errc::field_out_of_range, 2);
@@ -88,9 +88,9 @@ inline std::size_t max_control_bytes(const draft_format& format) noexcept {
   return largest > detail::hello_bytes ? largest : detail::hello_bytes;
 }
 
-inline status encode_hello(const hello_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = detail::check(value); !bad.ok()) return bad;
-  if (const status bad = detail::begin_message(value.context, detail::hello_bytes, 1, out); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = detail::check_hello(value); !why.ok()) return why;
+  if (const status why = detail::begin_message(value.context, detail::hello_bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, value.version, 2);
   detail::store_context(out, 10, value.context);
   detail::field_writer fields(out, 38);
@@ -120,15 +120,14 @@ inline status encode_hello(const hello_message& value, std::span<std::byte> out,
   fields.put(attachments.hidden_with_draft ? 1 : 0, 1);
   fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u), 1);
   fields.put(attachments.max_skipped, 4);
-  detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out, written);
-  return {};
+  return detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out);
 }
-inline status decode_hello(std::span<const std::byte> message, hello_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::hello, {}, message); !bad.ok()) return bad;
+inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
+  if (const status why = detail::open_message(message_kind::hello, {}, message); !why.ok()) return why;
   hello_message read;
   read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
   if (read.version != wire_version) return detail::codec_error(errc::unknown_version, 8);
-  if (const status bad = detail::close_message(detail::hello_bytes, 1, message); !bad.ok()) return bad;
+  if (const status why = detail::close_message(detail::hello_bytes, 1, message); !why.ok()) return why;
   read.context = detail::load_context(message, 10);
   read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
   detail::field_reader fields(message, 38);
@@ -163,46 +162,45 @@ inline status decode_hello(std::span<const std::byte> message, hello_message& va
   read.format.attachments.hidden_with_draft = with_draft != 0;
   read.format.attachments.channel_report = (report & 1) != 0;
   read.format.attachments.resolution_with_draft = (report & 2) != 0;
-  if (const status bad = detail::check(read); !bad.ok()) return bad;
-  value = read;
-  return {};
+  if (const status why = detail::check_hello(read); !why.ok()) return why;
+  return read;
 }
 
-inline status encode_resume(const resume_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = detail::begin_message(value.context, detail::resume_bytes, 1, out); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_resume(const resume_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = detail::begin_message(value.context, detail::resume_bytes, 1, out); !why.ok()) return why;
   detail::store_context(out, message_header_bytes, value.context);
-  detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out, written);
-  return {};
+  return detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out);
 }
-inline status decode_resume(std::span<const std::byte> message, resume_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::resume, {}, message); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(detail::resume_bytes, 1, message); !bad.ok()) return bad;
-  value.context = detail::load_context(message, message_header_bytes);
-  value.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
-  return {};
+inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept {
+  if (const status why = detail::open_message(message_kind::resume, {}, message); !why.ok()) return why;
+  if (const status why = detail::close_message(detail::resume_bytes, 1, message); !why.ok()) return why;
+  resume_message read{detail::load_context(message, message_header_bytes)};
+  read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
+  return read;
 }
 
-inline status encode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                              const feedback_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_feedback(const wire_context& context, const draft_format& format,
+                                                    std::uint32_t draft_length, const feedback_message& value,
+                                                    std::span<std::byte> out) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check(value, format, draft_length); !bad.ok()) return bad;
+  if (const status why = detail::check_feedback(value, format, draft_length); !why.ok()) return why;
   const std::uint64_t bytes = detail::feedback_bytes(format, draft_length, value.source != 0);
-  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   detail::bit_writer bits(out.data() + message_header_bytes);
   bits.put(value.accepted, ceil_log2(std::uint64_t{draft_length} + 1));
   bits.put(value.source, 3);
   bits.put(value.stop, 2);
   if (value.source != 0) bits.put(static_cast<std::uint32_t>(value.next_token), token_bits(format.vocab_size));
   bits.finish();
-  detail::end_message(message_kind::feedback, context, bytes, format.pad_to, out, written);
-  return {};
+  return detail::end_message(message_kind::feedback, context, bytes, format.pad_to, out);
 }
-inline status decode_feedback(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                              std::span<const std::byte> message, feedback_message& value) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<feedback_message> decode_feedback(const wire_context& context, const draft_format& format,
+                                                std::uint32_t draft_length,
+                                                std::span<const std::byte> message) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::open_message(message_kind::feedback, context, message); !bad.ok()) return bad;
+  if (const status why = detail::open_message(message_kind::feedback, context, message); !why.ok()) return why;
   if (message.size() < detail::feedback_bytes(format, draft_length, false))
     return detail::codec_error(errc::truncated, message.size());
   detail::bit_reader bits(message.data() + message_header_bytes);
@@ -211,54 +209,47 @@ inline status decode_feedback(const wire_context& context, const draft_format& f
   read.source = static_cast<std::uint8_t>(bits.take(3));
   read.stop = static_cast<std::uint8_t>(bits.take(2));
   const std::uint64_t bytes = detail::feedback_bytes(format, draft_length, read.source != 0);
-  if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+  if (const status why = detail::close_message(bytes, format.pad_to, message); !why.ok()) return why;
   if (read.source != 0) read.next_token = static_cast<token_id>(bits.take(token_bits(format.vocab_size)));
   if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
-  if (const status bad = detail::check(read, format, draft_length); !bad.ok()) return bad;
-  value = read;
-  return {};
+  if (const status why = detail::check_feedback(read, format, draft_length); !why.ok()) return why;
+  return read;
 }
 
-inline status encode_refuse(const wire_context& context, const refuse_message& value, std::span<std::byte> out,
-                            std::size_t& written) noexcept {
+inline result<std::span<std::byte>> encode_refuse(const wire_context& context, const refuse_message& value,
+                                                  std::span<std::byte> out) noexcept {
   if (value.reason.ok() || !detail::is_known(value.reason.code))
     return detail::codec_error(errc::field_out_of_range, 8);
   if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
-  if (const status bad = detail::begin_message(context, detail::refuse_bytes, 1, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, detail::refuse_bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.reason.code), 2);
   numeric::store_le(out.data() + 10, static_cast<std::uint64_t>(value.reason.reporter), 2);
   numeric::store_le(out.data() + 12, value.reason.where, 4);
-  detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out, written);
-  return {};
+  return detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out);
 }
-inline status decode_refuse(const wire_context& context, std::span<const std::byte> message,
-                            refuse_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::refuse, context, message); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(detail::refuse_bytes, 1, message); !bad.ok()) return bad;
+inline result<refuse_message> decode_refuse(const wire_context& context, std::span<const std::byte> message) noexcept {
+  if (const status why = detail::open_message(message_kind::refuse, context, message); !why.ok()) return why;
+  if (const status why = detail::close_message(detail::refuse_bytes, 1, message); !why.ok()) return why;
   const auto code = static_cast<errc>(numeric::load_le(message.data() + 8, 2));
   const auto reporter = static_cast<part>(numeric::load_le(message.data() + 10, 2));
   if (code == errc::ok || !detail::is_known(code)) return detail::codec_error(errc::field_out_of_range, 8);
   if (reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
-  value.reason = {code, reporter, static_cast<std::uint32_t>(numeric::load_le(message.data() + 12, 4))};
-  return {};
+  return refuse_message{{code, reporter, static_cast<std::uint32_t>(numeric::load_le(message.data() + 12, 4))}};
 }
 
-inline status encode_stop(const wire_context& context, const stop_message& value, std::span<std::byte> out,
-                          std::size_t& written) noexcept {
+inline result<std::span<std::byte>> encode_stop(const wire_context& context, const stop_message& value,
+                                                std::span<std::byte> out) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  if (const status bad = detail::begin_message(context, detail::stop_bytes, 1, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, detail::stop_bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
-  detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out, written);
-  return {};
+  return detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out);
 }
-inline status decode_stop(const wire_context& context, std::span<const std::byte> message,
-                          stop_message& value) noexcept {
-  if (const status bad = detail::open_message(message_kind::stop, context, message); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(detail::stop_bytes, 1, message); !bad.ok()) return bad;
+inline result<stop_message> decode_stop(const wire_context& context, std::span<const std::byte> message) noexcept {
+  if (const status why = detail::open_message(message_kind::stop, context, message); !why.ok()) return why;
+  if (const status why = detail::close_message(detail::stop_bytes, 1, message); !why.ok()) return why;
   const unsigned cause = std::to_integer<unsigned>(message[8]);
   if (cause >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  value.cause = static_cast<stop_cause>(cause);
-  return {};
+  return stop_message{static_cast<stop_cause>(cause)};
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -31,7 +31,7 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
     for (std::uint32_t id = 0; id < format.vocab_size; ++id, at += 2) {
       std::uint32_t half = 0;
       if (entry < from.size && static_cast<std::uint32_t>(from.ids[entry]) == id)
-        (void)count_to_half(from.counts[entry++], half);
+        half = *count_to_half(from.counts[entry++]);  // check_law has seen that it is one
       numeric::store_le(at, half, 2);
     }
   }
@@ -49,7 +49,7 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
   const auto length = static_cast<std::uint32_t>(numeric::load_le(message.data() + begin, 2));
   if (length > format.max_draft_length) return codec_error(errc::draft_too_long, length);
   const std::uint64_t bytes = begin + fp16_row_bytes(format, length);
-  if (const status bad = close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+  if (const status why = close_message(bytes, format.pad_to, message); !why.ok()) return why;
   const std::byte* at = message.data() + begin + 2;
   bit_reader tokens(at + static_cast<std::size_t>(length) * 2 * format.vocab_size);
   for (std::uint32_t i = 0; i < length; ++i) {
@@ -69,7 +69,7 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
     const std::uint32_t token = tokens.take(token_bits(format.vocab_size));
     if (token >= format.vocab_size) return codec_error(errc::token_out_of_range, i);
     if (from.count(static_cast<token_id>(token)) == 0) return codec_error(errc::token_not_in_law, i);
-    if (const status bad = block.push(codec_access::make(static_cast<token_id>(token), from)); !bad.ok()) return bad;
+    if (const status why = block.push(codec_access::make(static_cast<token_id>(token), from)); !why.ok()) return why;
   }
   if (!tokens.rest_is_zero()) return codec_error(errc::padding_not_zero, bytes - 1);
   return {};
@@ -81,23 +81,21 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
   range_decoder coder(message.subspan(begin));
   const auto length = static_cast<std::uint32_t>(coder.uniform(std::uint64_t{format.max_draft_length} + 1));
   for (std::uint32_t i = 0; i < length; ++i) {
-    law from;
-    token_id token = no_token;
-    if (const status bad = decode_law(coder, format, ids, counts, i, from, token); !bad.ok()) return bad;
-    if (const status bad = block.push(codec_access::make(token, from)); !bad.ok()) return bad;
+    const result<received_draft> drafted = decode_law(coder, format, ids, counts, i);
+    if (!drafted) return drafted.error();
+    if (const status why = block.push(*drafted); !why.ok()) return why;
   }
-  std::size_t used = 0;
-  if (const status bad = coder.finish(used); !bad.ok()) return bad;
-  return close_message(begin + used, format.pad_to, message);
+  const result<std::size_t> used = coder.finish();
+  return used ? close_message(begin + *used, format.pad_to, message) : used.error();
 }
 
 template <class Draft>
 [[nodiscard]] status check_drafts(const draft_format& format, std::span<const Draft> drafts) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+  if (const status why = check(format); !why.ok()) return why;
   if (!carries_laws(format.format)) return codec_error(errc::law_kind_mismatch, 0);
   if (drafts.size() > format.max_draft_length) return codec_error(errc::draft_too_long, drafts.size());
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    if (const status bad = check_law(format, drafts[i].source_law(), drafts[i].token(), i); !bad.ok()) return bad;
+    if (const status why = check_law(format, drafts[i].source_law(), drafts[i].token(), i); !why.ok()) return why;
   }
   return {};
 }
@@ -114,76 +112,77 @@ inline std::size_t decode_draft_workspace_size(const draft_format& format) noexc
 }
 
 template <lawful_draft Draft>
-status encode_draft(const wire_context& context, const draft_format& format, std::span<const Draft> drafts,
-                    std::span<std::byte> out, std::size_t& written, const draft_attachments& attachments) noexcept {
+result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+                                          std::span<const Draft> drafts, const draft_attachments& attachments,
+                                          std::span<std::byte> out) noexcept {
   const draft_format laws = detail::law_format_of(format, attachments.resolution);
-  if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
-  if (const status bad = detail::check_attachments(format, attachments, drafts.size()); !bad.ok()) return bad;
+  if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
+  if (const status why = detail::check_attachments(format, attachments, drafts.size()); !why.ok()) return why;
   const std::uint64_t begin =
       message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), drafts.size());
   std::uint64_t bytes = begin;
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, drafts.size());
-    if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+    if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
     detail::encode_fp16_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
   } else {
     // before anything is written
-    if (const status bad = detail::begin_message(context, 0, 1, out); !bad.ok()) return bad;
+    if (const status why = detail::begin_message(context, 0, 1, out); !why.ok()) return why;
     bytes += detail::encode_lattices(
         laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
-    if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+    if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   }
   detail::store_attachments(format, attachments, drafts.size(), out);
-  detail::end_message(message_kind::draft, context, bytes, format.pad_to, out, written);
-  return {};
+  return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
+}
+template <lawful_draft Draft>
+result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+                                          std::span<const Draft> drafts, std::span<std::byte> out) noexcept {
+  return encode_draft(context, format, drafts, draft_attachments{}, out);
 }
 
 template <lawful_draft Draft>
-status draft_bytes(const draft_format& format, std::span<const Draft> drafts, std::size_t& bytes, std::size_t skipped,
-                   std::uint32_t resolution) noexcept {
-  const draft_format laws = detail::law_format_of(format, resolution);
-  if (const status bad = detail::check_drafts(laws, drafts); !bad.ok()) return bad;
+result<std::size_t> draft_bytes(const draft_format& format, std::span<const Draft> drafts,
+                                const draft_attachments& attachments) noexcept {
+  const draft_format laws = detail::law_format_of(format, attachments.resolution);
+  if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
+  const std::size_t skipped = attachments.skipped.size();
   if (skipped > format.attachments.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
   const std::uint64_t body = format.format == law_format::fp16_row
                                  ? detail::fp16_row_bytes(format, drafts.size())
                                  : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
-  bytes = static_cast<std::size_t>(detail::padded(
+  return static_cast<std::size_t>(detail::padded(
       message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size()) + body, format.pad_to));
-  return {};
 }
 
-inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                           workspace& scratch, received_draft_block& block, std::span<token_id> skipped,
-                           draft_attachments& attachments) noexcept {
+inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+                                              std::span<const std::byte> message, received_draft_block& block,
+                                              std::span<token_id> skipped, workspace& scratch) noexcept {
   block.clear();
-  if (const status bad = check(format); !bad.ok()) return bad;
+  if (const status why = check(format); !why.ok()) return why;
   if (!carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
-  if (const status bad = detail::open_message(message_kind::draft, context, message); !bad.ok()) return bad;
+  if (const status why = detail::open_message(message_kind::draft, context, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
-  if (const status bad = attached.read(skipped.size()); !bad.ok()) return bad;
+  if (const status why = attached.read(skipped.size()); !why.ok()) return why;
   const std::size_t mark = scratch.mark();
   workspace_slice ids, counts;
   const std::uint32_t entries = detail::law_entries(format);
-  status outcome = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
+  status why = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
   if (scratch.take<token_id>(entries, ids) && scratch.take<std::uint32_t>(entries, counts)) {
     const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;
-    outcome = read(attached.laws(), message, attached.end(), scratch.at<token_id>(ids),
-                   scratch.at<std::uint32_t>(counts), block);
-    if (outcome.ok()) outcome = attached.fits(block.size());
+    why = read(attached.laws(), message, attached.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts),
+               block);
+    if (why.ok()) why = attached.fits(block.size());
   }
   scratch.rewind(mark);
-  if (outcome.ok()) {
-    attached.deliver(skipped, attachments);
-  } else {
-    block.clear();
-  }
-  return outcome;
+  if (why.ok()) return attached.deliver(skipped);
+  block.clear();
+  return why;
 }
-
-inline status decode_draft(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                           workspace& scratch, received_draft_block& block) noexcept {
-  draft_attachments attachments;
-  return decode_draft(context, format, message, scratch, block, {}, attachments);
+inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+                                              std::span<const std::byte> message, received_draft_block& block,
+                                              workspace& scratch) noexcept {
+  return decode_draft(context, format, message, block, {}, scratch);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -137,19 +137,20 @@ inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire
 
 }  // namespace detail
 
-inline status peek_header(std::span<const std::byte> message, message_header& out) noexcept {
+inline result<message_header> peek_header(std::span<const std::byte> message) noexcept {
   if (message.size() < message_header_bytes) return detail::codec_error(errc::truncated, message.size());
   detail::field_reader fields(message, 0);
   const std::uint8_t first = fields.u8();
   const unsigned kind = first & 15u;
   if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop))
     return detail::codec_error(errc::unknown_message, 0);
-  out.kind = static_cast<message_kind>(kind);
-  out.flags = static_cast<std::uint8_t>(first >> 4);
-  out.round_low = fields.u8();
-  out.base_length_low = fields.u16();
-  out.checksum = fields.u32();
-  return {};
+  message_header header;
+  header.kind = static_cast<message_kind>(kind);
+  header.flags = static_cast<std::uint8_t>(first >> 4);
+  header.round_low = fields.u8();
+  header.base_length_low = fields.u16();
+  header.checksum = fields.u32();
+  return header;
 }
 
 inline std::uint32_t message_checksum(const wire_context& context, std::span<const std::byte> message) noexcept {
@@ -162,19 +163,19 @@ inline std::uint32_t message_checksum(const wire_context& context, std::span<con
 }
 
 inline status check_message(const wire_context& context, std::span<const std::byte> message) noexcept {
-  message_header header;
-  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
+  const result<message_header> header = peek_header(message);
+  if (!header) return header.error();
   wire_context agreed = context;
-  if (header.kind == message_kind::hello || header.kind == message_kind::resume) {
-    const std::size_t at = header.kind == message_kind::hello ? message_header_bytes + 2 : message_header_bytes;
+  if (header->kind == message_kind::hello || header->kind == message_kind::resume) {
+    const std::size_t at = header->kind == message_kind::hello ? message_header_bytes + 2 : message_header_bytes;
     if (message.size() < at + detail::context_bytes) return detail::codec_error(errc::truncated, message.size());
     agreed = detail::load_context(message, at);
   }
-  if (message_checksum(agreed, message) != header.checksum) return detail::codec_error(errc::checksum_mismatch, 4);
+  if (message_checksum(agreed, message) != header->checksum) return detail::codec_error(errc::checksum_mismatch, 4);
   // The short copies of round and length are the context's; only a forger writes others under a good checksum.
-  if (header.round_low != static_cast<std::uint8_t>(agreed.round & 255u))
+  if (header->round_low != static_cast<std::uint8_t>(agreed.round & 255u))
     return detail::codec_error(errc::not_canonical, 1);
-  if (header.base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu))
+  if (header->base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu))
     return detail::codec_error(errc::not_canonical, 2);
   return {};
 }
@@ -190,9 +191,9 @@ namespace detail {
   if (out.size() < total) return codec_error(errc::output_too_small, total);
   return {};
 }
-//! Where it ends: padding, header, checksum.
-inline void end_message(message_kind kind, const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
-                        std::span<std::byte> out, std::size_t& written) noexcept {
+//! Where it ends: padding, header, checksum. Returns the whole message.
+inline std::span<std::byte> end_message(message_kind kind, const wire_context& context, std::uint64_t bytes,
+                                        std::uint32_t pad_to, std::span<std::byte> out) noexcept {
   const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
   for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
   numeric::store_le(out.data(),
@@ -200,15 +201,15 @@ inline void end_message(message_kind kind, const wire_context& context, std::uin
   numeric::store_le(out.data() + 1, context.round, 1);
   numeric::store_le(out.data() + 2, context.base_length, 2);
   numeric::store_le(out.data() + 4, message_checksum(context, out.first(total)), 4);
-  written = total;
+  return out.first(total);
 }
 
 //! check_message, and the kind that was expected.
 [[nodiscard]] inline status open_message(message_kind kind, const wire_context& context,
                                          std::span<const std::byte> message) noexcept {
-  message_header header;
-  if (const status bad = peek_header(message, header); !bad.ok()) return bad;
-  if (header.kind != kind) return codec_error(errc::unexpected_message, 0);
+  const result<message_header> header = peek_header(message);
+  if (!header) return header.error();
+  if (header->kind != kind) return codec_error(errc::unexpected_message, 0);
   return check_message(context, message);
 }
 //! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.

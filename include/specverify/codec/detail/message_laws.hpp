@@ -69,9 +69,9 @@ namespace detail {
 [[nodiscard]] inline status check_law(const draft_format& format, const law& from, token_id token,
                                       std::uint64_t index) noexcept {
   if (from.vocab_size != format.vocab_size) return codec_error(errc::vocabulary_mismatch, index);
-  if (const status bad = specverify::check(from); !bad.ok()) return codec_error(bad.code, index);
+  if (const status why = specverify::check(from); !why.ok()) return codec_error(why.code, index);
   if (format.format == law_format::top_k_tail) {
-    if (const status bad = check_top_k_tail(format, from, index); !bad.ok()) return bad;
+    if (const status why = check_top_k_tail(format, from, index); !why.ok()) return why;
   } else if (from.tail_count != 0) {
     return codec_error(errc::law_kind_mismatch, index);
   }
@@ -79,8 +79,7 @@ namespace detail {
   if (from.count(token) == 0) return codec_error(errc::token_not_in_law, index);
   std::uint32_t positive = 0;
   for (std::uint32_t i = 0; i < from.size; ++i) {
-    std::uint32_t half = 0;
-    if (format.format == law_format::fp16_row && !count_to_half(from.counts[i], half))
+    if (format.format == law_format::fp16_row && !count_to_half(from.counts[i]))
       return codec_error(errc::law_kind_mismatch, index);
     positive += from.counts[i] != 0 ? 1 : 0;
   }
@@ -139,54 +138,61 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
   coder.uniform(place, size);
 }
 
-inline void decode_top_k_tail(range_decoder& coder, const draft_format& format, std::span<token_id> ids,
-                              std::span<std::uint32_t> counts, law& from, token_id& token) noexcept {
+[[nodiscard]] inline received_draft decode_top_k_tail(range_decoder& coder, const draft_format& format,
+                                                      std::span<token_id> ids,
+                                                      std::span<std::uint32_t> counts) noexcept {
   const auto size = static_cast<std::uint32_t>(coder.uniform(law_entries(format))) + 1;
   const std::uint32_t unit = tail_ids(format.vocab_size, size), tail = format.vocab_size > size ? 1 : 0;
   subset_decoder members(coder, format.vocab_size, size);
   for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
   composition_decoder parts(coder, format.resolution, size + tail, true);
   for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next() * unit;
-  if (tail != 0) from.tail_count = parts.next();
-  from.size = size;
-  from.resolution = format.resolution * unit;
+  const std::uint32_t rest = tail != 0 ? parts.next() : 0;
+  const law from{ids.data(), counts.data(), size, rest, format.resolution * unit, format.vocab_size};
   const auto place = static_cast<std::uint32_t>(coder.uniform(size + tail));
-  if (place < size) {
-    token = ids[place];
-    return;
-  }
+  if (place < size) return codec_access::make(ids[place], from);
   auto found = static_cast<std::uint32_t>(coder.uniform(unit));  // among the ids that are not listed
   for (std::uint32_t i = 0; i < size && static_cast<std::uint32_t>(ids[i]) <= found; ++i) ++found;
-  token = static_cast<token_id>(found);
+  return codec_access::make(static_cast<token_id>(found), from);
 }
 
-//! Reads one law into the front of `ids` and `counts`. The values stay inside their ranges whatever the bytes.
-inline status decode_law(range_decoder& coder, const draft_format& format, std::span<token_id> ids,
-                         std::span<std::uint32_t> counts, std::uint32_t index, law& from, token_id& token) noexcept {
-  from = {ids.data(), counts.data(), 0, 0, format.resolution, format.vocab_size};
-  if (format.format == law_format::dense_lattice) {
-    from.size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);
-    token = static_cast<token_id>(coder.uniform(format.vocab_size));
-  } else if (format.format == law_format::top_k_tail) {
-    decode_top_k_tail(coder, format, ids, counts, from, token);
-  } else {
-    const bool zeros = format.format == law_format::sparse_paper;
-    std::uint32_t size = format.support_size;
-    if (!zeros) {
-      size = static_cast<std::uint32_t>(coder.uniform(positive_limit(format))) + 1;
-    } else if (size == 0) {
-      size = static_cast<std::uint32_t>(coder.uniform(format.vocab_size)) + 1;
-    }
-    subset_decoder members(coder, format.vocab_size, size);
-    for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
-    composition_decoder parts(coder, format.resolution, size, zeros);
-    for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next();
-    from.size = size;
-    token = ids[static_cast<std::size_t>(coder.uniform(size))];
+//! Ids with counts, and the token's place among them.
+[[nodiscard]] inline received_draft decode_sparse(range_decoder& coder, const draft_format& format,
+                                                  std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
+  const bool zeros = format.format == law_format::sparse_paper;
+  std::uint32_t size = format.support_size;
+  if (!zeros) {
+    size = static_cast<std::uint32_t>(coder.uniform(positive_limit(format))) + 1;
+  } else if (size == 0) {
+    size = static_cast<std::uint32_t>(coder.uniform(format.vocab_size)) + 1;
   }
+  subset_decoder members(coder, format.vocab_size, size);
+  for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
+  composition_decoder parts(coder, format.resolution, size, zeros);
+  for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next();
+  const token_id token = ids[static_cast<std::size_t>(coder.uniform(size))];
+  return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
+}
+
+[[nodiscard]] inline received_draft decode_dense(range_decoder& coder, const draft_format& format,
+                                                 std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
+  const std::uint32_t size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);
+  const auto token = static_cast<token_id>(coder.uniform(format.vocab_size));
+  return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
+}
+
+//! Reads one law into the front of `ids` and `counts`, and its token. The values stay inside their ranges whatever the
+//! bytes. Errors: not_canonical, token_not_in_law; `where` = `index`.
+[[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const draft_format& format,
+                                                       std::span<token_id> ids, std::span<std::uint32_t> counts,
+                                                       std::uint32_t index) noexcept {
+  const received_draft drafted = format.format == law_format::dense_lattice ? decode_dense(coder, format, ids, counts)
+                                 : format.format == law_format::top_k_tail
+                                     ? decode_top_k_tail(coder, format, ids, counts)
+                                     : decode_sparse(coder, format, ids, counts);
   if (coder.failed()) return codec_error(errc::not_canonical, index);
-  if (from.count(token) == 0) return codec_error(errc::token_not_in_law, index);
-  return {};
+  if (drafted.source_law().count(drafted.token()) == 0) return codec_error(errc::token_not_in_law, index);
+  return drafted;
 }
 
 }  // namespace detail

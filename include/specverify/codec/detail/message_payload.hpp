@@ -36,14 +36,15 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   for (std::uint64_t i = 0; i < bits_to_bytes(draft_length); ++i)
     at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
 }
-//! Reads `what` and the bitmap at byte 8; `at` is the byte behind them. Nothing is written before everything was
-//! checked.
-[[nodiscard]] inline status load_positions(const draft_format& format, std::span<const std::byte> message,
-                                           std::uint32_t draft_length, std::span<std::uint64_t> words,
-                                           std::size_t& at) noexcept {
-  at = message_header_bytes + 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
-  if (message.size() < at) return codec_error(errc::truncated, message.size());
-  if (words.size() < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
+//! The byte behind `what` and the bitmap, which stand at byte 8 and on.
+[[nodiscard]] constexpr std::size_t bitmap_end(std::uint32_t draft_length) noexcept {
+  return message_header_bytes + 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
+}
+//! Checks `what` and the bitmap, for which there are `room` words.
+[[nodiscard]] inline status check_bitmap(const draft_format& format, std::span<const std::byte> message,
+                                         std::uint32_t draft_length, std::size_t room) noexcept {
+  if (message.size() < bitmap_end(draft_length)) return codec_error(errc::truncated, message.size());
+  if (room < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
   if (!may_ask(format, std::to_integer<unsigned>(message[8]))) return codec_error(errc::field_out_of_range, 0);
   const std::byte* const bitmap = message.data() + message_header_bytes + 1;
   const auto bytes = static_cast<std::size_t>(bits_to_bytes(draft_length));
@@ -71,9 +72,9 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
 
 }  // namespace detail
 
-inline status encode_text(const wire_context& context, const draft_format& format, const text_message& value,
-                          std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_text(const wire_context& context, const draft_format& format,
+                                                const text_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   const std::size_t count = value.tokens.size();
   if (count > detail::max_message_bytes) return detail::codec_error(errc::message_too_large, count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -82,24 +83,23 @@ inline status encode_text(const wire_context& context, const draft_format& forma
   }
   const unsigned width = token_bits(format.vocab_size);
   const std::uint64_t bytes = detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * width);
-  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, value.position, 4);
   numeric::store_le(out.data() + 12, count, 4);
   detail::bit_writer bits(out.data() + detail::text_prefix_bytes);
   for (const token_id token : value.tokens) bits.put(static_cast<std::uint32_t>(token), width);
   bits.finish();
-  detail::end_message(message_kind::text, context, bytes, format.pad_to, out, written);
-  return {};
+  return detail::end_message(message_kind::text, context, bytes, format.pad_to, out);
 }
-inline status decode_text(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                          std::span<token_id> storage, text_message& value) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
-  if (const status bad = detail::open_message(message_kind::text, context, message); !bad.ok()) return bad;
+inline result<text_message> decode_text(const wire_context& context, const draft_format& format,
+                                        std::span<const std::byte> message, std::span<token_id> storage) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
+  if (const status why = detail::open_message(message_kind::text, context, message); !why.ok()) return why;
   if (message.size() < detail::text_prefix_bytes) return detail::codec_error(errc::truncated, message.size());
   const std::uint64_t count = numeric::load_le(message.data() + 12, 4);
   const unsigned width = token_bits(format.vocab_size);
   const std::uint64_t bytes = detail::text_prefix_bytes + detail::bits_to_bytes(count * width);
-  if (const status bad = detail::close_message(bytes, format.pad_to, message); !bad.ok()) return bad;
+  if (const status why = detail::close_message(bytes, format.pad_to, message); !why.ok()) return why;
   if (count > storage.size()) return detail::codec_error(errc::output_too_small, count);
   // Twice: nothing is written before every id is known to be good.
   for (const bool write : {false, true}) {
@@ -111,82 +111,79 @@ inline status decode_text(const wire_context& context, const draft_format& forma
     }
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
-  value.position = static_cast<std::uint32_t>(numeric::load_le(message.data() + 8, 4));
-  value.tokens = storage.first(static_cast<std::size_t>(count));
-  return {};
+  return text_message{static_cast<std::uint32_t>(numeric::load_le(message.data() + 8, 4)),
+                      storage.first(static_cast<std::size_t>(count))};
 }
 
-inline status encode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                             const request_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_request(const wire_context& context, const draft_format& format,
+                                                   std::uint32_t draft_length, const request_message& value,
+                                                   std::span<std::byte> out) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok())
-    return bad;
+  if (const status why = detail::check_positions(format, value.what, value.positions, draft_length); !why.ok())
+    return why;
   const std::uint64_t bytes = message_header_bytes + 1 + detail::bits_to_bytes(draft_length);
-  if (const status bad = detail::begin_message(context, bytes, format.pad_to, out); !bad.ok()) return bad;
+  if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, value.what, 1);
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
-  detail::end_message(message_kind::request, context, bytes, format.pad_to, out, written);
-  return {};
+  return detail::end_message(message_kind::request, context, bytes, format.pad_to, out);
 }
-inline status decode_request(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                             std::span<const std::byte> message, std::span<std::uint64_t> words,
-                             request_message& value) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<request_message> decode_request(const wire_context& context, const draft_format& format,
+                                              std::uint32_t draft_length, std::span<const std::byte> message,
+                                              std::span<std::uint64_t> words) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::open_message(message_kind::request, context, message); !bad.ok()) return bad;
-  std::size_t at = 0;
-  if (const status bad = detail::load_positions(format, message, draft_length, words, at); !bad.ok()) return bad;
-  if (const status bad = detail::close_message(at, format.pad_to, message); !bad.ok()) return bad;
+  if (const status why = detail::open_message(message_kind::request, context, message); !why.ok()) return why;
+  if (const status why = detail::check_bitmap(format, message, draft_length, words.size()); !why.ok()) return why;
+  const std::size_t at = detail::bitmap_end(draft_length);
+  if (const status why = detail::close_message(at, format.pad_to, message); !why.ok()) return why;
   detail::copy_bitmap(message, draft_length, words);
-  value = {std::to_integer<std::uint8_t>(message[8]), words.first(detail::bitmap_words(draft_length))};
-  return {};
+  return request_message{std::to_integer<std::uint8_t>(message[8]), words.first(detail::bitmap_words(draft_length))};
 }
 
-inline status encode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                            const supply_message& value, std::span<std::byte> out, std::size_t& written) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<std::span<std::byte>> encode_supply(const wire_context& context, const draft_format& format,
+                                                  std::uint32_t draft_length, const supply_message& value,
+                                                  std::span<std::byte> out) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::check_positions(format, value.what, value.positions, draft_length); !bad.ok())
-    return bad;
+  if (const status why = detail::check_positions(format, value.what, value.positions, draft_length); !why.ok())
+    return why;
   if (value.payload.size() > detail::max_message_bytes)
     return detail::codec_error(errc::message_too_large, value.payload.size());
   if (value.what == 1) {
     std::uint64_t asked = 0;
     for (const std::uint64_t word : value.positions) asked += static_cast<unsigned>(std::popcount(word));
-    if (const status bad = detail::check_vectors(format.attachments, asked, value.payload); !bad.ok()) return bad;
+    if (const status why = detail::check_vectors(format.attachments, asked, value.payload); !why.ok()) return why;
   }
   const std::size_t head = message_header_bytes + 5 + static_cast<std::size_t>(detail::bits_to_bytes(draft_length));
-  if (const status bad = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out);
-      !bad.ok())
-    return bad;
+  if (const status why = detail::begin_message(context, std::uint64_t{head} + value.payload.size(), format.pad_to, out);
+      !why.ok())
+    return why;
   numeric::store_le(out.data() + 8, value.what, 1);
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
   numeric::store_le(out.data() + head - 4, value.payload.size(), 4);
   for (std::size_t i = 0; i < value.payload.size(); ++i) out[head + i] = value.payload[i];
-  detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to, out,
-                      written);
-  return {};
+  return detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to,
+                             out);
 }
-inline status decode_supply(const wire_context& context, const draft_format& format, std::uint32_t draft_length,
-                            std::span<const std::byte> message, std::span<std::uint64_t> words,
-                            supply_message& value) noexcept {
-  if (const status bad = check(format); !bad.ok()) return bad;
+inline result<supply_message> decode_supply(const wire_context& context, const draft_format& format,
+                                            std::uint32_t draft_length, std::span<const std::byte> message,
+                                            std::span<std::uint64_t> words) noexcept {
+  if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
-  if (const status bad = detail::open_message(message_kind::supply, context, message); !bad.ok()) return bad;
-  std::size_t at = 0;
-  if (const status bad = detail::load_positions(format, message, draft_length, words, at); !bad.ok()) return bad;
+  if (const status why = detail::open_message(message_kind::supply, context, message); !why.ok()) return why;
+  if (const status why = detail::check_bitmap(format, message, draft_length, words.size()); !why.ok()) return why;
+  const std::size_t at = detail::bitmap_end(draft_length);
   if (message.size() < at + 4) return detail::codec_error(errc::truncated, message.size());
   const std::uint64_t length = numeric::load_le(message.data() + at, 4);
-  if (const status bad = detail::close_message(at + 4 + length, format.pad_to, message); !bad.ok()) return bad;
+  if (const status why = detail::close_message(at + 4 + length, format.pad_to, message); !why.ok()) return why;
   const auto payload = message.subspan(at + 4, static_cast<std::size_t>(length));
   const auto bitmap =
       message.subspan(message_header_bytes + 1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
   const auto what = std::to_integer<std::uint8_t>(message[8]);
-  if (const status bad = detail::check_payload(format, what, bitmap, payload); !bad.ok()) return bad;
+  if (const status why = detail::check_payload(format, what, bitmap, payload); !why.ok()) return why;
   detail::copy_bitmap(message, draft_length, words);
-  value = {what, words.first(detail::bitmap_words(draft_length)), payload};
-  return {};
+  return supply_message{what, words.first(detail::bitmap_words(draft_length)), payload};
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -64,13 +64,15 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
 
 SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
                                                 const message_header& header) noexcept {
-  hello_message hello;
-  if (const status why = decode_hello(message, hello); !why.ok()) {
+  const result<hello_message> read = decode_hello(message);
+  if (!read) {
+    const status why = read.error();
     if (why.code != errc::unknown_version)
       return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
     refuse({}, why);
     return why;
   }
+  const hello_message& hello = *read;
   const wire_context& peer = hello.context;
   errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
@@ -111,10 +113,9 @@ SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept 
 
 SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> message,
                                                  const message_header& header) noexcept {
-  resume_message resume;
-  if (const status why = decode_resume(message, resume); !why.ok())
-    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
-  const wire_context& peer = resume.context;
+  const result<resume_message> resume = decode_resume(message);
+  if (!resume) return on_damage(resume.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  const wire_context& peer = resume->context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
     if (peer.session_id != place_.session_id() || peer.epoch > place_.epoch()) {
@@ -152,22 +153,18 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
 
 //! Says where we stand; a stream begins, or goes on, behind it.
 SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
-  std::size_t written = 0;
-  status encoded;
+  hello_message hello;
   if (kind == message_kind::hello) {
-    hello_message hello;
     terms_.write(hello);
     hello.context = context();
     hello.fingerprint_low = options_.fingerprint.low;
     hello.fingerprint_high = options_.fingerprint.high;
     hello.strength = strength_of(terms_.format(), terms_.rule());
     hello.prompt_length = place_.prompt_length();
-    encoded = encode_hello(hello, message_, written);
-  } else {
-    encoded = encode_resume({context()}, message_, written);
   }
-  if (!encoded.ok()) return fail(encoded);
-  post(written, place_.length());
+  const auto bytes = kind == message_kind::hello ? encode_hello(hello, message_) : encode_resume({context()}, message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
   stream_on();
   return {};
 }
@@ -177,11 +174,9 @@ SPECVERIFY_BODY status cloud_protocol::send_text(const wire_context& asked, std:
   wire_context numbered = asked;
   numbered.transmission = next_number_;
   const std::uint32_t count = std::min(options_.text_chunk, place_.length() - from);
-  std::size_t written = 0;
-  if (const status why = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_, written);
-      !why.ok())
-    return fail(why);
-  post(written, place_.length());
+  const auto bytes = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
   stream_on();
   return {};
 }
@@ -200,8 +195,9 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
   if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
     return on_repeated_text(message, header);
   if (!heard_.take(header.flags, why_not)) return drop(why_not);
-  text_message value;
-  if (const status why = decode_text(expected, terms_.format(), message, received_, value); !why.ok()) return fail(why);
+  const result<text_message> read = decode_text(expected, terms_.format(), message, received_);
+  if (!read) return fail(read.error());
+  const text_message& value = *read;
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
   const std::uint32_t length = place_.length(), target = target_.length();
   if (value.position != length || count == 0 || count > target - length)
@@ -239,16 +235,16 @@ SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> token
     place_.begin_round(target_.round());
     settle();
   }
-  std::size_t written = 0;
   wire_context mine = context();
   if (state_ == cloud_state::filling) mine.round = target_.round();
-  if (const status why = encode_resume({mine}, message_, written); !why.ok()) return fail(why);
+  const auto bytes = encode_resume({mine}, message_);
+  if (!bytes) return fail(bytes.error());
   count_transmission();
   write_journal(from);
   session_output out = of_text(session_action::committed, from, place_.length());
   out.stop = place_.stop();
   outputs_.push(out);
-  send(written);
+  send(bytes->size());
   stream_on();
   return {};
 }

@@ -39,10 +39,9 @@ SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
 SPECVERIFY_BODY status cloud_protocol::send_request() noexcept {
   const std::uint32_t drafted = drafts_.size();
   const std::span<const std::uint64_t> words = scoring_.asked().first((std::size_t{drafted} + 63) / 64);
-  std::size_t written = 0;
-  if (const status why = encode_request(context(), terms_.format(), drafted, {1, words}, message_, written); !why.ok())
-    return fail(why);
-  post(written, place_.length());
+  const auto bytes = encode_request(context(), terms_.format(), drafted, {1, words}, message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
   return {};
 }
 
@@ -79,10 +78,10 @@ SPECVERIFY_BODY status cloud_protocol::on_supply(std::span<const std::byte> mess
     return greet(message_kind::resume);
   }
   if (state_ != cloud_state::requesting) return {};  // asked again while the host works: one answer will do
-  supply_message supplied;
   std::array<std::uint64_t, max_wire_draft_length / 64> words;
-  if (const status why = decode_supply(open, terms_.format(), drafts_.size(), message, words, supplied); !why.ok())
-    return fail(why);
+  const result<supply_message> read = decode_supply(open, terms_.format(), drafts_.size(), message, words);
+  if (!read) return fail(read.error());
+  const supply_message& supplied = *read;
   if (supplied.what != 1 ||
       !std::equal(supplied.positions.begin(), supplied.positions.end(), scoring_.asked().begin())) {
     statistics_.repeated_answers += 1;  // what an earlier request asked for

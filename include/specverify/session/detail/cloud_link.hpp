@@ -25,10 +25,10 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
 SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
   wire_context numbered = context;
   numbered.transmission = next_number_;
-  std::size_t written = 0;
-  if (!encode_refuse(numbered, {reason}, message_, written).ok()) return;
+  const auto bytes = encode_refuse(numbered, {reason}, message_);
+  if (!bytes) return;
   statistics_.refusals += 1;
-  post(written, place_.length());
+  post(bytes->size(), place_.length());
 }
 
 SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
@@ -95,9 +95,9 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
   journal_.clear();
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
-  message_header header;
-  if (const status why = peek_header(message, header); !why.ok())
-    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  const result<message_header> first = peek_header(message);
+  if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  const message_header& header = *first;
   const bool is_stop = header.kind == message_kind::stop;
   switch (header.kind) {
     case message_kind::hello:

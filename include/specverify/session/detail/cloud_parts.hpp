@@ -174,9 +174,14 @@ class received_drafts {
   }
   //! Whether messages of this format fit.
   [[nodiscard]] bool hold(const draft_format& format) const noexcept;
-  //! Takes a draft message apart. `drafts` and `attachments` say what is in it; nothing of it is the open round's yet.
-  [[nodiscard]] status read(const wire_context& context, const draft_format& format, std::span<const std::byte> message,
-                            std::uint32_t& drafts, draft_attachments& attachments) noexcept;
+  //! What one draft message holds; nothing of it is the open round's yet.
+  struct contents {
+    std::uint32_t drafts = 0;
+    draft_attachments attachments{};
+  };
+  //! Takes a draft message apart.
+  [[nodiscard]] result<contents> read(const wire_context& context, const draft_format& format,
+                                      std::span<const std::byte> message) noexcept;
   //! Token `i` of the message that was read last.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
     return laws_travel ? with_laws_[i].token() : alone_[i].token;

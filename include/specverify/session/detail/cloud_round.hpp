@@ -12,16 +12,18 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-SPECVERIFY_BODY status received_drafts::read(const wire_context& context, const draft_format& format,
-                                             std::span<const std::byte> message, std::uint32_t& drafts,
-                                             draft_attachments& attachments) noexcept {
-  if (!carries_laws(format.format))
-    return decode_claims(context, format, message, alone_, drafts, skipped_, attachments);
+SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_context& context,
+                                                                        const draft_format& format,
+                                                                        std::span<const std::byte> message) noexcept {
+  if (!carries_laws(format.format)) {
+    const result<claims_message> read = decode_claims(context, format, message, alone_, skipped_);
+    if (!read) return read.error();
+    return contents{static_cast<std::uint32_t>(read->claims.size()), read->attachments};
+  }
   workspace space{std::span<std::byte>(decode_space_)};
-  if (const status why = decode_draft(context, format, message, space, with_laws_, skipped_, attachments); !why.ok())
-    return why;
-  drafts = with_laws_.size();
-  return {};
+  const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws_, skipped_, space);
+  if (!attachments) return attachments.error();
+  return contents{with_laws_.size(), *attachments};
 }
 
 SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> message,
@@ -36,9 +38,10 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
     return send_request();
   }
   if (round_is_open()) return {};  // asked again while the host works: one answer will do
-  std::uint32_t drafts = 0;
-  draft_attachments attachments;
-  if (const status why = drafts_.read(open, terms_.format(), message, drafts, attachments); !why.ok()) return fail(why);
+  const auto read = drafts_.read(open, terms_.format(), message);
+  if (!read) return fail(read.error());
+  const std::uint32_t drafts = read->drafts;
+  const draft_attachments& attachments = read->attachments;
   const auto skipped = static_cast<std::uint32_t>(attachments.skipped.size());
   drafts_.open(drafts, skipped);
   if (skipped >= remaining() && skipped > 0)
@@ -56,10 +59,10 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
 //! commit them.
 SPECVERIFY_BODY status cloud_protocol::check_repeat(std::span<const std::byte> message) noexcept {
   if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
-  std::uint32_t drafts = 0;
-  draft_attachments attachments;
-  if (const status why = drafts_.read(kept_.context(place_), terms_.format(), message, drafts, attachments); !why.ok())
-    return why;
+  const auto read = drafts_.read(kept_.context(place_), terms_.format(), message);
+  if (!read) return read.error();
+  const std::uint32_t drafts = read->drafts;
+  const draft_attachments& attachments = read->attachments;
   const std::uint32_t skipped = kept_.skipped();
   bool same = drafts == kept_.drafted() && attachments.skipped.size() == skipped;
   const token_id* const then = text_.data() + kept_.base();
@@ -128,10 +131,11 @@ SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const s
   const message_kind owed = std::exchange(owed_, message_kind::stop);
   std::size_t written = 0;
   if (owed == message_kind::stop) {
-    const status encoded =
-        terms_.streams() ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_, written)
-                         : encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_, written);
-    if (!encoded.ok()) return fail(encoded);
+    const auto bytes = terms_.streams()
+                           ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_)
+                           : encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
+    if (!bytes) return fail(bytes.error());
+    written = bytes->size();
     count_transmission();
   }
   write_journal(base);  // before the host hears of the verdict and before it is sent
@@ -167,11 +171,9 @@ SPECVERIFY_BODY void cloud_protocol::count_round(const verdict& decided) noexcep
 //! The kept verdict once more, in the epoch of the question.
 SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
   const wire_context asked = kept_.context(place_, next_number_);
-  std::size_t written = 0;
-  if (const status why = encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_, written);
-      !why.ok())
-    return fail(why);
-  post(written, place_.length());
+  const auto bytes = encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
   return {};
 }
 

@@ -90,6 +90,19 @@ class transmission_window {
          message_checksum(context, message) == header.checksum;
 }
 
+//! The context that a hello or a resume message carries.
+[[nodiscard]] inline result<wire_context> greeting_context(std::span<const std::byte> message,
+                                                           message_kind kind) noexcept {
+  if (kind == message_kind::hello) {
+    const result<hello_message> hello = decode_hello(message);
+    if (!hello) return hello.error();
+    return hello->context;
+  }
+  const result<resume_message> resume = decode_resume(message);
+  if (!resume) return resume.error();
+  return resume->context;
+}
+
 //! Why a message that belongs to an earlier context is stale.
 [[nodiscard]] inline errc why_stale(const wire_context& now, const wire_context& then) noexcept {
   if (then.epoch != now.epoch) return errc::stale_epoch;
@@ -101,22 +114,14 @@ class transmission_window {
 
 //! The session that a hello or resume message belongs to, for a host that serves several sessions over new connections.
 //! Errors: those of decode_hello and decode_resume; unexpected_message for every other kind.
-[[nodiscard]] inline status session_of(std::span<const std::byte> message, std::uint64_t& session_id) noexcept {
-  message_header header;
-  if (const status why = peek_header(message, header); !why.ok()) return why;
-  if (header.kind == message_kind::hello) {
-    hello_message hello;
-    if (const status why = decode_hello(message, hello); !why.ok()) return why;
-    session_id = hello.context.session_id;
-    return {};
-  }
-  if (header.kind == message_kind::resume) {
-    resume_message resume;
-    if (const status why = decode_resume(message, resume); !why.ok()) return why;
-    session_id = resume.context.session_id;
-    return {};
-  }
-  return {errc::unexpected_message, part::session, 0};
+[[nodiscard]] inline result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept {
+  const result<message_header> header = peek_header(message);
+  if (!header) return header.error();
+  if (header->kind != message_kind::hello && header->kind != message_kind::resume)
+    return status{errc::unexpected_message, part::session, 0};
+  const result<wire_context> context = detail::greeting_context(message, header->kind);
+  if (!context) return context.error();
+  return context->session_id;
 }
 
 SPECVERIFY_NAMESPACE_END

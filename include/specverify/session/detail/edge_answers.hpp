@@ -24,9 +24,9 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   journal_.clear();
   statistics_.messages_down += 1;
   statistics_.bytes_down += message.size();
-  message_header header;
-  if (const status why = peek_header(message, header); !why.ok())
-    return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  const result<message_header> first = peek_header(message);
+  if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  const message_header& header = *first;
   const question asked = question_.what();
   errc why_not = errc::ok;
   switch (header.kind) {
@@ -61,11 +61,9 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message, const message_header& header,
                                                   session_time now) noexcept {
   const bool is_hello = header.kind == message_kind::hello;
-  hello_message hello;
-  resume_message resume;
-  const status read = is_hello ? decode_hello(message, hello) : decode_resume(message, resume);
-  if (!read.ok()) return on_damage(read.code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
-  const wire_context& peer = is_hello ? hello.context : resume.context;
+  const result<wire_context> read = greeting_context(message, header.kind);
+  if (!read) return on_damage(read.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  const wire_context& peer = *read;
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
   if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
   const question asked = question_.what();
@@ -144,8 +142,9 @@ SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message
                                               session_time now) noexcept {
   const bool answers = question_.what() == question::resume && belongs_to(question_.context(), message, header);
   const wire_context under = answers ? question_.context() : context();
-  text_message value;
-  if (const status why = decode_text(under, options_.format, message, received_, value); !why.ok()) return fail(why);
+  const result<text_message> read = decode_text(under, options_.format, message, received_);
+  if (!read) return fail(read.error());
+  const text_message& value = *read;
   const std::uint32_t length = place_.length(), count = static_cast<std::uint32_t>(value.tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
   if (place_.epoch() == 0 || (!fetches && !place_.has_prompt())) return drop(errc::unexpected_message);
@@ -191,13 +190,12 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;
-  refuse_message refusal;
   errc why_not = errc::ok;
   const bool from_blank = belongs_to(nobody, message, header);
   if (!from_blank && !belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
-  if (const status why = decode_refuse(from_blank ? nobody : session, message, refusal); !why.ok())
-    return on_damage(errc::checksum_mismatch, now);
-  const status reason = refusal.reason;
+  const result<refuse_message> refusal = decode_refuse(from_blank ? nobody : session, message);
+  if (!refusal) return on_damage(errc::checksum_mismatch, now);
+  const status reason = refusal->reason;
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     heard_ = {};
@@ -215,22 +213,20 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
 
 //! The cloud asks for hidden states before it decides.
 SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message, session_time now) noexcept {
-  request_message request;
-  if (const status why =
-          decode_request(question_.context(), options_.format, drafts_.size(), message, hidden_.words(), request);
-      !why.ok())
-    return fail(why);
+  const result<request_message> request =
+      decode_request(question_.context(), options_.format, drafts_.size(), message, hidden_.words());
+  if (!request) return fail(request.error());
   link_is_back();
-  if (request.what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request.what});
-  hidden_.note_request(request.positions.size());
+  if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
+  hidden_.note_request(request->positions.size());
   return ask(question::supply, now);
 }
 
 //! The cloud decided the open round. What becomes of it is `commit`'s; the sparsifier's state is renewed before.
 SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message) noexcept {
-  if (const status why = decode_feedback(question_.context(), options_.format, drafts_.size(), message, verdict_);
-      !why.ok())
-    return fail(why);
+  const result<feedback_message> read = decode_feedback(question_.context(), options_.format, drafts_.size(), message);
+  if (!read) return fail(read.error());
+  verdict_ = *read;
   const std::uint32_t emitted = verdict_.accepted + (verdict_.next_token != no_token ? 1u : 0u);
   if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length())
     return fail({errc::field_out_of_range, part::session, verdict_.accepted});

@@ -117,8 +117,9 @@ bool basic_edge_session<Sparsifier, Window, Skip>::takes(std::uint32_t position,
   if constexpr (!requires { requires Window::unconditional; }) {
     window_progress so_far{drafts_.size(), drafts_.charged()};
     if constexpr (!charging_window<Window>) {
-      std::size_t bytes = 0;
-      if (drafts_.size() > 0 && drafts_.bytes(options_, bytes).ok()) so_far.bits = 8 * std::uint64_t{bytes};
+      if (drafts_.size() > 0) {
+        if (const auto bytes = drafts_.bytes(options_)) so_far.bits = 8 * std::uint64_t{*bytes};
+      }
     }
     if (!takes_position(window_, so_far, position, next)) {
       if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;

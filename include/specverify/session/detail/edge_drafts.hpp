@@ -55,10 +55,10 @@ class edge_drafts {
   void complete() noexcept { complete_ = true; }
 
   //! Bytes of the message with these drafts.
-  [[nodiscard]] status bytes(const edge_options& options, std::size_t& count) const noexcept;
-  [[nodiscard]] status encode(const wire_context& context, const edge_options& options,
-                              const draft_attachments& attachments, std::span<std::byte> out,
-                              std::size_t& written) const noexcept;
+  [[nodiscard]] result<std::size_t> bytes(const edge_options& options) const noexcept;
+  [[nodiscard]] result<std::span<std::byte>> encode(const wire_context& context, const edge_options& options,
+                                                    const draft_attachments& attachments,
+                                                    std::span<std::byte> out) const noexcept;
 
  private:
   edge_drafts(draft_block&& with_laws, basic_draft_block<claim>&& with_claims, std::uint32_t drafts)
@@ -96,7 +96,7 @@ class hidden_store {
   void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
   //! The vector of draft `i`. Errors: those of encode_hidden.
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
-    return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_));
+    return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }
   //! The first `count` words say which drafts are asked for.
   void note_request(std::size_t count) noexcept {

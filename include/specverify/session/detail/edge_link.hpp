@@ -35,60 +35,62 @@ SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
   return hello;
 }
 
-SPECVERIFY_BODY status edge_protocol::encode(std::size_t& written) noexcept {
+SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
   const std::span<std::byte> out(message_);
   const draft_format& format = options_.format;
   switch (question_.what()) {
     case question::hello:
       question_.encode_under(context());
-      return encode_hello(greeting(), out, written);
+      return encode_hello(greeting(), out);
     case question::resume:
       question_.encode_under(place_.context_at(state_ == edge_state::fetching_text ? peer_.round() : place_.round(),
                                                place_.agreed(), place_.epoch() == 0 ? peer_.nonce() : place_.hash(),
                                                next_number_));
-      return encode_resume({question_.context()}, out, written);
+      return encode_resume({question_.context()}, out);
     case question::text: {
       const std::uint32_t from = peer_.length(), count = std::min(options_.text_chunk, place_.agreed() - from);
       question_.encode_under(place_.context_at(place_.round(), from, prefix_hash(text().first(from)), next_number_));
-      return encode_text(question_.context(), format, {from, text().subspan(from, count)}, out, written);
+      return encode_text(question_.context(), format, {from, text().subspan(from, count)}, out);
     }
     case question::draft:
       question_.encode_under(context());
-      return drafts_.encode(question_.context(), options_, attachments(), out, written);
+      return drafts_.encode(question_.context(), options_, attachments(), out);
     case question::supply:
       question_.encode_under(context());
-      return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out, written);
+      return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out);
     case question::none:
       break;
   }
-  return {errc::unexpected_message, part::session, 0};
+  return status{errc::unexpected_message, part::session, 0};
 }
 
-SPECVERIFY_BODY status edge_drafts::encode(const wire_context& context, const edge_options& options,
-                                           const draft_attachments& attachments, std::span<std::byte> out,
-                                           std::size_t& written) const noexcept {
-  if (carries_claims(options.format.format))
-    return encode_claims(context, options.format, std::span<const claimed_draft>(tokens_).first(size_), out, written,
-                         attachments);
-  if (options.draw_from_row)
-    return encode_draft(context, options.format, with_claims_.drafts(), out, written, attachments);
-  return encode_draft(context, options.format, with_laws_.drafts(), out, written, attachments);
+SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_context& context,
+                                                                 const edge_options& options,
+                                                                 const draft_attachments& attachments,
+                                                                 std::span<std::byte> out) const noexcept {
+  const draft_format& format = options.format;
+  if (carries_claims(format.format))
+    return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size_), attachments, out);
+  if (options.draw_from_row) return encode_draft(context, format, with_claims_.drafts(), attachments, out);
+  return encode_draft(context, format, with_laws_.drafts(), attachments, out);
 }
 
-SPECVERIFY_BODY status edge_drafts::bytes(const edge_options& options, std::size_t& count) const noexcept {
-  return options.draw_from_row ? draft_bytes(options.format, with_claims_.drafts(), count, 0, resolution_)
-                               : draft_bytes(options.format, with_laws_.drafts(), count, 0, resolution_);
+SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const edge_options& options) const noexcept {
+  draft_attachments plain;
+  plain.resolution = resolution_;
+  return options.draw_from_row ? draft_bytes(options.format, with_claims_.drafts(), plain)
+                               : draft_bytes(options.format, with_laws_.drafts(), plain);
 }
 
 SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
-  std::size_t written = 0;
-  if (const status why = encode(written); !why.ok()) return fail(why);
+  const result<std::span<std::byte>> bytes = encode();
+  if (!bytes) return fail(bytes.error());
+  const std::size_t written = bytes->size();
   count_transmission();
   contexts_.remember(question_.context());
-  message_header header;
-  if (const status why = peek_header(std::span<const std::byte>(message_).first(written), header); !why.ok())
-    return fail(why);
-  question_.sent(header.checksum);
+  const result<message_header> header = peek_header(*bytes);
+  if (!header) return fail(header.error());
+  question_.sent(header->checksum);
   const bool first = question_.attempts() == 0;
   if (question_.what() == question::draft && first) open_round_.draft_bytes = written;
   if (question_.what() == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
@@ -173,13 +175,14 @@ SPECVERIFY_BODY status edge_protocol::finish(bool tell) noexcept {
   state_ = edge_state::finished;
   question_.close();
   ahead_.cancel();
-  std::size_t written = 0;
   const stop_message stop{place_.stop() == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget};
-  if (tell && encode_stop(context(), stop, message_, written).ok()) {
-    count_transmission();
-    statistics_.messages_up += 1;
-    statistics_.bytes_up += written;
-    emit_message(written);
+  if (tell) {
+    if (const auto bytes = encode_stop(context(), stop, message_)) {
+      count_transmission();
+      statistics_.messages_up += 1;
+      statistics_.bytes_up += bytes->size();
+      emit_message(bytes->size());
+    }
   }
   emit_end();
   return {};

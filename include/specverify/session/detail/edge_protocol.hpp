@@ -60,7 +60,7 @@ class edge_protocol : public endpoint {
   [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.is_writing(); }
   [[nodiscard]] status ask(question what, session_time now) noexcept;
   [[nodiscard]] status transmit(session_time now) noexcept;
-  [[nodiscard]] status encode(std::size_t& written) noexcept;
+  [[nodiscard]] result<std::span<std::byte>> encode() noexcept;
   [[nodiscard]] hello_message greeting() const noexcept;
   [[nodiscard]] status ask_again(session_time now) noexcept;
   void begin_epoch(std::uint32_t epoch) noexcept;
