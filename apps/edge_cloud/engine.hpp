@@ -28,7 +28,7 @@ class engine {
   void feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows);
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const;
 
-  //! What the model gives beside row i: the normed last hidden state, and the last layer's attention of the row's
+  //! What the model gives with row i: the normed last hidden state, and the last layer's attention of the row's
   //! query, mean over heads.
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const;
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const;

@@ -18,7 +18,7 @@ namespace edge_cloud {
 struct link_settings {
   double uplink_bits_per_second = 350e3;
   double downlink_bits_per_second = 4e6;
-  double round_trip_ms = 50;  //!< half of it each way, on top of the time that the bits take
+  double round_trip_ms = 50;  //!< half each way, on top of the time that the bits take
   double jitter_ms = 0;       //!< each frame waits up to this much longer, uniformly; frames do not overtake
   double loss = 0;            //!< probability that a frame takes its time on the link and never arrives
   std::uint64_t seed = 1;     //!< of jitter and loss

@@ -52,7 +52,7 @@ auto kilo(double& value) {
   return [&value](const double& given) { value = given * 1e3; };
 }
 
-// What a link has beside its uplink's rate.
+// What a link has apart from its uplink's rate.
 void add_steady_options(CLI::App& app, link_settings& link) {
   app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
                                   "downlink in kbit/s, default 4000")

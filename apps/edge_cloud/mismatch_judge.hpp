@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What WISV needs beside the two models: the scores of a round's mismatches, from a trained decision head.
+//! What WISV needs apart from the two models: the scores of a round's mismatches, from a trained decision head.
 #ifndef EDGE_CLOUD_MISMATCH_JUDGE_HPP
 #define EDGE_CLOUD_MISMATCH_JUDGE_HPP
 

@@ -61,7 +61,7 @@ struct system_plan {
   std::string_view label;
   upload law = upload::none;
   std::uint32_t draft_length = 0;  //!< L, tokens drafted a round
-  std::uint32_t support_size = 0;  //!< K; of a budget or a threshold: at most so many (0: V)
+  std::uint32_t support_size = 0;  //!< K; of a budget or a threshold: at most this many (0: V)
   std::uint32_t resolution = 0;    //!< l, the lattice's
   support_rule support = support_rule::top_k;
   skipping skip = skipping::never;

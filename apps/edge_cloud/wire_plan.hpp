@@ -48,7 +48,7 @@ inline constexpr std::uint32_t demo_max_draft_length = 12;
 //! Bits of a draft message at most, header included, of the systems with a budget; without a retry.
 inline constexpr std::uint32_t demo_round_bits = 1000;
 
-//! What travels beside the drafts of a judged system, for hidden states of so many numbers.
+//! What travels with the drafts of a judged system, for hidden states of that many numbers.
 [[nodiscard]] inline specverify::attachment_format judged_attachments(std::uint32_t hidden_size, bool with_draft) {
   return {hidden_size, specverify::hidden_format::float16, with_draft, true, 0};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One figure or table of the lab: curves, a table, what the paper says beside what was measured, and what must hold.
+//! One figure or table of the lab: curves, a table, what the paper says next to what was measured, and what must hold.
 //! Always written as CSV; curves are drawn as SVG by gnuplot where it is installed.
 #ifndef SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP

@@ -717,7 +717,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   f.compare("upload share of U-HLM", "25.2 %", number(100 * outcomes[3].upload_share(), 3) + " %",
             standing(outcomes[3].upload_share(), 0.252, 0.005) +
                 "; problems are numbers and fixed phrases, at which this drafter is rarely unsure");
-  // Problems solved relative to HLM, problem by problem, beside Table I.
+  // Problems solved relative to HLM, problem by problem, next to Table I.
   const auto of_hlm = [&](std::size_t s) {
     const std::vector<double> ones(problems.size(), 1.0);
     estimate e = ratio_change(outcomes[s].solved, ones, outcomes[1].solved, ones, seed);

@@ -65,7 +65,7 @@ class progress {
 
   void line() {
     const double share = units_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(units_)) : 0.0;
-    // How slow this machine is beside the plan: from the figures that are done, and from nothing before the first.
+    // How slow this machine is against the plan: from the figures that are done, and from nothing before the first.
     const double slowness = planned_done_ > 1 ? spent_ / planned_done_ : 1.0;
     const double of_plan = std::max(0.0, slowness * planned_ - elapsed());
     const double here = share > 0.05 ? elapsed() / share - elapsed() : of_plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQS: latency and resampling rate against temperature, a fixed threshold beside one that learns, bits by formula and
-// on the wire, and the bounds on dropped mass and rejections beside what was measured. papers.hpp says what a figure
+// SQS: latency and resampling rate against temperature, a fixed threshold against one that learns, bits by formula and
+// on the wire, and the bounds on dropped mass and rejections next to what was measured. papers.hpp says what a figure
 // is.
 #include "papers.hpp"
 #include "say.hpp"

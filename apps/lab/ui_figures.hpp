@@ -57,7 +57,7 @@ struct ui_point {
   return front;
 }
 
-//! The k x gamma grid, as written and inverted, beside the systems without the second gate.
+//! The k x gamma grid, as written and inverted, next to the systems without the second gate.
 inline void run_ui_grid(lab_context& context, figure& f) {
   using specverify::importance_rule;
   const auto problems = context.problems("test", context.scaled<std::size_t>(100, 10));

@@ -71,7 +71,7 @@ template <specverify::channel_model Channel>
 struct compute_times {
   double draft_pass = 25.6e-3;    //!< of the drafter, one token
   double target_pass = 104.6e-3;  //!< of the target, however many positions
-  double target_position = 0;     //!< and for each position on top of it
+  double target_position = 0;     //!< and for each position on top
   double uncertainty = 0;         //!< of the edge, for each drafted token, where a skip policy measures it
   double judge = 0;               //!< of the head, for each mismatch
 };
@@ -87,7 +87,7 @@ struct judge_request {
 
 struct run_options {
   std::vector<token_id> prompt;  //!< 1 token or more; <|end|> first, as the models were trained
-  std::uint32_t tokens = 64;     //!< at most so many
+  std::uint32_t tokens = 64;     //!< at most this many
   double temperature = 1.0;      //!< of both models
   specverify::draft_format format{};
   specverify::wire_rule rule = specverify::wire_rule::token;
@@ -269,7 +269,7 @@ class virtual_pair {
                          next.index);
   }
 
-  //! What the session may ask for beside the drafter's row.
+  //! What the session may ask for with the drafter's row.
   [[nodiscard]] specverify::row_extras extras() {
     specverify::row_extras made{drafter_.hidden(0), drafter_.attention(0)};
     if (options_.format.attachments.hidden == specverify::hidden_format::none) {

@@ -9,7 +9,7 @@
 
 namespace lab {
 
-//! One study a context: the first figure that needs a part of it makes it.
+//! One study a context: the first figure that needs a part makes the study.
 [[nodiscard]] inline wisv_study& study_of(lab_context& context) {
   static const lab_context* whose = nullptr;
   static std::unique_ptr<wisv_study> study;

@@ -428,7 +428,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
             context.quick() ? seen.value >= 0 : seen.low > 0, detail::points(seen));
 }
 
-//! A narrow head whose first layer is computed on both sides, beside the wide one that is given whole states.
+//! A narrow head whose first layer is computed on both sides, against the wide one that is given whole states.
 inline void run_wisv_split(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();

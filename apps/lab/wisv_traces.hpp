@@ -209,7 +209,7 @@ inline constexpr std::uint64_t mismatch_search = 1;
   return sum.value();
 }
 
-//! The mismatches of the first `count` problems of the training set; kept beside the traces for later runs.
+//! The mismatches of the first `count` problems of the training set; kept with the traces for later runs.
 [[nodiscard]] inline mismatch_set collect_mismatches(lab_context& context, std::size_t count) {
   const std::filesystem::path path = context.out() / "wisv_mismatches.bin";
   const std::vector<lab_problem> problems = context.problems("train", count);

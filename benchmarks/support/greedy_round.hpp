@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A round of 8 drafts for rules that compare argmaxes, and std::max_element on each row beside it. `row_us` is the
+//! A round of 8 drafts for rules that compare argmaxes, next to std::max_element on each row. `row_us` is the
 //! time per row read.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP

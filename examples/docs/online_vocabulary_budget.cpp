@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens CU-HLM online sends beside a drawn one: more when the drafter is less sure of it.
+// How many tokens CU-HLM online sends with a drawn one: more when the drafter is less sure.
 #include <specverify/row/digest.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
 

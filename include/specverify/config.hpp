@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Macros of the library: namespaces, the assert hook, the xsimd switch.
 //!
-//! One-definition rule: every function of the library stands in an inline namespace named after the instruction set,
+//! One-definition rule: every function of the library is in an inline namespace named after the instruction set,
 //! the SIMD back end and the floating-point mode of the translation unit that includes it, so two objects built with
 //! different flags link without sharing a function body. Plain types stand one level higher, in `v0`, so that such
 //! objects can exchange them; a member function of a type in `v0` is therefore always inlined (`SPECVERIFY_INLINE`).

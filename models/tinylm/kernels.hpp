@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arithmetic of the engine: every output element is summed in one fixed order, whatever else is computed beside it.
+//! Arithmetic of the engine: every output element is summed in one fixed order, whatever else is computed.
 //!
 //! A matrix lies in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel and takes
 //! its inputs in ascending order, so how many positions share a pass over a panel changes when a sum is formed and

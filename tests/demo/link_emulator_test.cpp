@@ -205,7 +205,7 @@ TEST_CASE(
     const passage way = lane.send(at(seconds), bytes);
     return way.lost ? -1.0 : milliseconds_between(origin, way.arrival);
   };
-  CHECK(arrival(0, 100) == doctest::Approx(110));     // all of it in the first state
+  CHECK(arrival(0, 100) == doctest::Approx(110));     // all in the first state
   CHECK(arrival(2.5, 100) == doctest::Approx(2540));  // in the second
   // 100 bytes before the change, 500 after it; the second one's delay
   CHECK(arrival(1.9, 600) == doctest::Approx(2080));

@@ -18,7 +18,7 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-//! What differs between the seeds beside the draws: the link, whether it breaks, and what the edge does then.
+//! What differs between the seeds apart from the draws: the link, whether it breaks, and what the edge does then.
 struct scenario {
   const char* prompt;
   double uplink_bits_per_second;

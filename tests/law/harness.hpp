@@ -268,7 +268,7 @@ world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t dr
   return made;
 }
 
-//! What a round did, beside the committed tokens.
+//! What a round did, apart from the committed tokens.
 struct round_record {
   sequence committed{};
   sequence drafted{};

@@ -17,7 +17,7 @@ using namespace law_test;
 
 namespace {
 
-//! A drafter whose law x stands beside the logits z that its uncertainty is measured on, and a target y.
+//! A drafter with a law x, apart from the logits z that its uncertainty is measured on, and a target y.
 template <class Scalar>
 struct pair_of_models {
   world<Scalar> in{};

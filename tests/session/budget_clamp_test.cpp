@@ -117,7 +117,7 @@ TEST_CASE(
   check_bits(told, 5000, 100);
   for (const std::uint32_t size : told.sizes) CHECK(size == 582);
   CHECK(told.statistics.budget_clamp == told.statistics.drafted);
-  for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);  // nothing fits beside it, yet L >= 1
+  for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);  // nothing else fits, yet L >= 1
   for (const sv::conformal_state& state : told.states) CHECK(state.cap_hits == state.updates);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose rows are a pure function of the prefix, and an engine with a cache that checks what a session asks of
-// it.
+// A model whose rows are a pure function of the prefix, and an engine whose cache checks what a session asks.
 #ifndef SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 

@@ -193,7 +193,7 @@ class row_round {
     REQUIRE(digest(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_, summary_).ok());
   }
 
-  //! Adds `share` of the law of the committed token, where the k largest travel beside d.
+  //! Adds `share` of the law of the committed token, where the k largest travel with d.
   void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size,
            std::uint32_t resolution) {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
@@ -250,7 +250,7 @@ std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double u
   return vocab_size;
 }
 
-//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel with k(t)* tokens beside them, or with
+//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel together with k(t)* tokens, or with
 //!                the most of any token.
 probabilities online_after(token_id last, double theta, std::uint32_t resolution, bool follows_token) {
   row_round round(last);

@@ -251,5 +251,5 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   CHECK(drain(true) == 1);
   CHECK(edge.statistics().written_ahead == 2);
   CHECK_FALSE(edge.deadline().has_value());  // as many as were allowed
-  CHECK(edge.length() == 1);                 // nothing of it is committed
+  CHECK(edge.length() == 1);                 // nothing is committed
 }

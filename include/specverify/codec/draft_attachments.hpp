@@ -50,9 +50,9 @@ struct channel_report {
 
 struct draft_attachments {
   std::span<const token_id> skipped{};  //!< in text order
-  channel_report channel{};             //!< not looked at without attachment_format::channel_report
+  channel_report channel{};             //!< ignored without attachment_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
-  //! of the laws; 0: draft_format::resolution. Not looked at without resolution_with_draft
+  //! of the laws; 0: draft_format::resolution. Ignored without resolution_with_draft
   std::uint32_t resolution = 0;
 };
 

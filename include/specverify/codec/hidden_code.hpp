@@ -40,7 +40,7 @@ namespace detail {
 inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 //! The scale of an int8 vector whose largest magnitude has this pattern: the least float of 17 bits that is at least a
-//! 127th of it; 0 when that is below the normal floats. Whole numbers only: an error of one bit would change the code
+//! 127th of that; 0 when that is below the normal floats. Whole numbers only: an error of one bit would change the code
 //! of decoded numbers.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;

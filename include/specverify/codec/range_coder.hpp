@@ -2,7 +2,7 @@
 //! An integer-only range coder: symbols with integer odds become bytes that are at most 8 bits longer than the
 //! information in them.
 //!
-//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits of it at a time, and ends with the
+//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time, and ends with the
 //! shortest byte string whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a
 //! string never ends with a zero byte.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to the bytes already written.
@@ -74,7 +74,7 @@ class range_encoder {
     return length_ -= zeros_;
   }
 
-  //! After `finish`: whether the whole code stands in the span.
+  //! After `finish`: whether the whole code fits the span.
   [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
 
  private:

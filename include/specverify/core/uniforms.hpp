@@ -17,7 +17,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The numbers of one purpose at one place. Trial t stands in lane + t.
+//! The numbers of one purpose at one place. Trial t is lane + t.
 template <uniform_source Source = philox>
 struct uniform_stream {
   Source source;

@@ -77,7 +77,7 @@ class row_view {
   return count < 0xFFFFFFFFu ? static_cast<std::uint32_t>(count) : 0xFFFFFFFFu;
 }
 //! Logits of one position, as an engine returns them: `size` entries at `values`. A size beyond
-//! 2^32 - 1 counts as that, so that reading refuses it as too large and never sees a part of it.
+//! 2^32 - 1 counts as that, so that reading refuses it as too large and never sees only a part.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(const Scalar* values, std::size_t size) noexcept {
   return {row_kind::logits, values, row_size(size)};

@@ -124,7 +124,7 @@ namespace detail {
   return out;
 }
 
-//! g of one position. `drafter` is h^D or the device's part of it, `channel` is standardised.
+//! g of one position. `drafter` is h^D or the device's part, `channel` is standardised.
 //! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an
 //!         input that is not, or overflow).
 [[nodiscard]] inline result<double> head_logit(const head_weights& head, drafter_input given,

@@ -22,7 +22,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! The law of `row` under `transform` in fp16, over arrays cut from `scratch`, which keeps them. `digested` is the
-//! row's digest (it needs nothing in particular), `digest_space` the workspace it stands in; `scratch` may be the same
+//! row's digest (it needs nothing in particular), `digest_space` the workspace that holds it; `scratch` may be the same
 //! one.
 //! Errors: workspace_too_small, and those of `fp16_row_counts`; then `scratch` is as it was.
 template <execution_policy Policy, class Scalar>

@@ -4,7 +4,7 @@
 //!
 //! A run of a plain float or double row is the row itself; a strided, converted, biased, masked or padded one is
 //! written to the caller's buffer first, so every kernel has one inner loop. Forbidden ids read as -infinity (logits)
-//! or 0 (probabilities); the stored value of a masked id is never looked at.
+//! or 0 (probabilities); the stored value of a masked id is never read.
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 

@@ -83,7 +83,7 @@ class trace_writer {
   std::size_t size_ = 0;
 };
 
-//! Cuts `text` behind the first `mark` and gives what stood before it; all of it where there is none.
+//! Cuts `text` behind the first `mark` and gives what was before the mark; the whole text where there is none.
 [[nodiscard]] constexpr std::string_view cut_before(std::string_view& text, char mark) noexcept {
   const std::size_t at = text.find(mark);
   const std::string_view before = text.substr(0, at);

@@ -168,7 +168,7 @@ namespace detail {
   return std::uint64_t{draft_length} * token_bits(format.vocab_size) + format.uplink_overhead;
 }
 //! WISV (8): the request for M hidden vectors, M ceil(log2(L + 1)) + O_d. Wire: with M itself, or a bitmap of L bits
-//! where that is shorter (the kind of request stands in the header, O_d).
+//! where that is shorter (the kind of request is in the header, O_d).
 [[nodiscard]] constexpr std::uint64_t wisv_request_bits(const wisv_format& format, std::uint32_t draft_length,
                                                         std::uint32_t mismatches,
                                                         bit_accounting accounting = bit_accounting::paper) noexcept {

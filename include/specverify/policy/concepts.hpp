@@ -25,7 +25,7 @@ struct skip_observation {
   std::uint32_t position = 0;  //!< absolute position of the token
   std::uint32_t round = 0;
   std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
-  std::uint32_t samples = 0;        //!< of so many
+  std::uint32_t samples = 0;        //!< how many were drawn
   //! attention row of the query that produced the token's logits; empty: not asked for
   std::span<const float> attention{};
   double coin = 0;  //!< uniform in [0, 1), purpose 10

@@ -47,7 +47,7 @@ struct dqn_transition {
   bool last = false;  //!< the episode ended with this round
 };
 
-//! What an environment says of a round.
+//! What an environment reports about a round.
 struct dqn_step {
   dqn_features next{};
   float reward = 0;

@@ -18,7 +18,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint32_t observed_probabilities = 64;  //!< accepted drafts whose probability is remembered
-inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions whose acceptance is told apart
+inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions that have an acceptance of their own
 
 //! How often a tested draft of one resolution was accepted: an exponential mean.
 struct resolution_acceptance {
@@ -54,7 +54,7 @@ struct observation {
 
 //! What a window policy asks of one round; itself the policy that asks the same of every round.
 struct draft_plan {
-  static constexpr bool unconditional = true;  //!< `proceed` is always true: nobody needs to count bits for it
+  static constexpr bool unconditional = true;  //!< `proceed` is always true, so bits need not be counted
 
   std::uint32_t max_draft_length = 4;  //!< L >= 1
   std::uint32_t resolution = 100;      //!< l of the lattice, in [1, 2^16]

@@ -4,7 +4,7 @@
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
 //! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight, l = resolution, b = counts.
 //! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the counts of the dense rule over
-//!             all V entries, all of which that are not 0 stand in `kept`; ties to the smaller id; never a count for
+//!             all V entries; `kept` holds all that are not 0; ties to the smaller id; never a count for
 //!             weight 0. Bit-exact.
 //! Deviates:   reads no row: the 2 l largest entries and W decide (proof in docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,

@@ -25,7 +25,7 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is not looked at:
+  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is ignored:
   //! the residual covers dropped mass.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),

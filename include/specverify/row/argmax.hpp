@@ -23,7 +23,7 @@ struct argmax_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not looked at). On error
+//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not taken). On error
 //!         `out` stays as it was.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status argmax(Policy policy, row_view<Scalar> row, const row_transform& transform,

@@ -31,7 +31,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What to gather beyond the coarse sums.
 struct read_request {
-  //! gather at least the so many largest entries (integer weight descending, id ascending)
+  //! gather at least this many of the largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
   //! [0, 1]; gather every id with w_v >= this * W; 0: off. Implies integer_total
   double minimum_probability = 0;
@@ -92,7 +92,7 @@ template <class Policy, class Scalar>
 //!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
 //!         invalid_truncation, unsupported (nodes; a bias on probabilities, or their spread), workspace_too_small;
 //!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
-//!         4e-3), `where` = id. The stored values of masked and padded ids are never looked at.
+//!         4e-3), `where` = id. The stored values of masked and padded ids are never read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] status digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                             const read_request& request, workspace& space, row_digest& out) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row that was read, as one value: what policy, row, transform and digest say together, and all that is asked of it.
+//! A row that was read, as one value: policy, row, transform and digest bound together, with every operation on them.
 //!
 //! Use it wherever a row of logits or probabilities is sampled, tested, compressed or measured: `read_row` is the only
 //! read, and its members cannot be given another row, transform or digest by mistake.

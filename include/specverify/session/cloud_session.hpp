@@ -38,7 +38,7 @@ class cloud_session : private detail::cloud_protocol {
   using cloud_protocol::receive;
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
   //! what makes it final.
-  //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed and the edge is told).
+  //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed; the edge gets a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! status supply_scores(std::span<const double> scores, session_time now)
@@ -47,7 +47,7 @@ class cloud_session : private detail::cloud_protocol {
   //!         `decide_semantically` (failed).
   using cloud_protocol::supply_scores;
   //! status engine_failed(status why)
-  //! The engine cannot go on; the edge is told.
+  //! The engine cannot go on; the edge gets a refusal.
   using cloud_protocol::engine_failed;
 
   // Outputs.

@@ -181,7 +181,7 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
 }  // namespace detail
 
 //! Level 2. Feeds the model and supplies its rows until the peer is awaited or the session is over. A model that fails
-//! ends the session: the peer is told, and the status is the model's.
+//! ends the session: the peer gets a refusal, and the status is the model's.
 //! Errors: why the session failed; what `on_output` returned.
 template <execution_policy Policy, host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
 status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output, Clock&& clock = Clock{}) {

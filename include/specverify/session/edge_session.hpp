@@ -20,7 +20,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What an engine gives beside a row where the session needs it.
+//! What an engine gives with a row where the session needs it.
 struct row_extras {
   std::span<const float>
       hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
@@ -81,7 +81,7 @@ class basic_edge_session : private detail::edge_protocol {
                                   session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! With what the engine gives beside the row. Errors: also hidden_state_missing, attention_missing (the session has
+  //! With what else the engine gives. Errors: also hidden_state_missing, attention_missing (the session has
   //! failed), size_mismatch.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,

@@ -2,7 +2,7 @@
 //! What a host has to bring: a language model that works for a session, and a transport that carries its messages.
 //!
 //! A `language_model` has two members, and optional ones that `drive` finds by itself:
-//!   feed(position, tokens, rows) -> status   the tokens stand at `position`..., 0 begins a new text; rows of the last
+//!   feed(position, tokens, rows) -> status   the tokens are at `position`..., 0 begins a new text; rows of the last
 //!                                            `rows` of them are wanted, which may be none
 //!   row(i) -> row_view                       the i-th wanted row, 0 <= i < rows; lives until the next feed
 //!   truncate(position)                       keeps that many positions. A model that cannot is wrapped in `rewinding`

@@ -102,7 +102,7 @@ class rewinding {
     return std::span<const token_id>(ids_).subspan(from, end - from);
   }
 
-  //! Where the model must be fed from: `from` if it stands there, else its checkpoint, else the start.
+  //! Where the model must be fed from: `from` if it is there, else its checkpoint, else the start.
   [[nodiscard]] status go_back(std::uint32_t& from) {
     if (from == 0) saved_.reset();
     if (in_step_ || from == 0) return {};

@@ -33,7 +33,7 @@ struct edge_snapshot {
   //! drafts before position carry_end have counters of this round: they were written ahead in it
   std::uint32_t carry_round = 0;
   std::uint32_t carry_end = 0;
-  //! of it the cloud has; the rest was committed here alone. prefix_hash is of this part
+  //! the part that the cloud has; the rest was committed here alone. prefix_hash is that of this part
   std::uint32_t base_length = 0;
   stop_reason stop = stop_reason::none;
   bool finished = false;

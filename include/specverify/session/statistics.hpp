@@ -182,7 +182,7 @@ constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::u
   return denominator == 0 ? 0.0 : static_cast<double>(numerator) / static_cast<double>(denominator);
 }
 
-//! accepted / evaluated: the probability that a draft which is looked at stands.
+//! accepted / evaluated: the probability that a tested draft is accepted.
 [[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept {
   return ratio(s.accepted, s.evaluated);
 }

@@ -24,11 +24,11 @@ struct no_state {
   friend SPECVERIFY_INLINE constexpr bool operator==(no_state, no_state) noexcept { return true; }
 };
 
-//! A token that was drawn from the row itself before its law was compressed, and what was measured of it.
+//! A token that was drawn from the row itself before its law was compressed, and what was measured about it.
 struct drawn_token {
   token_id token = no_token;
   std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
-  std::uint32_t samples = 0;        //!< of so many; 0: not measured
+  std::uint32_t samples = 0;        //!< how many were drawn; 0: not measured
 };
 
 SPECVERIFY_TYPES_END
@@ -49,7 +49,7 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels beside a token drawn
+//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels with a token drawn
 //! from the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&

@@ -32,7 +32,7 @@ enum class conformal_update : std::uint8_t {
 };
 
 //! What was learnt so far. Counts only positions whose update was applied: a session that goes back to a state goes
-//! back with all of it.
+//! back with the whole of that.
 struct conformal_state {
   double beta = 0;            //!< at most 1
   double dropped = 0;         //!< sum of d_n
@@ -60,8 +60,8 @@ struct conformal {
   conformal_update update = conformal_update::linear;
   //! logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
   double least_threshold = 0;
-  //! Keep at most so many, the largest ones. Must be given: a flat law takes beta below 0, where every token stays for
-  //! about 1 / alpha tokens more; V says that this is wanted
+  //! Keep at most this many, the largest ones. Must be given: a flat law takes beta below 0, where every token stays
+  //! for about 1 / alpha tokens more; V says that this is wanted
   std::uint32_t max_support_size = 0;
   bool update_on_bonus = false;  //!< the law beyond the window counts too, where it is known (`resumed_state`)
 

@@ -21,7 +21,7 @@ struct min_p;
 struct min_p {
   using state_type = no_state;
   double ratio = 0.05;  //!< m in [0, 1]
-  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }

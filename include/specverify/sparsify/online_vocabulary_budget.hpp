@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CU-HLM online: the number of tokens that travel follows the drawn token, its probability and how uncertain the
-//!                drafter is of it.
+//!                drafter is.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).

@@ -24,7 +24,7 @@ struct threshold;
 struct threshold {
   using state_type = no_state;
   double minimum_probability = 1e-3;  //!< beta, any number
-  //! Keep at most so many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
+  //! Keep at most this many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }

@@ -23,7 +23,7 @@ struct top_n_sigma;
 struct top_n_sigma {
   using state_type = no_state;
   double deviations = 1;  //!< n >= 0; the paper uses 1
-  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
   std::uint32_t max_support_size = 0;
   bool with_total_weight = false;  //!< asks the digest for W as well, which dropped_mass needs
 

@@ -23,7 +23,7 @@ struct top_p;
 struct top_p {
   using state_type = no_state;
   double mass = 0.95;  //!< p in (0, 1]
-  //! keep at most so many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }

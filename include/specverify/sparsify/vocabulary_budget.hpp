@@ -87,7 +87,7 @@ class tail_profile {
 namespace detail {
 
 //! Sorts `weights` from the largest down in three radix passes; `other` is scratch of the same length. The result
-//! stands in `other`.
+//! is in `other`.
 inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uint32_t> other) noexcept {
   constexpr std::uint32_t bins = 2048;
   std::uint32_t* from = weights.data();

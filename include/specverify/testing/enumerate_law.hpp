@@ -3,7 +3,7 @@
 //!
 //! The entry point runs on a scripted source. Each number that it reads is split into the intervals on which it behaves
 //! alike: the numbers read so far are fixed, the next one is bisected to its last bit on (outcome, counters read), and
-//! later numbers stand at several settings meanwhile (all 0, all near 1, middle, scattered), so that a breakpoint which
+//! later numbers are tried at several settings (all 0, all near 1, middle, scattered), so that a breakpoint which
 //! shows only when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
 //! Paper:      none; a law test measures the shipped entry point and holds no acceptance formula of its own.
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.

@@ -45,7 +45,7 @@ class message_pipe {
     }
     end& operator=(end&&) = delete;
 
-    //! Errors: link_lost (nobody holds the other end any more).
+    //! Errors: link_lost (the other end is gone).
     [[nodiscard]] status send(std::span<const std::byte> message) { return pipe_->send(own_, message); }
     //! Errors: link_lost (the other end is gone, or both would wait forever).
     [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<std::uint64_t> until) {

@@ -29,7 +29,7 @@ enum class script_fill : std::uint8_t {
 };
 
 //! Numbers for counters. A half holds k in [0, 2^53): its decision uniform is k 2^-53, its 64 bits are k 2^11 + 2^10
-//! (the low bits stand in the middle, so an integer draw over a bound below 2^10 never retries).
+//! (the low bits are those of the middle, so an integer draw over a bound below 2^10 never retries).
 class uniform_script {
  public:
   explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}

@@ -46,7 +46,7 @@ concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
   { rows.size() } -> std::convertible_to<std::uint32_t>;
 };
 
-//! Rows that stand in memory. One transform serves all rows, or there is one per row.
+//! Rows in memory. One transform serves all rows, or there is one per row.
 template <class Scalar>
 class row_span_provider {
  public:

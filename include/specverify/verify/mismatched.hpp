@@ -5,9 +5,9 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
 //!             Language Model (arXiv 2505.11788), compressed vocabulary: the token drawn from the whole law, the
 //!             residual against the sent one.
-//! Symbols:    q = law drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of it), a(v) =
-//!             min(1, p(v) / t(v)), 1 where t(v) = 0 < p(v); committed law q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p -
-//!             q^_z)+)(v), q^_z = what a draft of z claims.
+//! Symbols:    q = law drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of the token),
+//!             a(v) = min(1, p(v) / t(v)), 1 where t(v) = 0 < p(v); committed law
+//!             q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p - q^_z)+)(v), q^_z = what a draft of z claims.
 //! Guarantees: that law exactly, which is p only when t = q^ = q. Otherwise as `token_rule`: one read per row, no
 //!             allocation, near-tie.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,

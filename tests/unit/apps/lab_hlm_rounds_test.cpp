@@ -99,7 +99,7 @@ std::vector<hlm_system> all_systems() {
 //! What two records of one text have in common: steps up to the first that differs, and of them what was sent.
 struct common_part {
   std::size_t steps = 0, sent = 0, rejected = 0, carried = 0;
-  double least_beside = 1e9, most_beside = -1e9;  //!< bits of an upload beside those of `upload_bits`
+  double least_beside = 1e9, most_beside = -1e9;  //!< bits of an upload apart from those of `upload_bits`
   bool whole = false;
 };
 common_part compare(const hlm_system& system, const hlm_text& text, const run_result& made) {

@@ -43,7 +43,7 @@ TEST_CASE("observation: acceptance is a mean per resolution, and an untried one 
   CHECK(static_cast<double>(acceptance_of(seen, 240)) == doctest::Approx(by_hand).epsilon(1e-6));
   CHECK(seen.last_resolution == 240);
   CHECK(acceptance_of(seen, 720) == acceptance_of(seen, 240));
-  record_round(seen, 1, 1, 2, 100, 720);  // starts from what was assumed of it
+  record_round(seen, 1, 1, 2, 100, 720);  // starts from what was assumed
   CHECK(static_cast<double>(acceptance_of(seen, 720)) == doctest::Approx(by_hand * 0.95 + 0.05).epsilon(1e-6));
   CHECK(acceptance_of(seen, 479) == acceptance_of(seen, 240));
   CHECK(acceptance_of(seen, 480) == acceptance_of(seen, 240));

@@ -119,7 +119,7 @@ TEST_CASE("NUM-3 NUM-4 row.sample: forbidden ids never come, at the ends of ever
 }
 
 TEST_CASE("NUM-4 row.sample: the tail is hit, 20 nats below, V = 262144") {
-  // one id at 0, the rest at -16 +- 4: the tail holds a few percent of the mass and every part of it must be reachable
+  // one id at 0, the rest at -16 +- 4: the tail holds a few percent of the mass, and all of that must be reachable
   const std::uint32_t size = 262144;
   generator random{7};
   std::vector<float> row(size);

@@ -120,7 +120,7 @@ TEST_CASE("rewinding: errors have names, and a model that failed is set back bef
     bool works = true;
     status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
       if (const status why = with_checkpoints::feed(position, tokens, rows); !why.ok()) return why;
-      return works ? status{} : wrong_position;  // half of it was done
+      return works ? status{} : wrong_position;  // half was done
     }
   };
   hash_engine engine{hash_model{}};

@@ -201,7 +201,7 @@ TEST_CASE(
   const bytes resume = pair::only(p.run_edge());
   question = resume;
   for (int i = 0; i < 60 && p.edge->state() != edge_state::finished; ++i) {
-    if (p.edge->statistics().emitted == 8) keep = true;  // the rest is the edge's own: the cloud never hears of it
+    if (p.edge->statistics().emitted == 8) keep = true;  // the rest is the edge's own: the cloud never hears about that
     question = p.exchange(question);
   }
   REQUIRE(p.edge->state() == edge_state::finished);

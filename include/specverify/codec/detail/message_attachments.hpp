@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What stands in a draft message in front of the drafts: skipped ids, the channel report, hidden states. Used by
+//! What a draft message holds before its drafts: skipped ids, the channel report, hidden states. Used by
 //! codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
@@ -126,7 +126,7 @@ class attachment_reader {
 
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
   [[nodiscard]] draft_format laws() const noexcept { return law_format_of(format_, resolution_); }
-  //! The message has so many drafts: there must be a vector for each.
+  //! The message has that many drafts; each needs a vector.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
     return format_.attachments.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_)
                                                                        : status{};

@@ -16,7 +16,7 @@ struct digest_layout {
   std::uint32_t blocks = 0;
   std::uint32_t wanted = 0;    // survivors asked for
   std::uint32_t capacity = 0;  // candidates held while gathering
-  std::uint32_t kept = 0;      // truncated rows: at most so many ids
+  std::uint32_t kept = 0;      // truncated rows: at most this many ids
   std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {

@@ -212,7 +212,7 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
 SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byte> message,
                                                         const message_header& header) noexcept {
   const wire_context* then = contexts_.find(message, header);
-  wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece of it
+  wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece
   if (then == nullptr && header.base_length_low < place_.length()) {
     const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
     earlier = place_.context_at(target_.round(), length, prefix_hash(text().first(length)));

@@ -80,7 +80,7 @@ SPECVERIFY_BODY bool cloud_protocol::accept_epoch(const wire_context& peer, errc
   return true;
 }
 
-//! Compares the edge's text with ours: more of it must come first.
+//! Compares the edge's text with ours: the missing part must come first.
 SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
     target_ = text_target(peer.base_length, peer.round, peer.prefix_hash);

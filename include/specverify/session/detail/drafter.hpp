@@ -26,10 +26,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What a drafter makes beside laws.
+//! What a drafter makes apart from laws.
 struct drafter_wishes {
   bool probabilities = false;  //!< the row's own probability of drawn tokens
-  bool whole_row = false;      //!< tokens are drawn from the row, and the law travels beside them (lossy)
+  bool whole_row = false;      //!< tokens are drawn from the row, and the law travels with them (lossy)
 };
 
 template <sparsifier Sparsifier>
@@ -143,7 +143,7 @@ class drafter {
     return {};
   }
 
-  //! The law beside the token that `draw_foreign` gave: what a rejection will subtract. A token that the lattice left
+  //! The law of the token that `draw_foreign` gave: what a rejection will subtract. A token that the lattice left
   //! nothing gets one unit of the largest entry: what travels names it.
   [[nodiscard]] status claim_beside(const drawn_token& drawn, law& out) noexcept {
     const token_id token = drawn.token;

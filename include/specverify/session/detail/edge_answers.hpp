@@ -222,7 +222,7 @@ SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> mess
   return ask(question::supply, now);
 }
 
-//! The cloud decided the open round. What becomes of it is `commit`'s; the sparsifier's state is renewed before.
+//! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.
 SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message) noexcept {
   const result<feedback_message> read = decode_feedback(question_.context(), options_.format, drafts_.size(), message);
   if (!read) return fail(read.error());

@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What `check` says of a rule or policy that has one.
+//! The `check` of a sparsifier or policy, where it has one.
 template <class Options>
 [[nodiscard]] constexpr status check_if_any(const Options& options) noexcept {
   if constexpr (requires {
@@ -131,7 +131,7 @@ bool basic_edge_session<Sparsifier, Window, Skip>::takes(std::uint32_t position,
 }
 
 //! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first
-//! one of a block may be the edge's own (`keep`): then nothing travels of it.
+//! one of a block may be the edge's own (`keep`): then it does not travel.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
 status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row,

@@ -128,7 +128,7 @@ class hidden_store {
   bool fresh_ = false;
 };
 
-//! The part of an edge's snapshot that is the same for every sparsifier: all of it but the last member.
+//! The part of an edge's snapshot that is the same for every sparsifier: everything but the last member.
 using edge_snapshot_head = edge_snapshot<std::byte>;
 inline constexpr std::size_t edge_snapshot_head_bytes = offsetof(edge_snapshot_head, sparsifier);
 

@@ -38,7 +38,7 @@ class open_question {
     attempts_ = 0;
   }
   void ask_again() noexcept { attempts_ += 1; }
-  //! Something came of it.
+  //! An answer came.
   void progress() noexcept { attempts_ = 0; }
   //! Is asked again in other words.
   void rephrase(question what) noexcept { what_ = what; }

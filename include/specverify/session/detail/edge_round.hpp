@@ -89,7 +89,7 @@ SPECVERIFY_BODY status edge_protocol::close_block(session_time now) noexcept {
   return {};
 }
 
-//! The token stands without the cloud, which hears of it with the next draft. The round stays open: its first draft
+//! The token stands without the cloud, which learns about it with the next draft. The round stays open: its first draft
 //! moves on by one.
 SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token) noexcept {
   const std::uint32_t position = place_.length();
@@ -100,7 +100,7 @@ SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token) noexcept {
   note_end();
   statistics_.skipped += 1;
   statistics_.emitted += 1;
-  write_journal(position);  // before the host hears of it
+  write_journal(position);  // before the host learns about it
   session_output out = of_text(session_action::committed, position, place_.length());
   out.authority = token_authority::edge;
   out.stop = place_.stop();
@@ -110,7 +110,7 @@ SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token) noexcept {
   return {};
 }
 
-//! What travels beside the drafts of the open round.
+//! What travels with the drafts of the open round.
 SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
   const attachment_format& format = options_.format.attachments;
   draft_attachments made;

@@ -43,7 +43,7 @@ class text_place {
     return {session_id_, epoch_, round, length, hash, transmission};
   }
 
-  //! A session was heard of, nothing of it is known.
+  //! A session is named, and nothing is known about it.
   void meet(std::uint64_t session_id, std::uint32_t epoch) noexcept {
     session_id_ = session_id;
     epoch_ = epoch;

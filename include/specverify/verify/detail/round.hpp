@@ -56,7 +56,7 @@ class round {
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
-  //! Room for the log-probabilities of the round's rows, none if nobody wants them. False: the round has failed
+  //! Room for the log-probabilities of the round's rows, none if they are not wanted. False: the round has failed
   //! (workspace_too_small).
   [[nodiscard]] bool take_log_probabilities(workspace& scratch) noexcept {
     if (!wants_log_probabilities()) return true;
