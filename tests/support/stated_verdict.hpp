@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A verdict beside the status of its call, for tests that look at both. Without a verdict its fields have their
+//! A verdict with the status of its call, for tests that look at both. Without a verdict its fields have their
 //! defaults.
 #ifndef SPECVERIFY_TESTS_SUPPORT_STATED_VERDICT_HPP
 #define SPECVERIFY_TESTS_SUPPORT_STATED_VERDICT_HPP

@@ -69,7 +69,7 @@ struct verdict {
   verdict_counters counters{};
 };
 
-//! What the caller says about a round, beside its uniforms. All spans may be empty.
+//! What the caller says about a round, apart from its uniforms. All spans may be empty.
 struct verify_request {
   std::span<const token_id> stop_tokens{};
   std::uint32_t remaining_budget = std::numeric_limits<std::uint32_t>::max();  //!< tokens that may still be committed
