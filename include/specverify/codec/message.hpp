@@ -110,7 +110,7 @@ template <lawful_draft Draft>
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 std::span<std::byte> out) noexcept;
-//! Exact bytes of a message of so many claims and skipped ids; 0 where encode_claims gives an error.
+//! Exact bytes of a message of that many claims and skipped ids; 0 where encode_claims gives an error.
 [[nodiscard]] inline std::size_t claims_bytes(const draft_format& format, std::size_t claims,
                                               std::size_t skipped) noexcept;
 [[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,

@@ -174,7 +174,7 @@ class received_drafts {
   }
   //! Whether messages of this format fit.
   [[nodiscard]] bool hold(const draft_format& format) const noexcept;
-  //! What one draft message holds; nothing of it is the open round's yet.
+  //! What one draft message holds; nothing enters the open round yet.
   struct contents {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
