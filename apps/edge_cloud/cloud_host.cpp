@@ -46,7 +46,9 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
 
 cloud_host::cloud_host(const run_settings& run, const side_model& model,
                        std::function<void(std::span<const std::byte>)> send)
-    : engine_(model.weights), judge_(make_judge(run, model)), session_(make_session(run, model, judge_)) {
+    : engine_(model.weights, model.pass_seconds),
+      judge_(make_judge(run, model)),
+      session_(make_session(run, model, judge_)) {
   transform_.temperature = run.temperature;
   outlets_.send = std::move(send);
   outlets_.judge = [this](const specverify::session_output& asked) { judge(asked); };

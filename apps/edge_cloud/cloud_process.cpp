@@ -3,6 +3,7 @@
 
 #include "cloud_host.hpp"
 #include "framed_server.hpp"
+#include "pace.hpp"
 
 namespace edge_cloud {
 
@@ -44,7 +45,8 @@ class cloud_process {
 }  // namespace
 
 int run_cloud_process(const run_settings& run, std::uint16_t port) {
-  const side_model model = load_side(run.models, "target.safetensors");
+  side_model model = load_side(run.models, "target.safetensors");
+  model.pass_seconds = paced(run.pace, paper_cloud_pass);
   cloud_process process(run, model, port);
   save(process.run(), run.state / "report.json");
   return 0;

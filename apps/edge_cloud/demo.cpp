@@ -39,7 +39,8 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
 
 //! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the
 //! machine.
-std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter) {
+std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter,
+                          std::string_view pace) {
   const specverify::draft_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t bytes =
@@ -47,7 +48,7 @@ std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, co
   const double bits = 8.0 * static_cast<double>(bytes + frame_prefix{}.size());
   double longest_ms = link.round_trip_ms + 1e3 * bits / link.uplink_bits_per_second;
   if (!link.trace.empty()) longest_ms = longest_on_trace_ms(link, bits);
-  return static_cast<std::uint32_t>(400 + 2 * link.jitter_ms + longest_ms);
+  return static_cast<std::uint32_t>(400 + 2 * link.jitter_ms + longest_ms + 1e3 * paced(pace, paper_cloud_pass));
 }
 
 //! A child that ended: restarted when somebody killed it, an error when it failed by itself.
@@ -166,7 +167,7 @@ bool run_demo(const demo_settings& demo) {
       if (system.judged == states::chosen) run.protocol = choose_protocol(system, demo.link, drafter, mismatches);
       const system_plan plan = settled_plan(run);
       run.lazy = plan.judged == states::one_by_one;
-      run.retry_ms = patience_ms(demo.link, plan, drafter);
+      run.retry_ms = patience_ms(demo.link, plan, drafter, run.pace);
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
       if (plan.judged == states::unused) one.judged_rounds.clear();  // a cloud with a head notes every round
@@ -190,7 +191,7 @@ bool run_demo(const demo_settings& demo) {
     }
     save(sum, demo.out / (key + ".json"));
   }
-  print_table(stdout, reports);
+  print_table(stdout, reports, demo.run.pace);
   const std::filesystem::path picture = draw_plot(reports, demo.out);
   std::printf("%s\n",
               picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());

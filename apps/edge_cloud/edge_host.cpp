@@ -61,7 +61,7 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
                      std::function<void(std::span<const std::byte>)> send, observer show)
     : run_(run),
       vocabulary_(model.vocabulary),
-      engine_(model.weights),
+      engine_(model.weights, model.pass_seconds),
       network_(network_of(run)),
       session_(make_session(run, model, network_.get())),
       show_(std::move(show)) {

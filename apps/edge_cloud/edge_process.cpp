@@ -4,6 +4,7 @@
 #include "clock.hpp"
 #include "edge_host.hpp"
 #include "framed_client.hpp"
+#include "pace.hpp"
 #include "trained_files.hpp"
 
 #include <string>
@@ -73,7 +74,8 @@ class edge_process {
 
 int run_edge_process(const run_settings& run, std::uint16_t port) {
   require_files(system_named(run.system), run);
-  const side_model model = load_side(run.models, "drafter.safetensors");
+  side_model model = load_side(run.models, "drafter.safetensors");
+  model.pass_seconds = paced(run.pace, paper_edge_pass);
   edge_process process(run, model, port);
   save(process.run(), run.state / "report.json");
   return 0;

@@ -5,11 +5,12 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 
 namespace edge_cloud {
 
-engine::engine(std::shared_ptr<const tinylm::weights> model)
-    : sequence_(std::make_unique<tinylm::sequence>(std::move(model))) {}
+engine::engine(std::shared_ptr<const tinylm::weights> model, double pass_seconds)
+    : sequence_(std::make_unique<tinylm::sequence>(std::move(model))), pass_seconds_(pass_seconds) {}
 engine::~engine() = default;
 
 void engine::feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows) {
@@ -17,6 +18,7 @@ void engine::feed(std::uint32_t position, std::span<const specverify::token_id> 
   const auto begin = std::chrono::steady_clock::now();
   rows_.resize(rows * sequence_->vocab_size());
   if (const std::string error = sequence_->feed(tokens, rows_); !error.empty()) throw std::runtime_error(error);
+  if (pass_seconds_ > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(pass_seconds_));
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++passes_;
   first_row_ = tokens.size() - rows;

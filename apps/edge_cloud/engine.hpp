@@ -19,7 +19,8 @@ namespace edge_cloud {
 
 class engine {
  public:
-  explicit engine(std::shared_ptr<const tinylm::weights> model);
+  //! A pass takes `pass_seconds` at least.
+  explicit engine(std::shared_ptr<const tinylm::weights> model, double pass_seconds = 0);
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -43,6 +44,7 @@ class engine {
   std::vector<float> rows_;
   std::size_t first_row_ = 0;  // among the positions of the last feed
   std::uint64_t passes_ = 0;
+  double pass_seconds_ = 0;
   double seconds_ = 0;
 };
 

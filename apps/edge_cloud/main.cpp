@@ -25,6 +25,10 @@ void add_model_options(CLI::App& app, run_settings& run) {
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
   app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+  app.add_option("--pace", run.pace,
+                 "paper: a forward pass takes as long as the table's modelled column counts; none: as long as it takes")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"paper", "none"}));
   app.add_option("--head", run.head, "weights of the decision head, for the systems that judge mismatches")
       ->check(CLI::ExistingFile);
 }
@@ -115,6 +119,7 @@ int main(int argc, char** argv) try {
   app.require_subcommand(1);
 
   demo_settings demo;
+  demo.run.pace = "paper";
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
   CLI::App* demo_command =
       app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
@@ -138,6 +143,7 @@ int main(int argc, char** argv) try {
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
 
   side_options edge, cloud;
+  edge.run.pace = cloud.run.pace = "paper";
   edge.port = 7001;
   cloud.port = 7000;
   CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");

@@ -34,6 +34,7 @@ struct run_settings {
   bool lazy = false;      //!< the cloud asks for one mismatch's state at a time
   //! of a system that leaves it open: fh, sh, lazy, or the round trip decides
   std::string protocol = "round-trip";
+  std::string pace = "none";    //!< of the models: paper or none (pace.hpp)
   link_settings link;           //!< what the edge reports of its channel
   std::filesystem::path state;  //!< journal and report of this process
 };
@@ -48,10 +49,10 @@ struct run_settings {
 //! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to
 //! be, the edge tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
-  std::vector<std::string> line{"--temperature", exactly(run.temperature),
-                                "--secret",      std::to_string(edge ? run.edge_secret : run.cloud_secret),
-                                "--models",      run.models.string(),
-                                "--state-dir",   run.state.string()};
+  std::vector<std::string> line{
+      "--temperature", exactly(run.temperature), "--secret", std::to_string(edge ? run.edge_secret : run.cloud_secret),
+      "--models",      run.models.string(),      "--pace",   run.pace,
+      "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
   if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});

@@ -36,7 +36,7 @@ side_model load_side(const std::filesystem::path& folder, const std::string& fil
   const auto vocab_size = static_cast<std::uint32_t>(vocabulary->vocab_size());
   const auto hidden_size = static_cast<std::uint32_t>((*weights)->dim),
              context = static_cast<std::uint32_t>((*weights)->context);
-  return {std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context};
+  return {std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context, 0};
 }
 
 }  // namespace edge_cloud

@@ -24,6 +24,7 @@ struct side_model {
   std::uint32_t vocab_size = 0;
   std::uint32_t hidden_size = 0;  //!< numbers of a hidden state
   std::uint32_t context = 0;      //!< tokens that a text may have
+  double pass_seconds = 0;        //!< the least that a forward pass takes
 };
 
 //! `file` is drafter.safetensors or target.safetensors.

@@ -3,6 +3,7 @@
 #ifndef EDGE_CLOUD_TABLE_HPP
 #define EDGE_CLOUD_TABLE_HPP
 
+#include "pace.hpp"
 #include "run_report.hpp"
 #include "systems.hpp"
 
@@ -10,13 +11,10 @@
 #include <array>
 #include <cstdio>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace edge_cloud {
-
-//! Seconds of a forward pass of the small and the large model of HLM's authors (arXiv 2505.11788, IV).
-inline constexpr double paper_edge_pass = 25.6e-3;
-inline constexpr double paper_cloud_pass = 104.6e-3;
 
 //! Columns of some systems only; a table without such a system goes without them.
 struct own_column {
@@ -68,7 +66,33 @@ inline constexpr std::array<own_column, 10> own_columns{{
      2},
 }};
 
-inline void print_table(std::FILE* out, std::span<const run_report> reports) {
+//! What the text of a system is: drawn from the target's own law, its most probable tokens, or neither.
+[[nodiscard]] constexpr const char* text_of(const system_plan& system) {
+  if (system.skip != skipping::never || system.judged != states::unused) return "lossy";
+  return system.is_greedy() ? "argmax" : "exact";
+}
+
+//! What the two columns of speed mean in this run.
+inline void print_footnote(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
+  run_report all;
+  for (const run_report& row : reports) all.add(row);
+  const auto milliseconds = [](double seconds, std::uint64_t passes) {
+    return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0;
+  };
+  std::fprintf(out,
+               "\nmeasured: on this machine, the embedded models %s: %.1f ms a draft pass, %.1f ms a target pass.\n",
+               pace == "none" ? "as fast as they are" : "slowed to the passes of larger ones",
+               milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes));
+  std::fprintf(out,
+               "modelled: the same rounds and link times with exactly %.1f ms a draft pass and %.1f ms a target pass,\n"
+               "those of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, "
+               "headers, hello.\n"
+               "text: exact, drawn from the target's own law; argmax, its most probable tokens; lossy, neither.\n",
+               paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
+}
+
+//! `pace`: of the models, as the run settings say it.
+inline void print_table(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
   std::vector<own_column> own;
   for (const own_column& column : own_columns) {
     if (std::any_of(reports.begin(), reports.end(), column.applies)) own.push_back(column);
@@ -77,18 +101,18 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports) {
     for (const own_column& column : own) std::fprintf(out, " %8s", column.head[line]);
     std::fputc('\n', out);
   };
-  std::fprintf(out, "\n%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "", "tokens/s", "tokens/s", "", "tokens", "accept-",
-               "uplink bit", "bytes", "bytes");
+  std::fprintf(out, "\n%-28s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "", "", "tokens/s", "tokens/s", "", "tokens",
+               "accept-", "uplink bit", "bytes", "bytes");
   head(0);
-  std::fprintf(out, "%-28s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "measured", "modelled", "rounds", "/round",
-               "ance", "/token", "up", "down");
+  std::fprintf(out, "%-28s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "text", "measured", "modelled", "rounds",
+               "/round", "ance", "/token", "up", "down");
   head(1);
   for (const run_report& row : reports) {
     char acceptance[16] = "-";
     if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
-    std::fprintf(out, "%-28s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu",
-                 std::string(system_named(row.system).label).c_str(), row.tokens_per_second(),
-                 row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
+    std::fprintf(out, "%-28s %-6s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu",
+                 std::string(system_named(row.system).label).c_str(), text_of(system_named(row.system)),
+                 row.tokens_per_second(), row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
                  static_cast<unsigned long long>(row.rounds), row.tokens_per_round(), acceptance,
                  row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up),
                  static_cast<unsigned long long>(row.bytes_down));
@@ -101,20 +125,7 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports) {
     }
     std::fputc('\n', out);
   }
-  run_report all;
-  for (const run_report& row : reports) all.add(row);
-  const auto milliseconds = [](double seconds, std::uint64_t passes) {
-    return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0;
-  };
-  std::fprintf(
-      out,
-      "\nmeasured: this machine and the embedded models: %.1f ms a draft pass, %.1f ms a target pass on average.\n"
-      "modelled: the same rounds and the same measured link times with %.1f ms a draft pass and %.1f ms a target pass, "
-      "the\n"
-      "models of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, "
-      "headers, hello.\n",
-      milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes),
-      paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
+  print_footnote(out, reports, pace);
 }
 
 }  // namespace edge_cloud
