@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside). Links lead somewhere, the index
-# docs/README.md names every page, and the first screen has at most 6000 bytes.
+# docs/README.md names every page, pages of algorithms say first when to use them, and the first screen has at most 6000 bytes.
 use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
 my $blocks = 0;
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
@@ -22,6 +22,9 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
   my $text = slurp($page);
   $text =~ s/^```.*?^```//msg;
   while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
+}
+for my $page (files(qr/\.md$/, 'docs/algorithms')) {
+  complain($page, 'does not begin with a title and "Use it"') unless slurp($page) =~ /\A# [^\n]+\n\nUse it /;
 }
 my $index = 'docs/README.md';
 if (-e $index) {
