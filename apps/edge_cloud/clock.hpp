@@ -12,6 +12,10 @@ namespace edge_cloud {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
 }
+//! The clock that the sessions of a process are driven with.
+struct session_clock {
+  [[nodiscard]] std::uint64_t now() const { return microseconds_now(); }
+};
 //! For timers: the inverse.
 [[nodiscard]] inline std::chrono::steady_clock::time_point at_microseconds(std::uint64_t microseconds) {
   return std::chrono::steady_clock::time_point(std::chrono::microseconds(microseconds));

@@ -9,13 +9,9 @@ namespace edge_cloud {
 
 namespace {
 
-//! The rule asks for the rows it reads and no others.
-struct rows {
-  const engine& model;
-  const specverify::row_transform& final_transform;
-  [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t index) const { return model.row(index); }
-  [[nodiscard]] const specverify::row_transform& transform(std::uint32_t) const noexcept { return final_transform; }
-};
+void require(specverify::status why, const char* what) {
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+}
 
 std::optional<mismatch_judge> make_judge(const run_settings& run, const side_model& model) {
   if (run.head.empty()) return std::nullopt;
@@ -48,39 +44,33 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
                        std::function<void(std::span<const std::byte>)> send)
     : engine_(model.weights, model.pass_seconds),
       judge_(make_judge(run, model)),
-      session_(make_session(run, model, judge_)) {
-  transform_.temperature = run.temperature;
-  outlets_.send = std::move(send);
-  outlets_.judge = [this](const specverify::session_output& asked) { judge(asked); };
+      session_(make_session(run, model, judge_)),
+      temperature_(run.temperature),
+      send_(std::move(send)) {
   if (run.state.empty()) return;
   journal_.emplace(run.state / "journal");
   const std::vector<std::byte> kept = journal_->load();
   specverify::journal_reading found;
   const bool restored = !kept.empty() && session_.restore(kept, &found).ok();
   journal_->cut(restored ? found.valid_bytes : 0);
-  rows_wanted_ = take_outputs(session_, engine_, journal_, outlets_);
-}
-
-void cloud_host::receive(std::span<const std::byte> message) {
-  counted_by_session(session_.receive(message, microseconds_now()));
   take();
 }
 
+void cloud_host::receive(std::span<const std::byte> message) {
+  require(specverify::deliver(session_, message, microseconds_now()), "a message");
+  take();
+}
+
+//! The session may be over by now: it takes what the engine was at, and says nothing.
 void cloud_host::work() {
-  if (scores_wanted_) {
-    scores_wanted_ = false;
-    counted_by_session(judged_.ok() ? session_.supply_scores(scores_, microseconds_now())
-                                    : session_.engine_failed(judged_));
-    take();
-    return;
+  const specverify::session_wait ready = std::exchange(ready_, specverify::session_wait::peer);
+  if (!prepared_.ok()) {
+    (void)session_.engine_failed(prepared_);
+  } else if (ready == specverify::session_wait::rows) {
+    (void)specverify::supply(session_, engine_, microseconds_now());
+  } else {
+    (void)session_.supply_scores(scores_, microseconds_now());
   }
-  rows_wanted_ = 0;
-  if (session_.transform().temperature != transform_.temperature) {  // two temperatures would be two laws
-    counted_by_session(session_.engine_failed({specverify::errc::invalid_temperature, specverify::part::host, 0}));
-    take();
-    return;
-  }
-  counted_by_session(session_.supply_rows(specverify::exec::simd, rows{engine_, transform_}, microseconds_now()));
   take();
 }
 
@@ -96,16 +86,33 @@ run_report cloud_host::report() const {
   return made;
 }
 
-//! States of the round's last pass stand in the engine until the session has its verdict.
-void cloud_host::judge(const specverify::session_output& asked) {
-  scores_wanted_ = true;
-  judged_ = judge_ ? judge_->score(asked, session_.reported_channel(), engine_, scores_)
-                   : specverify::status{specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
+//! Computes what the session asks for. States of the round's last pass stand in the engine until the verdict.
+specverify::status cloud_host::prepare(const specverify::session_work& work) {
+  const specverify::session_output& asked = work.asked;
+  if (work.wait == specverify::session_wait::scores) {
+    if (!judge_) return {specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
+    return judge_->score(asked, session_.reported_channel(), engine_, scores_);
+  }
+  if (session_.transform().temperature != temperature_)  // two temperatures would be two laws
+    return {specverify::errc::invalid_temperature, specverify::part::host, 0};
+  return engine_.feed(asked.position, asked.tokens, asked.rows);
+}
+
+void cloud_host::hear(const specverify::session_output& out) {
+  using specverify::session_action;
+  if (out.action == session_action::journal && journal_) journal_->append(out.bytes);
+  if (out.action == session_action::send) send_(out.bytes);
+  if (out.action == session_action::rollback) engine_.truncate(out.position);
 }
 
 void cloud_host::take() {
-  if (const std::uint32_t wanted = take_outputs(session_, engine_, journal_, outlets_); wanted > 0)
-    rows_wanted_ = wanted;
+  const specverify::session_work work =
+      specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
+  require(work.reason, "the session failed");
+  if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
+    prepared_ = prepare(work);
+    ready_ = work.wait;
+  }
   const specverify::judged_round& last = session_.last_round();
   if (!judge_ || last.round <= noted_round_) return;
   noted_round_ = last.round;

@@ -6,12 +6,15 @@
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 
 #include "mismatch_judge.hpp"
 #include "run_report.hpp"
 #include "run_settings.hpp"
 #include "side_model.hpp"
-#include "take_outputs.hpp"
+#include "state_file.hpp"
+
+#include <functional>
 
 namespace edge_cloud {
 
@@ -23,28 +26,29 @@ class cloud_host {
 
   void receive(std::span<const std::byte> message);
 
-  //! Rows stand ready for the session. `work` hands them over; whoever owns the host may send and receive in between.
-  [[nodiscard]] bool has_work() const noexcept { return rows_wanted_ > 0 || scores_wanted_; }
+  //! Rows or scores stand ready for the session. `work` hands them over; whoever owns the host may send and receive in
+  //! between.
+  [[nodiscard]] bool has_work() const noexcept { return ready_ != specverify::session_wait::peer; }
   void work();
 
   [[nodiscard]] run_report report() const;
 
  private:
-  void judge(const specverify::session_output& asked);
+  [[nodiscard]] specverify::status prepare(const specverify::session_work& work);
+  void hear(const specverify::session_output& out);
   void take();
 
   engine engine_;
   std::optional<mismatch_judge> judge_;
   specverify::cloud_session session_;
-  specverify::row_transform transform_;
+  double temperature_;
   std::optional<state_file> journal_;
-  outlets outlets_;
+  std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;
   std::vector<std::array<std::uint32_t, 3>> judged_rounds_;
-  specverify::status judged_{};
-  std::uint32_t rows_wanted_ = 0;
+  specverify::session_wait ready_ = specverify::session_wait::peer;  // what `work` hands over; peer: nothing
+  specverify::status prepared_{};                                    // not ok: the engine or the head could not
   std::uint32_t noted_round_ = 0;
-  bool scores_wanted_ = false;
 };
 
 }  // namespace edge_cloud

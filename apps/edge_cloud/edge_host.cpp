@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge_host.hpp"
 
+#include <specverify/session/drive.hpp>
+
 #include "clock.hpp"
 #include "protocol_choice.hpp"
 #include "trained_files.hpp"
@@ -42,12 +44,6 @@ std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& ru
   return system_named(run.system).window == windowing::learned ? load_policy(run.policy) : nullptr;
 }
 
-specverify::row_transform transform_of(const run_settings& run) {
-  specverify::row_transform made;
-  made.temperature = run.temperature;
-  return made;
-}
-
 //! The prompt as both models were trained to see it: behind an end of text.
 std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
   std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
@@ -64,11 +60,9 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
       engine_(model.weights, model.pass_seconds),
       network_(network_of(run)),
       session_(make_session(run, model, network_.get())),
+      send_(std::move(send)),
       show_(std::move(show)) {
   if (!run.state.empty()) journal_.emplace(run.state / "journal");
-  outlets_.send = std::move(send);
-  outlets_.committed = [this](const specverify::session_output& out) { record(out); };
-  outlets_.finished = [this] { finished_ = true; };
 }
 
 void edge_host::begin() {
@@ -83,7 +77,7 @@ void edge_host::begin() {
   } else {
     if (journal_) journal_->cut(0);
     const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
-    require(session_->start(prompt, origin_));
+    require(session_->start(prompt, origin_), "the prompt");
     if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
   }
   work();
@@ -101,25 +95,25 @@ void edge_host::measure_channel() {
 
 void edge_host::receive(std::span<const std::byte> message) {
   measure_channel();
-  counted_by_session(session_->receive(message, microseconds_now()));
+  require(specverify::deliver(*session_, message, microseconds_now()), "a message");
   work();
 }
 
 void edge_host::tick() {
   measure_channel();
-  counted_by_session(session_->tick(microseconds_now()));
+  (void)session_->tick(microseconds_now());
   work();
 }
 
 void edge_host::disconnect() {
   measure_channel();
-  counted_by_session(session_->disconnect(microseconds_now()));
+  (void)session_->disconnect(microseconds_now());
   work();
 }
 
 void edge_host::reconnect() {
   measure_channel();
-  counted_by_session(session_->reconnect(microseconds_now()));
+  (void)session_->reconnect(microseconds_now());
   work();
 }
 
@@ -151,11 +145,17 @@ run_report edge_host::report() const {
 
 //! Does what the session asks for until it waits for the cloud.
 void edge_host::work() {
-  while (take_outputs(*session_, engine_, journal_, outlets_) > 0) {
-    require(session_->supply_row(engine_.row(0), transform_of(run_), {engine_.hidden(0), engine_.attention(0)},
-                                 microseconds_now()));
-  }
+  const auto hears = [this](const specverify::session_output& out) { hear(out); };
+  require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
   restoring_ = false;
+}
+
+void edge_host::hear(const specverify::session_output& out) {
+  using specverify::session_action;
+  if (out.action == session_action::journal && journal_) journal_->append(out.bytes);
+  if (out.action == session_action::send) send_(out.bytes);
+  if (out.action == session_action::committed) record(out);
+  if (out.action == session_action::finished) finished_ = true;
 }
 
 void edge_host::record(const specverify::session_output& out) {
@@ -185,8 +185,8 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
 }
 
 //! What the session says is missing: a model without attention rows or hidden states cannot run every system.
-void edge_host::require(specverify::status why) const {
-  if (!why.ok()) throw std::runtime_error("system " + run_.system + ": " + specverify::message(why.code));
+void edge_host::require(specverify::status why, const char* what) const {
+  if (!why.ok()) throw std::runtime_error("system " + run_.system + ": " + what + ": " + specverify::message(why.code));
 }
 
 }  // namespace edge_cloud

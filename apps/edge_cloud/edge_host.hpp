@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The edge without a network: a session, the drafter that works for it, its journal, and the record of what was
-//! written when. Whoever owns it passes messages in, takes them out through `outlets::send`, and keeps the deadline.
+//! written when. Whoever owns it passes messages in, takes them out through `send`, and keeps the deadline.
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
 #include "edge_session.hpp"
+#include "engine.hpp"
 #include "live_text.hpp"
 #include "run_report.hpp"
 #include "run_settings.hpp"
 #include "side_model.hpp"
-#include "take_outputs.hpp"
+#include "state_file.hpp"
+
+#include <functional>
 
 namespace edge_cloud {
 
@@ -40,10 +43,11 @@ class edge_host {
  private:
   void measure_channel();
   void work();
+  void hear(const specverify::session_output& out);
   void record(const specverify::session_output& out);
   void note_round();
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const;
-  void require(specverify::status why) const;
+  void require(specverify::status why, const char* what) const;
 
   run_settings run_;
   const tinylm::tokenizer& vocabulary_;
@@ -51,7 +55,7 @@ class edge_host {
   std::unique_ptr<const specverify::dqn_weights> network_;  // of a learned window; the session looks at it
   std::unique_ptr<edge_session> session_;
   std::optional<state_file> journal_;
-  outlets outlets_;
+  std::function<void(std::span<const std::byte>)> send_;
   observer show_;
   std::vector<double> arrival_;
   std::uint64_t origin_ = 0;

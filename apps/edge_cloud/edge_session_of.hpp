@@ -28,21 +28,24 @@ class edge_session_of final : public edge_session {
   specverify::status tick(specverify::session_time now) override { return session_.tick(now); }
   specverify::status reconnect(specverify::session_time now) override { return session_.reconnect(now); }
   specverify::status disconnect(specverify::session_time now) override { return session_.disconnect(now); }
-  specverify::status supply_row(specverify::row_view<float> row, const specverify::row_transform& transform,
-                                const specverify::row_extras& extras, specverify::session_time now) override {
-    return session_.supply_row(specverify::exec::simd, row, transform, extras, now);
-  }
+  specverify::status engine_failed(specverify::status why) override { return session_.engine_failed(why); }
   void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) override {
     session_.record_channel(channel, uplink_state);
   }
   specverify::session_output next() override { return session_.next(); }
+  bool has_outputs() const override { return session_.has_outputs(); }
   std::optional<specverify::session_time> deadline() const override { return session_.deadline(); }
+  const specverify::row_transform& transform() const override { return session_.transform(); }
   std::span<const specverify::token_id> text() const override { return session_.text(); }
   std::uint32_t prompt_length() const override { return session_.prompt_length(); }
   const specverify::session_statistics& statistics() const override { return session_.statistics(); }
   const specverify::round_record& last_round() const override { return session_.last_round(); }
 
  private:
+  specverify::status take_row(specverify::row_view<float> row, const specverify::row_transform& transform,
+                              const specverify::row_extras& extras, specverify::session_time now) override {
+    return session_.supply_row(specverify::exec::simd, row, transform, extras, now);
+  }
   Session session_;
 };
 

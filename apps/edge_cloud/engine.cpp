@@ -4,7 +4,6 @@
 #include "tinylm/tinylm.hpp"
 
 #include <chrono>
-#include <stdexcept>
 #include <thread>
 
 namespace edge_cloud {
@@ -13,15 +12,19 @@ engine::engine(std::shared_ptr<const tinylm::weights> model, double pass_seconds
     : sequence_(std::make_unique<tinylm::sequence>(std::move(model))), pass_seconds_(pass_seconds) {}
 engine::~engine() = default;
 
-void engine::feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows) {
-  if (position != sequence_->size()) throw std::logic_error("the session and its engine disagree about the position");
+specverify::status engine::feed(std::uint32_t position, std::span<const specverify::token_id> tokens,
+                                std::uint32_t rows) {
+  using specverify::errc, specverify::part;
+  if (position != sequence_->size()) return {errc::base_length_mismatch, part::host, position};
   const auto begin = std::chrono::steady_clock::now();
   rows_.resize(rows * sequence_->vocab_size());
-  if (const std::string error = sequence_->feed(tokens, rows_); !error.empty()) throw std::runtime_error(error);
+  if (const std::string error = sequence_->feed(tokens, rows_); !error.empty())
+    return {errc::invalid_argument, part::host, position};
   if (pass_seconds_ > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(pass_seconds_));
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++passes_;
   first_row_ = tokens.size() - rows;
+  return {};
 }
 
 specverify::row_view<float> engine::row(std::uint32_t i) const {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session needs of a language model: feed tokens at positions, give the rows that follow them, cut back. Here:
-//! tinylm.
+//! A language model as a session's host wants it (session/language_model.hpp). Here: tinylm.
 #ifndef EDGE_CLOUD_ENGINE_HPP
 #define EDGE_CLOUD_ENGINE_HPP
 
-#include <specverify/core/views.hpp>
+#include <specverify/session/language_model.hpp>
 
 #include <memory>
 #include <span>
@@ -25,8 +24,10 @@ class engine {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  //! The tokens stand at `position`...; afterwards `row(i)` is the row of the i-th of the last `rows` of them.
-  void feed(std::uint32_t position, std::span<const specverify::token_id> tokens, std::uint32_t rows);
+  //! Errors: base_length_mismatch (the session and its engine disagree about the position), invalid_argument (what
+  //!         tinylm does not take: an id outside its vocabulary, a text beyond its context).
+  [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const specverify::token_id> tokens,
+                                        std::uint32_t rows);
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const;
 
   //! What the model gives with row i: the normed last hidden state, and the last layer's attention of the row's
@@ -47,6 +48,7 @@ class engine {
   double pass_seconds_ = 0;
   double seconds_ = 0;
 };
+static_assert(specverify::truncating_model<engine>);
 
 }  // namespace edge_cloud
 

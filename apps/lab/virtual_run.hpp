@@ -14,6 +14,7 @@
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
@@ -175,9 +176,10 @@ class virtual_pair {
         target_(target),
         edge_(std::move(session)),
         cloud_(make_cloud(options, target)) {
-    transform_.temperature = options.temperature;
     draft_seconds_ = options.compute.draft_pass + (measures ? options.compute.uncertainty : 0.0);
   }
+  virtual_pair(const virtual_pair&) = delete;
+  virtual_pair& operator=(const virtual_pair&) = delete;
 
   [[nodiscard]] run_result run() {
     drafter_.rollback(0);
@@ -193,7 +195,7 @@ class virtual_pair {
         take_cloud();
       } else if (rows_wanted_) {
         rows_wanted_ = false;
-        require(cloud_.supply_rows(specverify::exec::simd, target_rows{target_, transform_}, now()));
+        require(specverify::supply(cloud_, verifier_, now()));
         take_cloud();
       } else if (scores_wanted_) {
         scores_wanted_ = false;
@@ -220,11 +222,39 @@ class virtual_pair {
     double at = 0;
     std::vector<std::byte> bytes;
   };
-  struct target_rows {
-    const CloudModel& model;
-    const specverify::row_transform& final_transform;
-    [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t i) const { return row_of(model, i); }
-    [[nodiscard]] const specverify::row_transform& transform(std::uint32_t) const noexcept { return final_transform; }
+  //! The drafter at work: a pass takes its time, and the session hears of the link.
+  struct drafting {
+    virtual_pair& run;
+    [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
+                                          std::uint32_t rows) {
+      if (position != run.drafter_.size())
+        throw std::logic_error("the session and its drafter disagree about the position");
+      run.drafter_.feed(tokens, rows);
+      run.drafted_one();
+      return {};
+    }
+    [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const { return row_of(run.drafter_, i); }
+    void truncate(std::uint32_t position) { run.drafter_.rollback(position); }
+    [[nodiscard]] std::span<const float> hidden(std::uint32_t i) { return run.hidden_to_send(i); }
+    [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return run.drafter_.attention(i); }
+  };
+  //! The target at work.
+  struct verifying {
+    virtual_pair& run;
+    [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
+                                          std::uint32_t rows) {
+      if (position != run.target_.size())
+        throw std::logic_error("the session and its target disagree about the position");
+      run.target_.feed(tokens, rows);
+      run.spend_at_cloud(run.options_.compute.target_pass + run.options_.compute.target_position * rows);
+      return {};
+    }
+    [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const { return row_of(run.target_, i); }
+  };
+  //! Microseconds of the side that is further.
+  struct virtual_clock {
+    const virtual_pair& run;
+    [[nodiscard]] specverify::session_time now() const { return run.now(); }
   };
 
   static specverify::cloud_session make_cloud(const run_options& options, const CloudModel& target) {
@@ -269,17 +299,26 @@ class virtual_pair {
                          next.index);
   }
 
-  //! What the session may ask for with the drafter's row.
-  [[nodiscard]] specverify::row_extras extras() {
-    specverify::row_extras made{drafter_.hidden(0), drafter_.attention(0)};
-    if (options_.format.attachments.hidden == specverify::hidden_format::none) {
-      made.hidden = {};
-    } else if (options_.project) {
-      projected_.resize(options_.format.attachments.hidden_size);
-      options_.project(made.hidden, projected_);
-      made.hidden = projected_;
-    }
-    return made;
+  //! After each pass of the drafter; tells the link of the round after this one.
+  void drafted_one() {
+    if (!begun_) begin_ = edge_time_;
+    begun_ = true;
+    edge_time_ += draft_seconds_;
+    open_.draft += draft_seconds_;
+    tell_link(static_cast<std::uint32_t>(made_.rounds.size()) + 1);
+  }
+  void spend_at_cloud(double seconds) {
+    cloud_time_ += seconds;
+    open_.verify += seconds;
+  }
+
+  //! The drafter's hidden state as the format carries it; a split head sends its projection.
+  [[nodiscard]] std::span<const float> hidden_to_send(std::uint32_t i) {
+    if (options_.format.attachments.hidden == specverify::hidden_format::none) return {};
+    if (!options_.project) return drafter_.hidden(i);
+    projected_.resize(options_.format.attachments.hidden_size);
+    options_.project(drafter_.hidden(i), projected_);
+    return projected_;
   }
 
   //! Scores of the mismatches that the cloud names.
@@ -302,78 +341,33 @@ class virtual_pair {
       }
       scores.push_back(options_.judge(request));
     }
-    const double took = options_.compute.judge * static_cast<double>(scores.size());
-    cloud_time_ += took;
-    open_.verify += took;
+    spend_at_cloud(options_.compute.judge * static_cast<double>(scores.size()));
     scores_ = std::move(scores);
     scores_wanted_ = true;
   }
 
   void take_edge() {
-    for (auto next = edge_.next(); next.action != specverify::session_action::none; next = edge_.next()) {
-      switch (next.action) {
-        case specverify::session_action::send:
-          send_up(next.bytes);
-          break;
-        case specverify::session_action::evaluate: {
-          if (next.position != drafter_.size())
-            throw std::logic_error("the session and its drafter disagree about the position");
-          drafter_.feed(next.tokens, next.rows);
-          if (!begun_) begin_ = edge_time_;
-          begun_ = true;
-          edge_time_ += draft_seconds_;
-          open_.draft += draft_seconds_;
-          tell_link(static_cast<std::uint32_t>(made_.rounds.size()) + 1);  // of the round after this one
-          require(edge_.supply_row(specverify::exec::simd, row_of(drafter_, 0), transform_, extras(), now()));
-          break;
-        }
-        case specverify::session_action::rollback:
-          drafter_.rollback(next.position);
-          break;
-        case specverify::session_action::committed:
-          commit(next);
-          break;
-        case specverify::session_action::finished:
-          finished_ = true;
-          break;
-        case specverify::session_action::failed:
-          require(next.reason);
-          break;
-        default:
-          break;
-      }
-    }
+    using specverify::session_action;
+    const auto hear = [this](const specverify::session_output& out) {
+      if (out.action == session_action::send) send_up(out.bytes);
+      if (out.action == session_action::committed) commit(out);
+      if (out.action == session_action::finished) finished_ = true;
+    };
+    require(specverify::drive(edge_, drafter_at_work_, hear, virtual_clock{*this}));
   }
 
+  //! Rows and scores are computed at once and supplied when no message waits.
   void take_cloud() {
-    for (auto next = cloud_.next(); next.action != specverify::session_action::none; next = cloud_.next()) {
-      switch (next.action) {
-        case specverify::session_action::send:
-          send_down(next.bytes);
-          break;
-        case specverify::session_action::evaluate: {
-          if (next.position != target_.size())
-            throw std::logic_error("the session and its target disagree about the position");
-          target_.feed(next.tokens, next.rows);
-          const double took = options_.compute.target_pass + options_.compute.target_position * next.rows;
-          cloud_time_ += took;
-          open_.verify += took;
-          rows_wanted_ = true;
-          break;
-        }
-        case specverify::session_action::rollback:
-          target_.rollback(next.position);
-          break;
-        case specverify::session_action::score:
-          judge(next);
-          break;
-        case specverify::session_action::failed:
-          require(next.reason);
-          break;
-        default:
-          break;
-      }
-    }
+    const specverify::session_work work =
+        specverify::take_outputs(cloud_, [this](const specverify::session_output& out) {
+          if (out.action == specverify::session_action::send) send_down(out.bytes);
+          if (out.action == specverify::session_action::rollback) target_.rollback(out.position);
+        });
+    require(work.reason);
+    if (work.wait == specverify::session_wait::scores) judge(work.asked);
+    if (work.wait != specverify::session_wait::rows) return;
+    require(verifier_.feed(work.asked.position, work.asked.tokens, work.asked.rows));
+    rows_wanted_ = true;
   }
 
   //! One direction of the link, as it is now.
@@ -437,7 +431,8 @@ class virtual_pair {
   CloudModel& target_;
   Session edge_;
   specverify::cloud_session cloud_;
-  specverify::row_transform transform_{};
+  drafting drafter_at_work_{*this};
+  verifying verifier_{*this};
   std::vector<message> up_, down_;
   double edge_time_ = 0, cloud_time_ = 0, up_free_ = 0, down_free_ = 0, begin_ = 0, last_commit_ = 0;
   double draft_seconds_ = 0;

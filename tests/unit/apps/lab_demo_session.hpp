@@ -20,11 +20,14 @@ class lab_demo_session {
     return session_->receive(message, now);
   }
   template <class Policy>
-  [[nodiscard]] specverify::status supply_row(Policy, specverify::row_view<float> row,
+  [[nodiscard]] specverify::status supply_row(Policy policy, specverify::row_view<float> row,
                                               const specverify::row_transform& transform,
                                               const specverify::row_extras& extras, specverify::session_time now) {
-    return session_->supply_row(row, transform, extras, now);
+    return session_->supply_row(policy, row, transform, extras, now);
   }
+  [[nodiscard]] specverify::status engine_failed(specverify::status why) { return session_->engine_failed(why); }
+  [[nodiscard]] bool has_outputs() const { return session_->has_outputs(); }
+  [[nodiscard]] const specverify::row_transform& transform() const { return session_->transform(); }
   void record_link(float, float, float, float) {}
   void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) {
     session_->record_channel(channel, uplink_state);
