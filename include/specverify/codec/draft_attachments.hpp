@@ -28,6 +28,9 @@ inline constexpr std::uint32_t max_wire_skipped = std::uint32_t{1} << 16;
 inline constexpr std::size_t channel_report_bytes = 10;
 
 struct attachment_format {
+  // `where` of a failing check
+  static constexpr std::uint32_t at_hidden_size = 0, at_hidden = 1, at_hidden_with_draft = 2, at_channel_report = 3,
+                                 at_max_skipped = 4, at_resolution_with_draft = 5;
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
   hidden_format hidden = hidden_format::none;
   //! FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
@@ -41,6 +44,9 @@ struct attachment_format {
 };
 
 struct channel_report {
+  // `where` of a number that does not travel
+  static constexpr std::uint32_t at_uplink_rate = 0, at_downlink_rate = 1, at_uplink_loss = 2, at_downlink_loss = 3,
+                                 at_round_trip = 4;
   float uplink_rate = 0;    //!< bit/s, 0..10^38
   float downlink_rate = 0;  //!< bit/s, 0..10^38
   float uplink_loss = 0;    //!< packet error rate, [0, 1)
@@ -64,14 +70,15 @@ SPECVERIFY_NAMESPACE_BEGIN
   return hidden_bytes(format.hidden, format.hidden_size);
 }
 
-//! Errors: invalid_argument; `where` = index of the field.
+//! Errors: invalid_argument; `where` = attachment_format::at_hidden_size and on.
 [[nodiscard]] constexpr status check(const attachment_format& format) noexcept {
-  if (format.hidden_size > max_wire_hidden_size) return detail::codec_error(errc::invalid_argument, 0);
+  if (format.hidden_size > max_wire_hidden_size)
+    return detail::codec_error(errc::invalid_argument, format.at_hidden_size);
   if (format.hidden > hidden_format::int8 || (format.hidden == hidden_format::none) != (format.hidden_size == 0))
-    return detail::codec_error(errc::invalid_argument, 1);
+    return detail::codec_error(errc::invalid_argument, format.at_hidden);
   if (format.hidden_with_draft && format.hidden == hidden_format::none)
-    return detail::codec_error(errc::invalid_argument, 2);
-  if (format.max_skipped > max_wire_skipped) return detail::codec_error(errc::invalid_argument, 4);
+    return detail::codec_error(errc::invalid_argument, format.at_hidden_with_draft);
+  if (format.max_skipped > max_wire_skipped) return detail::codec_error(errc::invalid_argument, format.at_max_skipped);
   return {};
 }
 
@@ -90,7 +97,7 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 }  // namespace detail
 
 //! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss
-//! of 1 or more, a rate above 10^38, more than 65504 s), `where` = index of the field.
+//! of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate and on.
 [[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
                                                                         std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
@@ -114,8 +121,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   return out.first(channel_report_bytes);
 }
 
-//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range; `where` = index of
-//! the field.
+//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range (`where` =
+//! channel_report::at_uplink_rate and on).
 [[nodiscard]] inline result<channel_report> decode_channel_report(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};

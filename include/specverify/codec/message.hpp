@@ -58,7 +58,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 // where they are known), and what `check` says of the format.
 // Decoders take exactly one message. Errors of all: those of check_message; unexpected_message (another kind);
 // truncated, trailing_bytes, padding_not_zero, message_too_large; not_canonical, field_out_of_range.
-// `where` is the byte of the message where it has fixed fields, else the index of the draft, id or position.
+// `where` is the index of what is wrong: the byte where a message has fixed fields, else the draft, id or position; or a
+// constant of its type (draft_format::at_resolution, feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;

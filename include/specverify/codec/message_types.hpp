@@ -58,6 +58,9 @@ struct wire_context {
 
 //! What hello agrees on for every draft message, and with it the width of a token id and the padding.
 struct draft_format {
+  // `where` of a failing check; fields of `attachments` from at_attachments on
+  static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
+                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6;
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;  //!< V, 1..2^24
   //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
@@ -104,6 +107,8 @@ struct resume_message {
 };
 
 struct feedback_message {
+  // `where` of a field outside its range
+  static constexpr std::uint32_t at_accepted = 0, at_source = 1, at_stop = 2, at_next_token = 3;
   std::uint32_t accepted = 0;      //!< drafts that are committed, 0..draft length of the round
   token_id next_token = no_token;  //!< no_token exactly when source is 0
   std::uint8_t source = 0;         //!< token_source as a number
@@ -125,6 +130,8 @@ struct text_message {
 
 //! Asks for more about some drafted positions of the round (a second upload, a lazy law).
 struct request_message {
+  // `where` of a field outside its range, in a request and in a supply
+  static constexpr std::uint32_t at_what = 0, at_positions = 1;
   //! 0: the law of the position; 1: its hidden state, of attachment_format::hidden; others are refused
   std::uint8_t what = 0;
   //! bit i of word i / 64: position i of the draft; exactly ceil(L / 64) words
@@ -166,30 +173,34 @@ concept lawful_draft = requires(const Draft& drafted) {
   { drafted.source_law() } -> std::same_as<const law&>;
 };
 
-//! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` = index of the field
-//!         in draft_format, 6 and on those of attachment_format.
+//! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` =
+//!         draft_format::at_format and on.
 [[nodiscard]] constexpr status check(const draft_format& format) noexcept {
   const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
-  if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, 0);
-  if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, 1);
-  if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, 1);
+  if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, format.at_format);
+  if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, format.at_vocab_size);
+  if (format.vocab_size > max_vocab_size) return detail::codec_error(errc::vocabulary_too_large, format.at_vocab_size);
   const std::uint32_t largest = lattice                                        ? max_lattice_resolution
                                 : format.format == law_format::token_and_count ? std::uint32_t{1} << 31
                                                                                : 0;
   if (format.resolution > largest || (largest > 0 && format.resolution == 0))
-    return detail::codec_error(errc::invalid_resolution, 2);
+    return detail::codec_error(errc::invalid_resolution, format.at_resolution);
   // The law that a top_k_tail message decodes to has the resolution l (V - K), K >= 1.
   if (format.format == law_format::top_k_tail &&
       std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
-    return detail::codec_error(errc::invalid_resolution, 2);
+    return detail::codec_error(errc::invalid_resolution, format.at_resolution);
   const bool sparse = format.format <= law_format::sparse_paper || format.format == law_format::top_k_tail;
-  if (format.support_size > (sparse ? format.vocab_size : 0)) return detail::codec_error(errc::invalid_argument, 3);
+  if (format.support_size > (sparse ? format.vocab_size : 0))
+    return detail::codec_error(errc::invalid_argument, format.at_support_size);
   if (format.max_draft_length == 0 || format.max_draft_length > max_wire_draft_length)
-    return detail::codec_error(errc::invalid_argument, 4);
-  if (format.pad_to == 0 || format.pad_to > max_pad_to) return detail::codec_error(errc::invalid_argument, 5);
+    return detail::codec_error(errc::invalid_argument, format.at_max_draft_length);
+  if (format.pad_to == 0 || format.pad_to > max_pad_to)
+    return detail::codec_error(errc::invalid_argument, format.at_pad_to);
   if (const status why = check(format.attachments); !why.ok())
-    return detail::codec_error(why.code, 6 + std::uint64_t{why.where});
-  if (format.attachments.resolution_with_draft && !lattice) return detail::codec_error(errc::invalid_argument, 11);
+    return detail::codec_error(why.code, std::uint64_t{format.at_attachments} + why.where);
+  if (format.attachments.resolution_with_draft && !lattice)
+    return detail::codec_error(errc::invalid_argument,
+                               format.at_attachments + attachment_format::at_resolution_with_draft);
   return {};
 }
 

@@ -53,12 +53,13 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 
 [[nodiscard]] inline status check_feedback(const feedback_message& value, const draft_format& format,
                                            std::uint32_t draft_length) noexcept {
-  if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, 0);
-  if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, 1);
-  if (value.stop >= feedback_stop_count) return codec_error(errc::field_out_of_range, 2);
-  if (value.source == 0) return value.next_token == no_token ? status{} : codec_error(errc::field_out_of_range, 3);
+  if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, value.at_accepted);
+  if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, value.at_source);
+  if (value.stop >= feedback_stop_count) return codec_error(errc::field_out_of_range, value.at_stop);
+  if (value.source == 0)
+    return value.next_token == no_token ? status{} : codec_error(errc::field_out_of_range, value.at_next_token);
   if (value.next_token < 0 || static_cast<std::uint32_t>(value.next_token) >= format.vocab_size)
-    return codec_error(errc::token_out_of_range, 3);
+    return codec_error(errc::token_out_of_range, value.at_next_token);
   return {};
 }
 [[nodiscard]] inline std::uint64_t feedback_bytes(const draft_format& format, std::uint32_t draft_length,

@@ -23,11 +23,11 @@ namespace detail {
 //! At least one of the positions, none beyond the draft.
 [[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what,
                                             std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
-  if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, 0);
+  if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, request_message::at_what);
   if (words.size() != bitmap_words(draft_length)) return codec_error(errc::size_mismatch, words.size());
   std::uint64_t any = 0;
   for (const std::uint64_t word : words) any |= word;
-  if (any == 0) return codec_error(errc::field_out_of_range, 1);
+  if (any == 0) return codec_error(errc::field_out_of_range, request_message::at_positions);
   if (draft_length % 64 != 0 && words.back() >> (draft_length % 64) != 0)
     return codec_error(errc::field_out_of_range, draft_length);
   return {};
@@ -45,12 +45,13 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
                                          std::uint32_t draft_length, std::size_t room) noexcept {
   if (message.size() < bitmap_end(draft_length)) return codec_error(errc::truncated, message.size());
   if (room < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
-  if (!may_ask(format, std::to_integer<unsigned>(message[8]))) return codec_error(errc::field_out_of_range, 0);
+  if (!may_ask(format, std::to_integer<unsigned>(message[8])))
+    return codec_error(errc::field_out_of_range, request_message::at_what);
   const std::byte* const bitmap = message.data() + message_header_bytes + 1;
   const auto bytes = static_cast<std::size_t>(bits_to_bytes(draft_length));
   bool any = false;
   for (std::size_t i = 0; i < bytes; ++i) any = any || bitmap[i] != std::byte{0};
-  if (!any) return codec_error(errc::field_out_of_range, 1);
+  if (!any) return codec_error(errc::field_out_of_range, request_message::at_positions);
   if (draft_length % 8 != 0 && std::to_integer<unsigned>(bitmap[bytes - 1]) >> (draft_length % 8) != 0)
     return codec_error(errc::field_out_of_range, draft_length);
   return {};
