@@ -13,15 +13,14 @@ template <class Policy>
 void digest_and_test(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digested made(vocab_size, {}, {});
+  row_memory made(vocab_size, {}, {});
   std::uint32_t position = 0, exact = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    acceptance out;
-    if (!made.make(policy, row, {}, {})) state.SkipWithError("digest");
-    const double uniform = decision_uniform(philox{}({position++, 0, 0, purpose::acceptance, 0}));
-    if (!accept_token(policy, view(row), {}, made.value, made.space, made.value.argmax, 95, 100, uniform, out).ok())
-      state.SkipWithError("accept_token");
-    exact += out.exact ? 1u : 0u;
+    const auto read = made.read(policy, row);
+    if (!read) return state.SkipWithError("read_row");
+    const auto out = read->accept({read->argmax(), 95, 100}, uniforms<>{{}, position++, 0}.at(purpose::acceptance));
+    if (!out) return state.SkipWithError("accept");
+    exact += out->exact ? 1u : 0u;
     benchmark::DoNotOptimize(out);
   });
   state.counters["exact_share"] = static_cast<double>(exact) / position;

@@ -10,10 +10,11 @@ template <class Policy>
 void with_request(benchmark::State& state, Policy policy, const read_request& request) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digested made(vocab_size, {}, request);
+  row_memory made(vocab_size, {}, request);
   run(state, input, [&](const std::vector<float>& row) {
-    if (!made.make(policy, row, {}, request)) state.SkipWithError("digest");
-    benchmark::DoNotOptimize(made.value);
+    const auto read = made.read(policy, row, request);
+    if (!read) return state.SkipWithError("read_row");
+    benchmark::DoNotOptimize(read);
   });
 }
 

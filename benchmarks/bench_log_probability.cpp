@@ -12,13 +12,13 @@ template <class Policy>
 void log_of_argmax(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digested made(vocab_size, {}, {});
-  double result = 0;
+  row_memory made(vocab_size, {}, {});
   run(state, input, [&](const std::vector<float>& row) {
-    if (!made.make(policy, row, {}, {}) ||
-        !log_probability(policy, view(row), {}, made.value, made.space, made.value.argmax, result).ok())
-      state.SkipWithError("log_probability");
-    benchmark::DoNotOptimize(result);
+    const auto read = made.read(policy, row);
+    if (!read) return state.SkipWithError("read_row");
+    const auto out = read->log_probability(read->argmax());
+    if (!out) return state.SkipWithError("log_probability");
+    benchmark::DoNotOptimize(out);
   });
 }
 

@@ -15,16 +15,15 @@ template <class Policy>
 void digest_and_draw(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digested made(vocab_size, {}, {});
+  row_memory made(vocab_size, {}, {});
   std::uint32_t position = 0;
   std::uint64_t trials = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    sampled_token out;
-    const random_counter counter{position++, 0, 0, purpose::draft_draw, 0};
-    if (!made.make(policy, row, {}, {}) ||
-        !sample(policy, view(row), {}, made.value, made.space, philox{{1, 2}}, counter, {}, out).ok())
-      state.SkipWithError("sample");
-    trials += out.trials;
+    const auto read = made.read(policy, row);
+    if (!read) return state.SkipWithError("read_row");
+    const auto out = read->sample(uniforms{philox{{1, 2}}, position++, 0}.at(purpose::draft_draw));
+    if (!out) return state.SkipWithError("sample");
+    trials += out->trials;
     benchmark::DoNotOptimize(out);
   });
   state.counters["trials"] = static_cast<double>(trials) / position;

@@ -26,22 +26,21 @@ void draws(benchmark::State& state, Policy policy) {
   rows input(vocab_size, state.range(1) != 0);
   read_request wanted;
   wanted.survivors = 256;
-  std::vector<digested> made;
+  std::vector<row_memory> made;
+  std::vector<result<row_reading<Policy, float>>> readings;
   for (const auto& row : input.values) {
     made.emplace_back(vocab_size, row_transform{}, wanted);
-    if (!made.back().make(policy, row, {}, wanted)) state.SkipWithError("digest");
+    readings.push_back(made.back().read(policy, row, wanted));
+    if (!readings.back()) return state.SkipWithError("read_row");
   }
   std::uint32_t position = 0;
   std::uint64_t exact = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    const digested& from = made[static_cast<std::size_t>(&row - input.values.data())];
+    const auto& from = *readings[static_cast<std::size_t>(&row - input.values.data())];
     const twenty numbers(position++);
-    tempered_hits out;
-    if (!tempered_draws(policy, view(row), {}, from.value, from.space, from.value.argmax, numbers.temperatures,
-                        numbers.uniforms, out)
-             .ok())
-      state.SkipWithError("draws");
-    exact += out.further_reads;
+    const auto out = tempered_draws(from, from.argmax(), numbers.temperatures, numbers.uniforms);
+    if (!out) return state.SkipWithError("draws");
+    exact += out->further_reads;
     benchmark::DoNotOptimize(out);
   });
   state.counters["further_reads"] = static_cast<double>(exact) / position;
@@ -51,15 +50,13 @@ template <class Policy>
 void probabilities(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
-  digested made(vocab_size, {}, {});
+  row_memory made(vocab_size, {}, {});
   const twenty numbers(0);
   run(state, input, [&](const std::vector<float>& row) {
     std::array<double, 20> out{};
-    if (!made.make(policy, row, {}, {}) ||
-        !tempered_probabilities(policy, view(row), {}, made.value, made.space, made.value.argmax, numbers.temperatures,
-                                std::span<double>(out))
-             .ok())
-      state.SkipWithError("probabilities");
+    const auto read = made.read(policy, row);
+    if (!read || !tempered_probabilities(*read, read->argmax(), numbers.temperatures, out))
+      return state.SkipWithError("probabilities");
     benchmark::DoNotOptimize(out);
   });
 }

@@ -4,7 +4,7 @@
 #define SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
 
 #include <specverify/core/random.hpp>
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -115,6 +115,20 @@ void run(benchmark::State& state, rows& input, const Action& action) {
   state.counters["floor_us"] = 1e6 * std::min(floor_before, floor_after);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(input.values[0].size()));
 }
+
+//! Memory for one reading.
+struct row_memory {
+  std::vector<std::byte> memory;
+  workspace space;
+  row_memory(std::uint32_t vocab_size, const row_transform& transform, const read_request& request)
+      : memory(digest_workspace_size(vocab_size, transform, request)) {}
+  template <class Policy>
+  result<row_reading<Policy, float>> read(Policy policy, const std::vector<float>& row,
+                                          const read_request& request = {}) {
+    space = workspace(std::span<std::byte>(memory));
+    return read_row(policy, logits_row(std::span<const float>(row)), {}, request, space);
+  }
+};
 
 //! A digest and the space it lives in.
 struct digested {

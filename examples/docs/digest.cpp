@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One read of a row, and what it leaves behind.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <array>
 #include <vector>
@@ -12,11 +12,11 @@ int main() {
   request.survivors = 2;
   request.exact_normaliser = true;
   std::vector<std::byte> memory(digest_workspace_size(5, {}, request));
-  workspace space{std::span(memory)};
-  row_digest digested;
-  if (!digest(exec::simd, logits_row(std::span<const float>(logits)), {}, request, space, digested).ok()) return 1;
-  if (digested.argmax != 1 || digested.maximum != 2.0) return 2;
-  const auto ids = space.at<token_id>(digested.survivor_ids);  // ascending, ties to the smaller id
+  workspace scratch{std::span(memory)};
+  const auto row = read_row(exec::simd, logits_row<float>(logits), {}, request, scratch);
+  if (!row) return 1;
+  if (row->argmax() != 1 || row->maximum() != 2.0) return 2;
+  const auto ids = row->survivor_ids();  // ascending, ties to the smaller id
   if (ids.size() != 2 || ids[0] != 1 || ids[1] != 4) return 3;
-  return digested.lower <= digested.normaliser && digested.normaliser <= digested.upper ? 0 : 4;
+  return row->used_exact_normaliser() && !row->survivors_complete() ? 0 : 4;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One operation, two policies, the same integers.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <array>
 #include <vector>
@@ -11,9 +11,9 @@ std::uint64_t weight_of(Policy policy, std::span<const float> logits) {
   using namespace specverify;
   const read_request wanted{.integer_total = true};
   std::vector<std::byte> memory(digest_workspace_size(static_cast<std::uint32_t>(logits.size()), {}, wanted));
-  workspace space{memory};
-  row_digest out;
-  return digest(policy, logits_row<float>(logits), {}, wanted, space, out).ok() ? out.total_weight : 0;
+  workspace scratch{memory};
+  const auto row = read_row(policy, logits_row<float>(logits), {}, wanted, scratch);
+  return row ? row->total_weight() : 0;
 }
 }  // namespace
 

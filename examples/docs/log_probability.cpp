@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // log p of one token.
-#include <specverify/row/log_probability.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <array>
 #include <cmath>
@@ -9,12 +9,10 @@
 int main() {
   using namespace specverify;
   const std::array<float, 3> logits{1.0f, 1.0f, 1.0f};
-  const auto row = logits_row(std::span<const float>(logits));
   std::vector<std::byte> memory(digest_workspace_size(3, {}, {}));
-  workspace space{std::span(memory)};
-  row_digest digested;
-  if (!digest(exec::simd, row, {}, {}, space, digested).ok()) return 1;
-  double result = 0;
-  if (!log_probability(exec::simd, row, {}, digested, space, 2, result).ok()) return 2;
-  return std::fabs(result + std::log(3.0)) < 1e-14 ? 0 : 3;
+  workspace scratch{std::span(memory)};
+  const auto row = read_row(exec::simd, logits_row<float>(logits), {}, {}, scratch);
+  if (!row) return 1;
+  const auto found = row->log_probability(2);
+  return found && std::fabs(*found + std::log(3.0)) < 1e-14 ? 0 : 2;
 }

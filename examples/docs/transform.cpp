@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One value says how logits become a law: bias, mask, temperature, truncation.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <array>
 #include <vector>
@@ -17,10 +17,11 @@ int main() {
   transform.bias_values = bias;
   transform.mask_words = allowed;
   transform.truncation.top_k = 2;
-  std::vector<std::byte> memory(digest_workspace_size(6, transform, {}));
-  workspace space{std::span(memory)};
-  row_digest digested;
-  if (!digest(exec::simd, logits_row(std::span<const float>(logits)), transform, {}, space, digested).ok()) return 1;
-  const auto kept = space.at<token_id>(digested.kept_ids);  // 0 at 2.5 and 1 at 2.0
-  return digested.argmax == 0 && kept.size() == 2 && kept[0] == 0 && kept[1] == 1 ? 0 : 2;
+  const read_request all{.survivors = 6};
+  std::vector<std::byte> memory(digest_workspace_size(6, transform, all));
+  workspace scratch{std::span(memory)};
+  const auto row = read_row(exec::simd, logits_row<float>(logits), transform, all, scratch);
+  if (!row) return 1;
+  const auto kept = row->survivor_ids();  // 0 at 2.5 and 1 at 2.0
+  return row->argmax() == 0 && kept.size() == 2 && kept[0] == 0 && kept[1] == 1 ? 0 : 2;
 }

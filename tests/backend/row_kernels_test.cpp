@@ -30,8 +30,8 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
   request.survivors = 40;
   request.minimum_probability = 0.01;
   request.exact_normaliser = true;
-  const held_digest a = make_digest(exec::seq, row, transform, request);
-  const held_digest b = make_digest(exec::simd, row, transform, request);
+  const auto a = make_digest(exec::seq, row, transform, request);
+  const auto b = make_digest(exec::simd, row, transform, request);
   REQUIRE(a.outcome == b.outcome);
   if (!a.outcome.ok()) return;
   CHECK(a.value.argmax == b.value.argmax);
@@ -39,13 +39,14 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
   CHECK(a.value.reference == b.value.reference);
   CHECK(a.value.total_weight == b.value.total_weight);
   CHECK(a.value.survivors_complete == b.value.survivors_complete);
-  CHECK(same(a.space.at<token_id>(a.value.survivor_ids), b.space.at<token_id>(b.value.survivor_ids)));
-  CHECK(same(a.space.at<std::uint32_t>(a.value.survivor_weights), b.space.at<std::uint32_t>(b.value.survivor_weights)));
+  CHECK(same(a.space.template at<token_id>(a.value.survivor_ids), b.space.template at<token_id>(b.value.survivor_ids)));
+  CHECK(same(a.space.template at<std::uint32_t>(a.value.survivor_weights),
+             b.space.template at<std::uint32_t>(b.value.survivor_weights)));
 #if defined(__FAST_MATH__)
   CHECK(a.value.coarse_total == doctest::Approx(b.value.coarse_total).epsilon(1e-5));
 #else
-  CHECK(same(a.space.at<float>(a.value.lane_sums), b.space.at<float>(b.value.lane_sums)));
-  CHECK(same(a.space.at<double>(a.value.block_sums), b.space.at<double>(b.value.block_sums)));
+  CHECK(same(a.space.template at<float>(a.value.lane_sums), b.space.template at<float>(b.value.lane_sums)));
+  CHECK(same(a.space.template at<double>(a.value.block_sums), b.space.template at<double>(b.value.block_sums)));
   CHECK(a.value.coarse_total == b.value.coarse_total);
 #endif
   CHECK(a.value.normaliser == doctest::Approx(b.value.normaliser).epsilon(1e-13));
@@ -173,13 +174,13 @@ TEST_CASE("row backends: adversarial rows, all equal, sorted, one outlier, few a
 
 TEST_CASE("T32 row backends: the same tokens from the same counters") {
   const auto row = row_of<float>(normal_logits(9000, 21, 2.0));
-  const held_digest a = make_digest(exec::seq, logits(row), {});
-  const held_digest b = make_digest(exec::simd, logits(row), {});
+  const auto a = make_digest(exec::seq, logits(row), {});
+  const auto b = make_digest(exec::simd, logits(row), {});
   for (std::uint32_t i = 0; i < 3000; ++i) {
-    sampled_token x, y;
-    const random_counter counter{i, 1, 0, purpose::bonus_draw, 0};
-    REQUIRE(sample(exec::seq, logits(row), {}, a.value, a.space, philox{{1, 9}}, counter, {i % 3}, x).ok());
-    REQUIRE(sample(exec::simd, logits(row), {}, b.value, b.space, philox{{1, 9}}, counter, {i % 3}, y).ok());
-    CHECK((x.token == y.token && x.trials == y.trials && x.exact == y.exact));
+    const auto stream = uniforms{philox{{1, 9}}, i, 1}.at(purpose::bonus_draw);
+    const auto x = a->sample(stream, {.trial_cap = i % 3}), y = b->sample(stream, {.trial_cap = i % 3});
+    REQUIRE(x.ok());
+    REQUIRE(y.ok());
+    CHECK((x->token == y->token && x->trials == y->trials && x->exact == y->exact));
   }
 }

@@ -207,6 +207,28 @@ template <execution_policy Policy, class Scalar>
   return reading_access::reading(reading_access::summary(built, scratch), policy, row, transform);
 }
 
+//! Rows that are read together: with one transform for all, or one a row.
+template <class Scalar>
+struct row_batch {
+  std::span<const row_view<Scalar>> rows{};
+  std::span<const row_transform> transforms{};
+};
+
+//! Reads every row of a batch into the front of `out`, which comes back; the arrays of all rows stand in `scratch`, one
+//! after another. A row in error holds its own status and takes no space; the others are read. O(rows * V).
+//! Errors: size_mismatch (neither one transform nor one a row), output_too_small. On error nothing is read.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] result<std::span<result<row_reading<Policy, Scalar>>>> read_rows(
+    Policy policy, const row_batch<Scalar>& batch, const read_request& request,
+    std::type_identity_t<std::span<result<row_reading<Policy, Scalar>>>> out, workspace& scratch) noexcept {
+  const std::size_t count = batch.rows.size(), given = batch.transforms.size();
+  if (given != count && given != 1) return detail::row_error(errc::size_mismatch, static_cast<std::uint32_t>(given));
+  if (out.size() < count) return detail::row_error(errc::output_too_small, static_cast<std::uint32_t>(count));
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = read_row(policy, batch.rows[i], batch.transforms[given == 1 ? 0 : i], request, scratch);
+  return out.first(count);
+}
+
 template <execution_policy Policy, class Scalar>
 result<row_reading<Policy, Scalar>> row_reading<Policy, Scalar>::again(const row_transform& transform,
                                                                        const read_request& request,

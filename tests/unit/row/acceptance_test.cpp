@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/row/acceptance.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,14 +10,11 @@ using namespace row_cases;
 
 namespace {
 
-template <class Policy, class Scalar>
-acceptance tested(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
-                  token_id token, std::uint32_t count, std::uint32_t resolution, double uniform) {
-  acceptance out;
-  const status outcome =
-      accept_token(policy, row, transform, from.value, from.space, token, count, resolution, uniform, out);
-  REQUIRE(outcome.ok());
-  return out;
+template <class Held>
+acceptance tested(const Held& from, token_id token, std::uint32_t count, std::uint32_t resolution, double uniform) {
+  const auto out = from->accept({token, count, resolution}, uniform);
+  REQUIRE(out.ok());
+  return *out;
 }
 
 }  // namespace
@@ -24,9 +22,9 @@ acceptance tested(Policy policy, row_view<Scalar> row, const row_transform& tran
 TEST_CASE("row.accept_token: by hand, p = (1/2, 1/4, 1/4)") {
   const std::vector<double> row{0.5, 0.25, 0.25, 0.0};
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, probabilities(row), {});
+    const auto from = make_digest(policy, probabilities(row), {});
     const auto accepted = [&](token_id token, std::uint32_t count, double uniform) {
-      return tested(policy, probabilities(row), {}, from, token, count, 100, uniform).accepted;
+      return tested(from, token, count, 100, uniform).accepted;
     };
     CHECK(accepted(0, 50, 0x1.fffffffffffffp-1));  // p = q
     CHECK(accepted(0, 20, 0.999));                 // p > q
@@ -42,16 +40,16 @@ TEST_CASE("row.accept_token: by hand, p = (1/2, 1/4, 1/4)") {
 TEST_CASE("COR-6 row.accept_token: the ends of the uniform and tiny probabilities") {
   std::vector<double> row{1.0, 4.9e-324, 1e-300, 1e-30, 0.0, 1e-7};
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, probabilities(row), {});
+    const auto from = make_digest(policy, probabilities(row), {});
     REQUIRE(from.outcome.ok());
     for (const double uniform : {0.0, 0x1.0p-53, 0.5, 0x1.fffffffffffffp-1}) {
-      CHECK_FALSE(tested(policy, probabilities(row), {}, from, 4, 100, 100, uniform).accepted);
-      CHECK(tested(policy, probabilities(row), {}, from, 0, 1, 1000000, uniform).accepted);
+      CHECK_FALSE(tested(from, 4, 100, 100, uniform).accepted);
+      CHECK(tested(from, 0, 1, 1000000, uniform).accepted);
     }
-    CHECK(tested(policy, probabilities(row), {}, from, 2, 100, 100, 0.0).accepted);
-    CHECK_FALSE(tested(policy, probabilities(row), {}, from, 2, 100, 100, 0x1.0p-53).accepted);
-    CHECK(tested(policy, probabilities(row), {}, from, 5, 100, 100, 0.99e-7).accepted);
-    CHECK_FALSE(tested(policy, probabilities(row), {}, from, 5, 100, 100, 1.01e-7).accepted);
+    CHECK(tested(from, 2, 100, 100, 0.0).accepted);
+    CHECK_FALSE(tested(from, 2, 100, 100, 0x1.0p-53).accepted);
+    CHECK(tested(from, 5, 100, 100, 0.99e-7).accepted);
+    CHECK_FALSE(tested(from, 5, 100, 100, 1.01e-7).accepted);
   });
 }
 
@@ -64,12 +62,11 @@ TEST_CASE("row.accept_token: accepts exactly where uniform < p / q, found by bis
       for (const bool exact : {false, true}) {
         read_request request;
         request.exact_normaliser = exact;
-        const held_digest from = make_digest(policy, logits(row), transform, request);
+        const auto from = make_digest(policy, logits(row), transform, request);
         for (std::size_t id = 0; id < row.size(); id += row.size() / 5) {
           for (const std::uint32_t count : {1u, 13u, 900u, 1000u}) {
             const std::uint64_t cut = next_change(0, [&](std::uint64_t u) {
-              return tested(policy, logits(row), transform, from, static_cast<token_id>(id), count, 1000,
-                            std::ldexp(static_cast<double>(u), -53))
+              return tested(from, static_cast<token_id>(id), count, 1000, std::ldexp(static_cast<double>(u), -53))
                   .accepted;
             });
             const double expected = static_cast<double>(std::min(1.0L, law[id] * 1000.0L / count));
@@ -91,16 +88,16 @@ TEST_CASE("row.accept_token: the bracket decides almost always, and as the exact
   const std::vector<float> row = row_of<float>(normal_logits(5000, 17, 2.5));
   read_request request;
   request.exact_normaliser = true;
-  const held_digest exact = make_digest(exec::seq, logits(row), {}, request);
+  const auto exact = make_digest(exec::seq, logits(row), {}, request);
   generator random{5};
   int undecided = 0;
   for (int i = 0; i < 3000; ++i) {
     const auto token = static_cast<token_id>(random.below(5000));
     const std::uint32_t count = 1 + random.below(30);
     const double uniform = random.uniform() * random.uniform();
-    const held_digest fresh = make_digest(exec::simd, logits(row), {});  // an empty cache each time
-    const acceptance a = tested(exec::simd, logits(row), {}, fresh, token, count, 1000, uniform);
-    const acceptance b = tested(exec::seq, logits(row), {}, exact, token, count, 1000, uniform);
+    const auto fresh = make_digest(exec::simd, logits(row), {});  // an empty cache each time
+    const acceptance a = tested(fresh, token, count, 1000, uniform);
+    const acceptance b = tested(exact, token, count, 1000, uniform);
     CHECK(a.accepted == b.accepted);
     undecided += a.exact ? 1 : 0;
     CHECK_FALSE(b.exact);
@@ -110,13 +107,13 @@ TEST_CASE("row.accept_token: the bracket decides almost always, and as the exact
 
 TEST_CASE("row.accept_token: near ties are told, and the normaliser is kept for the next call") {
   const std::vector<double> row{0.5, 0.25, 0.25};
-  const held_digest from = make_digest(exec::seq, probabilities(row), {});
-  const acceptance tie = tested(exec::seq, probabilities(row), {}, from, 1, 50, 100, 0.5);
+  const auto from = make_digest(exec::seq, probabilities(row), {});
+  const acceptance tie = tested(from, 1, 50, 100, 0.5);
   CHECK(tie.near_tie);
   CHECK(tie.exact);
   CHECK_FALSE(tie.accepted);
-  CHECK(tested(exec::seq, probabilities(row), {}, from, 1, 50, 100, 0.5 * (1 + 0x1.0p-21)).near_tie);
-  CHECK_FALSE(tested(exec::seq, probabilities(row), {}, from, 1, 50, 100, 0.5 * (1 + 0x1.0p-19)).near_tie);
+  CHECK(tested(from, 1, 50, 100, 0.5 * (1 + 0x1.0p-21)).near_tie);
+  CHECK_FALSE(tested(from, 1, 50, 100, 0.5 * (1 + 0x1.0p-19)).near_tie);
   CHECK(from.space.at<reading_mark>(from.value.mark)[0].normaliser == 1.0);
 }
 
@@ -125,27 +122,23 @@ TEST_CASE("row.accept_token: masked ids and padded ids are rejected, one-hot row
   const std::uint64_t mask[1] = {0b1011};
   row_transform transform;
   transform.mask_words = mask;
-  const held_digest from = make_digest(exec::simd, logits(row), transform);
-  CHECK_FALSE(tested(exec::simd, logits(row), transform, from, 2, 1, 100, 0.0).accepted);
+  const auto from = make_digest(exec::simd, logits(row), transform);
+  CHECK_FALSE(tested(from, 2, 1, 100, 0.0).accepted);
   transform.temperature = 0;
-  const held_digest greedy = make_digest(exec::simd, logits(row), transform);
-  CHECK(tested(exec::simd, logits(row), transform, greedy, 0, 100, 100, 0x1.fffffffffffffp-1).accepted);
-  CHECK_FALSE(tested(exec::simd, logits(row), transform, greedy, 1, 1, 100, 0.0).accepted);
+  const auto greedy = make_digest(exec::simd, logits(row), transform);
+  CHECK(tested(greedy, 0, 100, 100, 0x1.fffffffffffffp-1).accepted);
+  CHECK_FALSE(tested(greedy, 1, 1, 100, 0.0).accepted);
   const row_view<float> padded(row_kind::logits, row.data(), 4, 2);
-  const held_digest two = make_digest(exec::simd, padded, {});
-  acceptance out{true, true, true};
-  CHECK(accept_token(exec::simd, padded, {}, two.value, two.space, 2, 1, 100, 0.5, out).code ==
-        errc::token_out_of_range);
-  CHECK((out.accepted && out.near_tie && out.exact));
+  const auto two = make_digest(exec::simd, padded, {});
+  CHECK(two->accept({2, 1, 100}, 0.5).error().code == errc::token_out_of_range);
+  CHECK_FALSE(two->accept({2, 1, 100}, 0.5).ok());
 }
 
 TEST_CASE("VOC-6 row.accept_token: each wrong argument has its own error and leaves the output alone") {
   const std::vector<float> row{2.0f, 1.0f};
-  const held_digest from = make_digest(exec::seq, logits(row), {});
-  acceptance out{true, false, true};
+  const auto from = make_digest(exec::seq, logits(row), {});
   const auto code = [&](token_id token, std::uint32_t count, std::uint32_t resolution, double uniform) {
-    return accept_token(exec::seq, logits(row), {}, from.value, from.space, token, count, resolution, uniform, out)
-        .code;
+    return from->accept({token, count, resolution}, uniform).error().code;
   };
   CHECK(code(-1, 1, 10, 0.5) == errc::token_out_of_range);
   CHECK(code(2, 1, 10, 0.5) == errc::token_out_of_range);
@@ -155,11 +148,9 @@ TEST_CASE("VOC-6 row.accept_token: each wrong argument has its own error and lea
   CHECK(code(0, 1, 10, 1.0) == errc::invalid_argument);
   CHECK(code(0, 1, 10, -0.1) == errc::invalid_argument);
   CHECK(code(0, 1, 10, nan_value()) == errc::invalid_argument);
-  CHECK(accept_token(exec::seq, logits(row), {}, row_digest{}, from.space, 0, 1, 10, 0.5, out).code ==
-        errc::invalid_argument);
-  CHECK((out.accepted && !out.near_tie && out.exact));
-  static_assert(noexcept(
-      accept_token(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, 1u, 1u, 0.5, out)));
+  CHECK(code(0, 1, 10, infinity) == errc::invalid_argument);
+  CHECK(code(0, 1, 10, 0.5) == errc::ok);
+  static_assert(noexcept(from->accept({0, 1, 1}, 0.5)));
 }
 
 TEST_CASE("COR-6 row.accept_token: p = q is accepted at the largest uniform, also where U q rounds to q") {
@@ -173,8 +164,8 @@ TEST_CASE("COR-6 row.accept_token: p = q is accepted at the largest uniform, als
       const double total = row[0] + row[1];
       if (64.0 * row[0] < count * total) continue;
       rounded_up += largest * count * total < 64.0 * row[0] ? 0 : 1;
-      const held_digest from = make_digest(exec::seq, probabilities(row), {});
-      CHECK(tested(exec::seq, probabilities(row), {}, from, 0, count, 64, largest).accepted);
+      const auto from = make_digest(exec::seq, probabilities(row), {});
+      CHECK(tested(from, 0, count, 64, largest).accepted);
     }
   }
 #ifndef __FAST_MATH__  // which may multiply in another order; the decisions above hold all the same

@@ -2,14 +2,10 @@
 #include "support/alloc_guard.hpp"
 
 #include <specverify/core/random.hpp>
-#include <specverify/row/acceptance.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/fp16_row.hpp>
 #include <specverify/row/integer_weights.hpp>
-#include <specverify/row/log_probability.hpp>
 #include <specverify/row/log_sum_exp.hpp>
-#include <specverify/row/residual.hpp>
-#include <specverify/row/sample.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/row/softmax.hpp>
 
 #include <doctest/doctest.h>
@@ -21,6 +17,13 @@ using namespace row_cases;
 namespace {
 struct one_count {
   std::uint32_t resolution = 10;
+  std::uint32_t count(token_id id) const noexcept { return id == 5 ? 10 : 0; }
+};
+
+struct one_point {
+  const token_id ids[1] = {5};
+  const std::uint32_t counts[1] = {10};
+  std::uint32_t size = 1, tail_count = 0, resolution = 10, vocab_size = 5000;
   std::uint32_t count(token_id id) const noexcept { return id == 5 ? 10 : 0; }
 };
 }  // namespace
@@ -40,27 +43,17 @@ TEST_CASE("PKG-2 row: no operation allocates") {
     for (const row_transform& transform : {row_transform{}, cut}) {
       std::vector<std::byte> memory(digest_workspace_size(5000, transform, request));
       workspace space{std::span<std::byte>(memory)};
-      row_digest from;
-      sampled_token drawn_token;
-      residual_token next;
-      acceptance answer;
       argmax_result best;
-      fp16_row halves;
+      const one_point point;
       double number = 0;
       std::uint64_t total = 0;
       bool fine = true;
       const specverify_test::alloc_guard guard;
-      fine = fine && digest(policy, logits(row), transform, request, space, from).ok();
-      fine =
-          fine && sample(policy, logits(row), transform, from, space, philox{}, random_counter{}, {}, drawn_token).ok();
-      fine = fine && residual(policy, logits(row), transform, from, space, one_count{}, 1.0, philox{}, random_counter{},
-                              {}, next)
-                         .ok();
-      fine = fine && accept_token(policy, logits(row), transform, from, space, 5, 1, 10, 0.5, answer).ok();
-      fine = fine && log_probability(policy, logits(row), transform, from, space, 5, number).ok();
-      fine = fine && fp16_row_counts(policy, logits(row), transform, from, space, std::span<token_id>(ids),
-                                     std::span<std::uint32_t>(counts), halves)
-                         .ok();
+      const auto from = read_row(policy, logits(row), transform, request, space);
+      fine = fine && from.ok() && from->sample(uniforms<>{}.at(purpose::bonus_draw)).ok();
+      fine = fine && from->residual(one_count{}, uniforms<>{}.at(purpose::residual_draw)).ok();
+      fine = fine && from->accept({5, 1, 10}, 0.5).ok() && from->log_probability(5).ok();
+      fine = fine && from->fp16_counts(ids, counts).ok() && from->acceptance_probability(point).ok();
       fine = fine && argmax(policy, logits(row), {}, best).ok() && log_sum_exp(policy, logits(row), {}, number).ok();
       fine = fine && softmax(policy, logits(row), {}, std::span<float>(law)).ok();
       fine = fine && integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts), total).ok();

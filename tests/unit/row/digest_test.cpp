@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <doctest/doctest.h>
 
@@ -31,8 +32,9 @@ std::vector<entry> sorted(const std::vector<double>& values) {
   return all;
 }
 
-std::vector<token_id> ids_of(const held_digest& from, workspace_slice slice) {
-  const auto ids = from.space.at<token_id>(slice);
+template <class Held>
+std::vector<token_id> ids_of(const Held& from, workspace_slice slice) {
+  const auto ids = from.space.template at<token_id>(slice);
   return {ids.begin(), ids.end()};
 }
 
@@ -52,17 +54,17 @@ TEST_CASE("row.digest: by hand, a row of three") {
   request.integer_total = true;
   request.exact_normaliser = true;
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {}, request);
+    const auto from = make_digest(policy, logits(row), {}, request);
     REQUIRE(from.outcome.ok());
     CHECK(from.value.argmax == 1);
     CHECK(from.value.maximum == 1.0);
     CHECK(from.value.reference == 1.0);
     CHECK(from.value.normaliser == doctest::Approx(1.0 + std::exp(-1.0) + std::exp(-0.5)).epsilon(1e-15));
     CHECK(ids_of(from, from.value.survivor_ids) == std::vector<token_id>{1, 2});
-    CHECK(from.space.at<std::uint32_t>(from.value.survivor_weights)[0] == 2147483648u);
+    CHECK(from.space.template at<std::uint32_t>(from.value.survivor_weights)[0] == 2147483648u);
     CHECK_FALSE(from.value.survivors_complete);
-    CHECK(from.space.at<float>(from.value.lane_sums)[1] == 1.0f);
-    CHECK(from.space.at<float>(from.value.lane_sums).size() == 16);
+    CHECK(from.space.template at<float>(from.value.lane_sums)[1] == 1.0f);
+    CHECK(from.space.template at<float>(from.value.lane_sums).size() == 16);
   });
 }
 
@@ -71,7 +73,7 @@ TEST_CASE("row.digest: the bracket holds the normaliser, any temperature, any sp
     row_transform transform;
     transform.temperature = temperature;
     for_each_policy([&](auto policy) {
-      const held_digest from = make_digest(policy, logits(row), transform);
+      const auto from = make_digest(policy, logits(row), transform);
       REQUIRE(from.outcome.ok());
       const auto total = static_cast<double>(exact_normaliser(transformed(row, transform), from.value));
       CHECK(from.value.lower <= total);
@@ -98,7 +100,7 @@ TEST_CASE("row.digest: an outlier outside the sampled ids, and rows whose sample
   std::vector<float> row(5000, -5.0f);
   row[3333] = 900.0f;
   for_each_policy([&](auto policy) {
-    held_digest from = make_digest(policy, logits(row), {});
+    auto from = make_digest(policy, logits(row), {});
     CHECK(from.value.argmax == 3333);
     CHECK(from.value.reference == 900.0);
     CHECK(from.value.lower <= 1.0);
@@ -107,7 +109,7 @@ TEST_CASE("row.digest: an outlier outside the sampled ids, and rows whose sample
   std::fill(row.begin(), row.end(), -std::numeric_limits<float>::infinity());
   row[100] = -1000.0f;
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {});
+    const auto from = make_digest(policy, logits(row), {});
     REQUIRE(from.outcome.ok());
     CHECK(from.value.argmax == 100);
     CHECK(from.value.lower <= 1.0);
@@ -130,7 +132,7 @@ TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the s
         read_request request;
         request.survivors = wanted;
         for_each_policy([&](auto policy) {
-          const held_digest from = make_digest(policy, logits(row), {}, request);
+          const auto from = make_digest(policy, logits(row), {}, request);
           REQUIRE(from.outcome.ok());
           CAPTURE(size);
           CAPTURE(kind);
@@ -154,7 +156,7 @@ TEST_CASE("row.digest: minimum_probability gathers every id from that share of W
       if (law[i] >= static_cast<long double>(beta)) expected.push_back(static_cast<token_id>(i));
     }
     for_each_policy([&](auto policy) {
-      const held_digest from = make_digest(policy, logits(row), {}, request);
+      const auto from = make_digest(policy, logits(row), {}, request);
       REQUIRE(from.outcome.ok());
       CHECK(ids_of(from, from.value.survivor_ids) == expected);
       CHECK(from.value.total_weight > 0);
@@ -177,8 +179,8 @@ TEST_CASE("SMP-4 NUM-8 row.digest: truncation keeps the smallest prefix, each or
   const auto kept = [&](row_truncation cut) {
     row_transform transform;
     transform.truncation = cut;
-    const held_digest a = make_digest(exec::seq, logits(row), transform);
-    const held_digest b = make_digest(exec::simd, logits(row), transform);
+    const auto a = make_digest(exec::seq, logits(row), transform);
+    const auto b = make_digest(exec::simd, logits(row), transform);
     REQUIRE(a.outcome.ok());
     REQUIRE(b.outcome.ok());
     CHECK(ids_of(a, a.value.kept_ids) == ids_of(b, b.value.kept_ids));
@@ -206,14 +208,13 @@ TEST_CASE("T28 NUM-1 NUM-2 row.digest: every bad row has its own error, where it
       request.survivors = 3;
       std::vector<std::byte> memory(digest_workspace_size(row.valid_size(), transform, request));
       workspace space{std::span<std::byte>(memory)};
-      row_digest out;
-      out.argmax = 77;
-      seen = digest(policy, row, transform, request, space, out);
-      CHECK(out.argmax == 77);
+      const auto out = read_row(policy, row, transform, request, space);
+      seen = out.error();
+      CHECK_FALSE(out.ok());
       CHECK(space.used() == 0);
       row_transform greedy = transform;
       greedy.temperature = 0;
-      CHECK(digest(policy, row, greedy, request, space, out) == seen);
+      CHECK(read_row(policy, row, greedy, request, space).error() == seen);
     });
     return seen;
   };
@@ -314,8 +315,7 @@ TEST_CASE("row.digest: each wrong argument has its own error") {
   CHECK(make_digest(exec::seq, probabilities(law), half).outcome.code == errc::invalid_temperature);
   std::vector<std::byte> small(64);
   workspace space{std::span<std::byte>(small)};
-  row_digest out;
-  CHECK(digest(exec::seq, logits(row), {}, {}, space, out).code == errc::workspace_too_small);
+  CHECK(read_row(exec::seq, logits(row), {}, {}, space).error().code == errc::workspace_too_small);
   CHECK(space.used() == 0);
 }
 
@@ -324,27 +324,30 @@ TEST_CASE("row.digest: a batch keeps its rows apart") {
   std::vector<float> bad = good;
   bad[7] = nanf("");
   const std::vector<row_view<float>> rows{logits(good), logits(bad), logits(good)};
-  const std::vector<row_transform> transforms(3);
-  const std::vector<read_request> requests(3);
-  const std::size_t bytes = digest_workspace_size(300, {}, {});
-  std::vector<std::byte> memory(3 * bytes);
-  std::vector<workspace> spaces;
-  for (std::size_t i = 0; i < 3; ++i) spaces.emplace_back(std::span<std::byte>(memory).subspan(i * bytes, bytes));
-  std::vector<row_digest> digests(3);
-  std::vector<status> statuses(3, status{errc::busy});
-  REQUIRE(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
-                       std::span<const read_request>(requests), std::span<workspace>(spaces),
-                       std::span<row_digest>(digests), std::span<status>(statuses))
-              .ok());
-  CHECK(statuses[0].ok());
-  CHECK(statuses[1] == status{errc::row_has_nan, part::row, 7});
-  CHECK(statuses[2].ok());
-  CHECK(digests[0].argmax == digests[2].argmax);
-  CHECK(digests[1].argmax == no_token);
-  CHECK(digest_batch(exec::simd, std::span<const row_view<float>>(rows), std::span<const row_transform>(transforms),
-                     std::span<const read_request>(requests), std::span<workspace>(spaces),
-                     std::span<row_digest>(digests), std::span<status>(statuses).first(2))
-            .code == errc::size_mismatch);
+  const std::vector<row_transform> one(1), each(3), two(2);
+  std::vector<std::byte> memory(3 * digest_workspace_size(300, {}, {}));
+  workspace space{std::span<std::byte>(memory)};
+  using reading = result<row_reading<exec::simd_policy, float>>;
+  for (const auto& transforms : {one, each}) {
+    space.rewind(0);
+    std::vector<reading> readings(4, status{errc::busy});
+    const auto read = read_rows(exec::simd, row_batch<float>{rows, transforms}, {}, readings, space);
+    REQUIRE(read.ok());
+    CHECK(read->size() == 3);
+    CHECK(readings[0].ok());
+    CHECK(readings[1].error() == status{errc::row_has_nan, part::row, 7});
+    CHECK(readings[2].ok());
+    CHECK(readings[3].error().code == errc::busy);
+    CHECK(readings[0]->argmax() == readings[2]->argmax());
+    CHECK_FALSE(readings[1].ok());
+    CHECK_FALSE((readings[0]->expired() || readings[2]->expired()));
+    CHECK(space.used() <= 2 * digest_workspace_size(300, {}, {}));
+  }
+  std::vector<reading> short_span(2, status{errc::busy});
+  CHECK(read_rows(exec::simd, row_batch<float>{rows, one}, {}, short_span, space).error().code ==
+        errc::output_too_small);
+  std::vector<reading> readings(3, status{errc::busy});
+  CHECK(read_rows(exec::simd, row_batch<float>{rows, two}, {}, readings, space).error().code == errc::size_mismatch);
 }
 
 TEST_CASE("row.digest: noexcept, and the inputs stay as they were (COR-5)") {
@@ -356,6 +359,5 @@ TEST_CASE("row.digest: noexcept, and the inputs stay as they were (COR-5)") {
   for_each_policy([&](auto policy) { CHECK(make_digest(policy, logits(row), {}, request).outcome.ok()); });
   CHECK(row == copy);
   workspace space;
-  row_digest out;
-  static_assert(noexcept(digest(exec::simd, row_view<float>{}, row_transform{}, request, space, out)));
+  static_assert(noexcept(read_row(exec::simd, row_view<float>{}, row_transform{}, request, space)));
 }

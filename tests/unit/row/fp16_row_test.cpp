@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/row/fp16_row.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <doctest/doctest.h>
 
@@ -67,13 +68,12 @@ TEST_CASE("row.fp16_row_counts: the counts of a row are those of its law; ids as
   const auto row = row_of<float>(normal_logits(5000, 12, 3.0));
   const auto law = law_of(transformed(row, {}), 1.0);
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {});
+    const auto from = make_digest(policy, logits(row), {});
     std::vector<token_id> ids(5000);
     std::vector<std::uint32_t> counts(5000);
-    fp16_row out;
-    REQUIRE(fp16_row_counts(policy, logits(row), {}, from.value, from.space, std::span<token_id>(ids),
-                            std::span<std::uint32_t>(counts), out)
-                .ok());
+    const auto made = from->fp16_counts(ids, counts);
+    REQUIRE(made.ok());
+    const fp16_row out = *made;
     std::uint32_t at = 0;
     std::uint64_t sum = 0;
     for (std::size_t id = 0; id < law.size(); ++id) {
@@ -97,28 +97,22 @@ TEST_CASE("row.fp16_row_counts: one-hot, truncated, too little space") {
   transform.temperature = 0;
   std::vector<token_id> ids(3);
   std::vector<std::uint32_t> counts(3);
-  fp16_row out;
-  const held_digest greedy = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(fp16_row_counts(exec::seq, logits(row), transform, greedy.value, greedy.space, std::span<token_id>(ids),
-                          std::span<std::uint32_t>(counts), out)
-              .ok());
-  CHECK((out.size == 1 && out.resolution == 16777216u && ids[0] == 1));
+  const auto greedy = make_digest(exec::seq, logits(row), transform);
+  auto out = greedy->fp16_counts(ids, counts);
+  REQUIRE(out.ok());
+  CHECK((out->size == 1 && out->resolution == 16777216u && ids[0] == 1));
   transform.temperature = 1;
   transform.truncation.top_k = 2;
-  const held_digest cut = make_digest(exec::seq, logits(row), transform);
-  REQUIRE(fp16_row_counts(exec::seq, logits(row), transform, cut.value, cut.space, std::span<token_id>(ids),
-                          std::span<std::uint32_t>(counts), out)
-              .ok());
-  CHECK((out.size == 2 && ids[0] == 1 && ids[1] == 2));
-  const held_digest full = make_digest(exec::seq, logits(row), {});
-  out = {9, 9};
-  CHECK(fp16_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids).first(2),
-                        std::span<std::uint32_t>(counts).first(2),
-                        out) == status{errc::support_too_large, part::row, 3});
-  CHECK(fp16_row_counts(exec::seq, logits(row), {}, full.value, full.space, std::span<token_id>(ids),
-                        std::span<std::uint32_t>(counts).first(2), out)
-            .code == errc::size_mismatch);
-  CHECK((out.size == 9 && out.resolution == 9));
-  static_assert(noexcept(fp16_row_counts(exec::seq, row_view<float>{}, row_transform{}, full.value, full.space,
-                                         std::span<token_id>{}, std::span<std::uint32_t>{}, out)));
+  const auto cut = make_digest(exec::seq, logits(row), transform);
+  out = cut->fp16_counts(ids, counts);
+  REQUIRE(out.ok());
+  CHECK((out->size == 2 && ids[0] == 1 && ids[1] == 2));
+  const auto full = make_digest(exec::seq, logits(row), {});
+  const std::span<token_id> all_ids(ids);
+  const std::span<std::uint32_t> all_counts(counts);
+  CHECK(full->fp16_counts(all_ids.first(2), all_counts.first(2)).error() ==
+        status{errc::support_too_large, part::row, 3});
+  CHECK(full->fp16_counts(all_ids, all_counts.first(2)).error().code == errc::size_mismatch);
+  CHECK(full->fp16_counts(all_ids, all_counts)->size == 3);
+  static_assert(noexcept(full->fp16_counts(all_ids, all_counts)));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/row/log_probability.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,13 +16,11 @@ TEST_CASE("SMP-10 row.log_probability: against long double, every kind of law") 
     const auto check = [&](const auto& row) {
       const auto law = law_of(transformed(row, transform), temperature);
       for_each_policy([&](auto policy) {
-        const held_digest from = make_digest(policy, logits(row), transform);
+        const auto from = make_digest(policy, logits(row), transform);
         for (std::size_t id = 0; id < law.size(); id += 37) {
-          double out = 1;
-          REQUIRE(
-              log_probability(policy, logits(row), transform, from.value, from.space, static_cast<token_id>(id), out)
-                  .ok());
-          CHECK(out == doctest::Approx(static_cast<double>(std::log(law[id]))).epsilon(1e-13));
+          const auto out = from->log_probability(static_cast<token_id>(id));
+          REQUIRE(out.ok());
+          CHECK(*out == doctest::Approx(static_cast<double>(std::log(law[id]))).epsilon(1e-13));
         }
       });
     };
@@ -34,10 +33,10 @@ TEST_CASE("SMP-10 row.log_probability: against long double, every kind of law") 
 TEST_CASE("row.log_probability: impossible ids give -infinity; truncated, one-hot and probability rows") {
   const std::vector<double> row{2.0, 1.0, -infinity, 0.0};
   const auto of = [&](row_transform transform, token_id id) {
-    const held_digest from = make_digest(exec::simd, logits(row), transform);
-    double out = 1;
-    REQUIRE(log_probability(exec::simd, logits(row), transform, from.value, from.space, id, out).ok());
-    return out;
+    const auto from = make_digest(exec::simd, logits(row), transform);
+    const auto out = from->log_probability(id);
+    REQUIRE(out.ok());
+    return *out;
   };
   CHECK(of({}, 2) == -infinity);
   row_transform greedy;
@@ -49,22 +48,19 @@ TEST_CASE("row.log_probability: impossible ids give -infinity; truncated, one-ho
   CHECK(of(cut, 3) == -infinity);
   CHECK(of(cut, 1) == doctest::Approx(-1 - std::log(1 + std::exp(-1.0))).epsilon(1e-14));
   const std::vector<float> law{0.5f, 0.0f, 0.5f};
-  const held_digest from = make_digest(exec::seq, probabilities(law), {});
-  double out = 1;
-  REQUIRE(log_probability(exec::seq, probabilities(law), {}, from.value, from.space, 0, out).ok());
-  CHECK(out == doctest::Approx(std::log(0.5)).epsilon(1e-15));
-  REQUIRE(log_probability(exec::seq, probabilities(law), {}, from.value, from.space, 1, out).ok());
-  CHECK(out == -infinity);
+  const auto from = make_digest(exec::seq, probabilities(law), {});
+  REQUIRE(from->log_probability(0).ok());
+  CHECK(*from->log_probability(0) == doctest::Approx(std::log(0.5)).epsilon(1e-15));
+  REQUIRE(from->log_probability(1).ok());
+  CHECK(*from->log_probability(1) == -infinity);
 }
 
 TEST_CASE("row.log_probability: errors leave the output alone") {
   const std::vector<float> row{2.0f, 1.0f};
-  const held_digest from = make_digest(exec::seq, logits(row), {});
-  double out = 3;
-  CHECK(log_probability(exec::seq, logits(row), {}, from.value, from.space, 2, out).code == errc::token_out_of_range);
-  CHECK(log_probability(exec::seq, logits(row), {}, from.value, from.space, -1, out).code == errc::token_out_of_range);
-  CHECK(log_probability(exec::seq, logits(row), {}, row_digest{}, from.space, 0, out).code == errc::invalid_argument);
-  CHECK(out == 3);
-  static_assert(
-      noexcept(log_probability(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, 0, out)));
+  const auto from = make_digest(exec::seq, logits(row), {});
+  CHECK(from->log_probability(2).error().code == errc::token_out_of_range);
+  CHECK(from->log_probability(-1).error().code == errc::token_out_of_range);
+  CHECK(from->log_probability(std::numeric_limits<token_id>::min()).error().code == errc::token_out_of_range);
+  CHECK_FALSE(from->log_probability(2).ok());
+  static_assert(noexcept(from->log_probability(0)));
 }

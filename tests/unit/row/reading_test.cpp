@@ -75,8 +75,8 @@ TEST_CASE("reading: what a summary says is what the digest of the same request h
       CHECK(said.total_weight() == from.value.total_weight);
       CHECK(said.minimum_probability() == from.value.minimum_probability);
       CHECK(said.survivors_complete() == from.value.survivors_complete);
-      const auto ids = from.space.at<token_id>(from.value.survivor_ids);
-      const auto weights = from.space.at<std::uint32_t>(from.value.survivor_weights);
+      const auto ids = from.space.template at<token_id>(from.value.survivor_ids);
+      const auto weights = from.space.template at<std::uint32_t>(from.value.survivor_weights);
       CHECK(std::equal(ids.begin(), ids.end(), said.survivor_ids().begin(), said.survivor_ids().end()));
       CHECK(std::equal(weights.begin(), weights.end(), said.survivor_weights().begin(), said.survivor_weights().end()));
       CHECK_FALSE(said.used_exact_normaliser());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/core/random.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/row/residual.hpp>
-#include <specverify/row/sample.hpp>
 
 #include <doctest/doctest.h>
 
@@ -22,14 +22,12 @@ struct listed_law {
   }
 };
 
-template <class Policy, class Scalar, class Source>
-residual_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
-                          const listed_law& taken, double scale, const Source& source, std::uint32_t cap = 32) {
-  residual_token out;
-  const status outcome =
-      residual(policy, row, transform, from.value, from.space, taken, scale, source, random_counter{}, {cap}, out);
-  REQUIRE(outcome.ok());
-  return out;
+template <class Held, class Source>
+residual_token drawn_from(const Held& from, const listed_law& taken, double scale, const Source& source,
+                          std::uint32_t cap = 32) {
+  const auto out = from->residual(taken, uniform_stream{source, random_counter{}}, {.trial_cap = cap, .scale = scale});
+  REQUIRE(out.ok());
+  return *out;
 }
 
 std::vector<long double> residual_law(const std::vector<long double>& p, const listed_law& taken, double scale) {
@@ -53,17 +51,16 @@ void check_law(row_view<Scalar> row, const row_transform& transform, const std::
       const auto law = measure_law(
           row.valid_size(), cap,
           [&](const scripted& source, std::uint32_t trials) {
-            const held_digest from = make_digest(policy, row, transform);
-            const residual_token got = drawn_from(policy, row, transform, from, taken, scale, source, trials);
+            const auto from = make_digest(policy, row, transform);
+            const residual_token got = drawn_from(from, taken, scale, source, trials);
             CHECK_FALSE(got.fallback);
             return drawn{got.token, got.trials, got.fallback, got.exact};
           },
           [&](const scripted& source, std::uint32_t trials) {
-            const held_digest from = make_digest(policy, row, transform);
-            sampled_token got;
-            REQUIRE(
-                sample(policy, row, transform, from.value, from.space, source, random_counter{}, {trials}, got).ok());
-            return drawn{got.token, got.trials, false, got.exact};
+            const auto from = make_digest(policy, row, transform);
+            const auto got = from->sample(uniform_stream{source, random_counter{}}, {.trial_cap = trials});
+            REQUIRE(got.ok());
+            return drawn{got->token, got->trials, false, got->exact};
           });
       CAPTURE(cap);
       CHECK(total_variation(law, expected) <= tolerance);
@@ -77,11 +74,10 @@ TEST_CASE("row.residual: by hand, p = (1/2, 1/4, 1/4), q = (1, 1, 0) / 2 leaves 
   const std::vector<double> row{0.5, 0.25, 0.25};
   const listed_law taken({1, 1, 0});
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, probabilities(row), {});
+    const auto from = make_digest(policy, probabilities(row), {});
     for (const std::uint64_t u : {std::uint64_t{0}, unit / 2, unit * 3 / 4, unit - 1}) {
       for (const std::uint32_t cap : {0u, 1u, 32u}) {
-        const residual_token token =
-            drawn_from(policy, probabilities(row), {}, from, taken, 1.0, scripted{{u, u, u}, {0, 0, 0}}, cap);
+        const residual_token token = drawn_from(from, taken, 1.0, scripted{{u, u, u}, {0, 0, 0}}, cap);
         CHECK(token.token == 2);
         CHECK_FALSE(token.fallback);
       }
@@ -124,10 +120,10 @@ TEST_CASE("T27 NUM-6 E4 E32 row.residual: p = q bitwise, one ulp apart, and rows
     for_each_policy([&](auto policy) {
       for (const std::uint32_t cap : {0u, 2u, 32u}) {
         for (const std::uint64_t u : {std::uint64_t{0}, unit / 2, unit - 1}) {
-          const held_digest from = make_digest(policy, probabilities(row), {});
+          const auto from = make_digest(policy, probabilities(row), {});
           REQUIRE(from.outcome.ok());
           const residual_token token =
-              drawn_from(policy, probabilities(row), {}, from, taken, 1.0,
+              drawn_from(from, taken, 1.0,
                          scripted{std::vector<std::uint64_t>(40, u), std::vector<std::uint64_t>(40, unit / 3)}, cap);
           CHECK(token.fallback);
           CHECK((token.token >= 0 && token.token < 4));
@@ -138,9 +134,8 @@ TEST_CASE("T27 NUM-6 E4 E32 row.residual: p = q bitwise, one ulp apart, and rows
   std::vector<double> row(q, q + 5);
   row[0] += 1e-9;
   row[3] -= 1e-9;
-  const held_digest from = make_digest(exec::seq, probabilities(row), {});
-  const residual_token token =
-      drawn_from(exec::seq, probabilities(row), {}, from, taken, 1.0, scripted{{unit / 2}, {0}}, 0);
+  const auto from = make_digest(exec::seq, probabilities(row), {});
+  const residual_token token = drawn_from(from, taken, 1.0, scripted{{unit / 2}, {0}}, 0);
   CHECK_FALSE(token.fallback);
   CHECK(token.token == 0);
 }
@@ -149,12 +144,11 @@ TEST_CASE("T27 row.residual: one-hot against one-hot, equal and different; zeros
   const std::vector<float> row{0.0f, 8.0f, 1.0f};
   row_transform greedy;
   greedy.temperature = 0;
-  const held_digest from = make_digest(exec::simd, logits(row), greedy);
-  const residual_token same = drawn_from(exec::simd, logits(row), greedy, from, listed_law({0, 1, 0}), 1.0, scripted{});
+  const auto from = make_digest(exec::simd, logits(row), greedy);
+  const residual_token same = drawn_from(from, listed_law({0, 1, 0}), 1.0, scripted{});
   CHECK(same.token == 1);
   CHECK(same.fallback);
-  const residual_token other =
-      drawn_from(exec::simd, logits(row), greedy, from, listed_law({0, 0, 1}), 1.0, scripted{});
+  const residual_token other = drawn_from(from, listed_law({0, 0, 1}), 1.0, scripted{});
   CHECK(other.token == 1);
   CHECK_FALSE(other.fallback);
   const std::vector<double> zeros{0.0, 0.0, 0.75, 0.25};
@@ -169,14 +163,13 @@ TEST_CASE("T27 row.residual: fp16 probabilities that sum to 1 +- 1e-3") {
     sum += meaning(row.back());
   }
   CHECK(std::fabs(sum - 1) < 4e-3);
-  const held_digest from = make_digest(exec::simd, probabilities(row), {});
+  const auto from = make_digest(exec::simd, probabilities(row), {});
   REQUIRE(from.outcome.ok());
   std::vector<std::uint32_t> counts(300, 0);
   for (std::size_t i = 0; i < 300; i += 2) counts[i] = 1;
   const listed_law taken(counts);
   for (std::uint64_t i = 0; i < 500; ++i) {
-    const residual_token token =
-        drawn_from(exec::simd, probabilities(row), {}, from, taken, 1.0, philox{{static_cast<std::uint32_t>(i), 1}});
+    const residual_token token = drawn_from(from, taken, 1.0, philox{{static_cast<std::uint32_t>(i), 1}});
     CHECK(token.token % 2 == 1);  // q = 1/150 > p on even ids
     CHECK_FALSE(token.fallback);
   }
@@ -190,9 +183,9 @@ TEST_CASE("NUM-4 row.residual: the exact rule reaches a residual of 1e-9 and nev
   std::vector<std::uint32_t> counts(size, 0);
   counts[2500] = 1000000;
   const listed_law taken(counts);
-  const held_digest from = make_digest(exec::seq, logits(values), {});
+  const auto from = make_digest(exec::seq, logits(values), {});
   for (std::uint32_t i = 0; i < 200; ++i) {
-    const residual_token token = drawn_from(exec::seq, logits(values), {}, from, taken, 1.0, philox{{i, 3}}, 4);
+    const residual_token token = drawn_from(from, taken, 1.0, philox{{i, 3}}, 4);
     CHECK(token.token != 2500);
     CHECK_FALSE(token.fallback);
   }
@@ -201,19 +194,15 @@ TEST_CASE("NUM-4 row.residual: the exact rule reaches a residual of 1e-9 and nev
 
 TEST_CASE("row.residual: each wrong argument has its own error and leaves the output alone") {
   const std::vector<float> row{2.0f, 1.0f};
-  const held_digest from = make_digest(exec::seq, logits(row), {});
-  residual_token out{7, 3, true, true};
+  const auto from = make_digest(exec::seq, logits(row), {});
   const auto code = [&](double scale, const listed_law& taken) {
-    return residual(exec::seq, logits(row), {}, from.value, from.space, taken, scale, scripted{}, random_counter{}, {},
-                    out)
-        .code;
+    return from->residual(taken, uniform_stream{scripted{}, random_counter{}}, {.scale = scale}).error().code;
   };
   CHECK(code(0.0, listed_law({1, 1})) == errc::invalid_argument);
   CHECK(code(1.5, listed_law({1, 1})) == errc::invalid_argument);
   CHECK(code(nan_value(), listed_law({1, 1})) == errc::invalid_argument);
   CHECK(code(1.0, listed_law({0, 0})) == errc::invalid_resolution);
-  CHECK((out.token == 7 && out.trials == 3 && out.fallback && out.exact));
+  CHECK(code(1.0, listed_law({1, 1})) == errc::ok);
   const listed_law taken({1, 1});
-  static_assert(noexcept(residual(exec::seq, row_view<float>{}, row_transform{}, row_digest{}, workspace{}, taken, 1.0,
-                                  philox{}, random_counter{}, residual_options{}, out)));
+  static_assert(noexcept(from->residual(taken, uniforms<>{}.at(purpose::residual_draw))));
 }

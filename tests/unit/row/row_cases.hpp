@@ -4,7 +4,7 @@
 #define SPECVERIFY_TESTS_UNIT_ROW_ROW_CASES_HPP
 
 #include <specverify/core/concepts.hpp>
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -153,21 +153,27 @@ inline double total_variation(const std::vector<double>& a, const std::vector<lo
   return static_cast<double>(sum / 2);
 }
 
-//! A digest with its memory.
+//! A reading with its memory, and its digest where there is one.
+template <class Policy, class Scalar>
 struct held_digest {
   std::vector<std::byte> memory;
   workspace space;
-  row_digest value;
   status outcome;
+  row_digest value;
+  result<row_reading<Policy, Scalar>> reading = status{errc::not_read};
+
+  const row_reading<Policy, Scalar>* operator->() const noexcept { return &reading.value(); }
 };
 
 template <class Policy, class Scalar>
-held_digest make_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                        const read_request& request = {}) {
-  held_digest made;
+held_digest<Policy, Scalar> make_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                        const read_request& request = {}) {
+  held_digest<Policy, Scalar> made;
   made.memory.resize(digest_workspace_size(row.valid_size(), transform, request));
   made.space = workspace(std::span<std::byte>(made.memory));
-  made.outcome = digest(policy, row, transform, request, made.space, made.value);
+  made.reading = read_row(policy, row, transform, request, made.space);
+  made.outcome = made.reading.error();
+  if (made.reading.ok()) made.value = reading_access::digest(made.reading.value());
   return made;
 }
 

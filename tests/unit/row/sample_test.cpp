@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/core/random.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/row/sample.hpp>
 
 #include <doctest/doctest.h>
@@ -10,24 +11,22 @@ using namespace row_cases;
 
 namespace {
 
-template <class Policy, class Scalar, class Source>
-sampled_token drawn_from(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
-                         const Source& source, random_counter counter, std::uint32_t cap = 32) {
-  sampled_token out;
-  const status outcome = sample(policy, row, transform, from.value, from.space, source, counter, {cap}, out);
-  REQUIRE(outcome.ok());
-  return out;
+template <class Held, class Source>
+sampled_token drawn_from(const Held& from, const Source& source, random_counter counter, std::uint32_t cap = 32) {
+  const auto out = from->sample(uniform_stream{source, counter}, {.trial_cap = cap});
+  REQUIRE(out.ok());
+  return *out;
 }
 
 template <class Scalar>
 void check_law(row_view<Scalar> row, const row_transform& transform, const std::vector<long double>& expected,
                double tolerance) {
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, row, transform);
+    const auto from = make_digest(policy, row, transform);
     REQUIRE(from.outcome.ok());
     for (const std::uint32_t cap : {0u, 1u, 2u, 32u}) {
       const auto law = measure_law(row.valid_size(), cap, [&](const scripted& source, std::uint32_t trials) {
-        const sampled_token got = drawn_from(policy, row, transform, from, source, {}, trials);
+        const sampled_token got = drawn_from(from, source, {}, trials);
         return drawn{got.token, got.trials, false, got.exact};
       });
       CAPTURE(cap);
@@ -40,9 +39,9 @@ void check_law(row_view<Scalar> row, const row_transform& transform, const std::
 
 TEST_CASE("row.sample: by hand, two equal logits split the uniform in halves") {
   const std::vector<float> row{1.0f, 1.0f};
-  const held_digest from = make_digest(exec::seq, logits(row), {});
+  const auto from = make_digest(exec::seq, logits(row), {});
   const auto token = [&](std::uint64_t u1, std::uint32_t cap) {
-    return drawn_from(exec::seq, logits(row), {}, from, scripted{{u1}, {0}}, {}, cap).token;
+    return drawn_from(from, scripted{{u1}, {0}}, {}, cap).token;
   };
   CHECK(token(0, 1) == 0);
   CHECK(token(unit / 2 - 1, 1) == 0);
@@ -104,13 +103,12 @@ TEST_CASE("NUM-3 NUM-4 row.sample: forbidden ids never come, at the ends of ever
   row[700] = 3.0f;
   row[2090] = 2.0f;
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {});
+    const auto from = make_digest(policy, logits(row), {});
     REQUIRE(from.outcome.ok());
     for (const std::uint64_t u1 : {std::uint64_t{0}, std::uint64_t{1}, unit / 3, unit / 2, unit - 2, unit - 1}) {
       for (const std::uint64_t u2 : {std::uint64_t{0}, unit - 1}) {
         for (const std::uint32_t cap : {0u, 1u, 2u}) {
-          const token_id token =
-              drawn_from(policy, logits(row), {}, from, scripted{{u1, u1, u1}, {u2, u2, u2}}, {}, cap).token;
+          const token_id token = drawn_from(from, scripted{{u1, u1, u1}, {u2, u2, u2}}, {}, cap).token;
           CHECK((token == 700 || token == 2090));
         }
       }
@@ -125,15 +123,14 @@ TEST_CASE("NUM-4 row.sample: the tail is hit, 20 nats below, V = 262144") {
   std::vector<float> row(size);
   for (float& value : row) value = static_cast<float>(-17.0 + 2.0 * random.uniform());
   row[12345] = 0.0f;
-  const held_digest from = make_digest(exec::simd, logits(row), {});
+  const auto from = make_digest(exec::simd, logits(row), {});
   long double tail = 0;
   for (const float value : row) tail += std::exp(static_cast<long double>(value));
   const double expected = static_cast<double>((tail - 1) / tail);
   const std::uint32_t draws = 200000;
   std::uint32_t hits = 0, upper_half = 0;
   for (std::uint32_t i = 0; i < draws; ++i) {
-    const token_id token =
-        drawn_from(exec::simd, logits(row), {}, from, philox{{1, 2}}, {i, 0, 0, purpose::draft_draw, 0}).token;
+    const token_id token = drawn_from(from, philox{{1, 2}}, {i, 0, 0, purpose::draft_draw, 0}).token;
     REQUIRE(token >= 0);
     REQUIRE(static_cast<std::uint32_t>(token) < size);
     hits += token != 12345 ? 1u : 0u;
@@ -151,11 +148,10 @@ TEST_CASE("NUM-7 row.sample: odd vocabulary sizes, ids stay inside, padding is n
     row.resize(stored, std::numeric_limits<float>::quiet_NaN());
     const row_view<float> view(row_kind::logits, row.data(), stored, size);
     for_each_policy([&](auto policy) {
-      const held_digest from = make_digest(policy, view, {});
+      const auto from = make_digest(policy, view, {});
       REQUIRE(from.outcome.ok());
       for (std::uint32_t i = 0; i < 50; ++i) {
-        const token_id token =
-            drawn_from(policy, view, {}, from, philox{{3, 4}}, {i, 0, 0, purpose::bonus_draw, 0}, i % 3).token;
+        const token_id token = drawn_from(from, philox{{3, 4}}, {i, 0, 0, purpose::bonus_draw, 0}, i % 3).token;
         CHECK((token >= 0 && static_cast<std::uint32_t>(token) < size));
       }
     });
@@ -168,17 +164,16 @@ TEST_CASE("T33 row.sample: frequencies at five temperatures, and both policies d
     row_transform transform;
     transform.temperature = temperature;
     const auto law = law_of(transformed(row, transform), temperature);
-    const held_digest plain = make_digest(exec::seq, logits(row), transform);
-    const held_digest wide = make_digest(exec::simd, logits(row), transform);
+    const auto plain = make_digest(exec::seq, logits(row), transform);
+    const auto wide = make_digest(exec::simd, logits(row), transform);
     std::vector<double> cells(17, 0.0), expected(17, 0.0);
     for (std::size_t id = 0; id < row.size(); ++id) expected[id % 17] += static_cast<double>(law[id]);
     const std::uint32_t draws = 40000;
     std::uint64_t trials = 0;
     for (std::uint32_t i = 0; i < draws; ++i) {
       const random_counter counter{i, 9, 0, purpose::draft_draw, 0};
-      const sampled_token token = drawn_from(exec::simd, logits(row), transform, wide, philox{{11, 12}}, counter);
-      if (i < 2000)
-        CHECK(token.token == drawn_from(exec::seq, logits(row), transform, plain, philox{{11, 12}}, counter).token);
+      const sampled_token token = drawn_from(wide, philox{{11, 12}}, counter);
+      if (i < 2000) CHECK(token.token == drawn_from(plain, philox{{11, 12}}, counter).token);
       cells[static_cast<std::size_t>(token.token) % 17] += 1;
       trials += token.trials;
     }
@@ -196,28 +191,26 @@ TEST_CASE("row.sample: temperature zero needs no random number; errors leave the
   const std::vector<float> row{1.0f, 5.0f, 5.0f};
   row_transform greedy;
   greedy.temperature = 1e-7;
-  const held_digest from = make_digest(exec::simd, logits(row), greedy);
-  const sampled_token token = drawn_from(exec::simd, logits(row), greedy, from, scripted{}, {});
+  const auto from = make_digest(exec::simd, logits(row), greedy);
+  const sampled_token token = drawn_from(from, scripted{}, {});
   CHECK(token.token == 1);
   CHECK(token.trials == 0);
-  sampled_token out{42, 7, true};
-  CHECK(sample(exec::seq, logits(row), greedy, row_digest{}, from.space, scripted{}, {}, {}, out).code ==
-        errc::invalid_argument);
-  const std::vector<float> other(4, 0.0f);
-  CHECK(sample(exec::seq, logits(other), greedy, from.value, from.space, scripted{}, {}, {}, out).code ==
-        errc::size_mismatch);
-  CHECK((out.token == 42 && out.trials == 7 && out.exact));
-  static_assert(noexcept(sample(exec::seq, row_view<float>{}, greedy, from.value, from.space, philox{},
-                                random_counter{}, sample_options{}, out)));
+  CHECK_FALSE(token.exact);
+  workspace rest = from.space;  // the same memory: rewinding it ends the reading
+  rest.rewind(0);
+  const auto lost = from->sample(uniforms<>{}.at(purpose::bonus_draw));
+  CHECK(lost.error() == status{errc::reading_expired, part::row, 0});
+  CHECK_FALSE(lost.ok());
+  static_assert(noexcept(from->sample(uniforms<>{}.at(purpose::bonus_draw))));
 }
 
 TEST_CASE("T1 row.sample: one trial over a lane of many ids emits each in proportion to e_v, to 1e-11") {
   // Lanes here are float sums of 64 numbers: without the correction by their double sum the law would be off by 1e-7.
   const std::vector<double> row = normal_logits(1024, 31, 1.0);
-  const held_digest from = make_digest(exec::seq, logits(row), {});
+  const auto from = make_digest(exec::seq, logits(row), {});
   const auto place = [](token_id id) { return id < 0 ? 0 : id % 16 * 64 + id / 16; };  // proposals go lane by lane
   const auto trial = [&](std::uint64_t u1, std::uint64_t u2) {
-    const sampled_token got = drawn_from(exec::seq, logits(row), {}, from, scripted{{u1, 0}, {u2, 0}}, {}, 1);
+    const sampled_token got = drawn_from(from, scripted{{u1, 0}, {u2, 0}}, {}, 1);
     return got.exact ? no_token : got.token;
   };
   const auto first_at = [&](int wanted) {  // smallest u1 whose proposal stands at `wanted` or later

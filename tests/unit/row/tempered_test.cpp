@@ -16,14 +16,12 @@ double probability_at(const std::vector<double>& values, double temperature, tok
   return static_cast<double>(law_of(values, temperature)[static_cast<std::size_t>(token)]);
 }
 
-template <class Policy, class Scalar>
-tempered_hits draws(Policy policy, row_view<Scalar> row, const row_transform& transform, const held_digest& from,
-                    token_id token, const std::vector<double>& temperatures, const std::vector<double>& uniforms) {
-  tempered_hits out;
-  const status outcome =
-      tempered_draws(policy, row, transform, from.value, from.space, token, temperatures, uniforms, out);
-  REQUIRE(outcome.ok());
-  return out;
+template <class Held>
+tempered_hits draws(const Held& from, token_id token, const std::vector<double>& temperatures,
+                    const std::vector<double>& drawn) {
+  const auto out = tempered_draws(*from.reading, token, temperatures, drawn);
+  REQUIRE(out.ok());
+  return *out;
 }
 
 //! For every temperature: the draw gives the token just below its probability, and does not just above.
@@ -35,12 +33,10 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
   for_each_policy([&](auto policy) {
     read_request wanted;
     wanted.survivors = survivors;
-    const held_digest from = make_digest(policy, logits(row), transform, wanted);
+    const auto from = make_digest(policy, logits(row), transform, wanted);
     REQUIRE(from.outcome.ok());
     std::vector<double> found(temperatures.size());
-    REQUIRE(tempered_probabilities(policy, logits(row), transform, from.value, from.space, token, temperatures,
-                                   std::span<double>(found))
-                .ok());
+    REQUIRE(tempered_probabilities(*from.reading, token, temperatures, found).ok());
     for (std::size_t m = 0; m < temperatures.size(); ++m) {
       const double p = probability_at(seen, temperatures[m], token);
       CAPTURE(temperatures[m]);
@@ -48,10 +44,9 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
       CHECK(found[m] == doctest::Approx(p).epsilon(1e-12));
       for (const double distance : {closeness, 1e-6, 1e-3, 0.02, 0.05, 0.2}) {
         const double below = p * (1 - distance), above = p * (1 + distance);
-        if (p > 0) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {below}).hits == 1);
-        if (above < 1 && p > 0)
-          CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {above}).hits == 0);
-        if (!(p > 0)) CHECK(draws(policy, logits(row), transform, from, token, {temperatures[m]}, {0.0}).hits == 0);
+        if (p > 0) CHECK(draws(from, token, {temperatures[m]}, {below}).hits == 1);
+        if (above < 1 && p > 0) CHECK(draws(from, token, {temperatures[m]}, {above}).hits == 0);
+        if (!(p > 0)) CHECK(draws(from, token, {temperatures[m]}, {0.0}).hits == 0);
       }
     }
   });
@@ -64,18 +59,18 @@ const std::vector<double> all_temperatures{0.0, 5e-7, 1e-6, 1e-3, 0.05, 0.3, 0.7
 TEST_CASE("row.tempered: by hand, two logits ln 4 apart") {
   const std::vector<double> row{0.0, std::log(4.0)};
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {});
+    const auto from = make_digest(policy, logits(row), {});
     const std::vector<double> temperatures{1.0, 2.0, 0.5, 0.0};  // 1/5, 1/3, 1/17, 0
     std::vector<double> p(4);
-    REQUIRE(
-        tempered_probabilities(policy, logits(row), {}, from.value, from.space, 0, temperatures, std::span<double>(p))
-            .ok());
+    const auto written = tempered_probabilities(*from.reading, 0, temperatures, p);
+    REQUIRE(written.ok());
+    CHECK(written->size() == 4);
     CHECK(p[0] == doctest::Approx(0.2).epsilon(1e-14));
     CHECK(p[1] == doctest::Approx(1.0 / 3.0).epsilon(1e-14));
     CHECK(p[2] == doctest::Approx(1.0 / 17.0).epsilon(1e-14));
     CHECK(p[3] < 1e-300);
-    CHECK(draws(policy, logits(row), {}, from, 0, temperatures, {0.199, 0.334, 0.058, 0.0}).hits == 2);
-    CHECK(draws(policy, logits(row), {}, from, 1, {0.0, 1.0}, {0.999, 0.799}).hits == 2);
+    CHECK(draws(from, 0, temperatures, {0.199, 0.334, 0.058, 0.0}).hits == 2);
+    CHECK(draws(from, 1, {0.0, 1.0}, {0.999, 0.799}).hits == 2);
   });
 }
 
@@ -153,12 +148,12 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
   for_each_policy([&](auto policy) {
     read_request wanted;
     wanted.survivors = 64;
-    const held_digest from = make_digest(policy, logits(row), {}, wanted);
+    const auto from = make_digest(policy, logits(row), {}, wanted);
     for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.survivor_ids)[5]}) {
       std::uint32_t expected = 0;
       for (std::size_t m = 0; m < temperatures.size(); ++m)
         expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
-      const tempered_hits found = draws(policy, logits(row), {}, from, token, temperatures, uniforms);
+      const tempered_hits found = draws(from, token, temperatures, uniforms);
       CHECK(found.hits == expected);
       CHECK(found.further_reads <= 12);
     }
@@ -167,31 +162,27 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
 
 TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is written") {
   const std::vector<float> row{0.0f, 1.0f, 2.0f};
-  const held_digest from = make_digest(exec::seq, logits(row), {});
+  const auto from = make_digest(exec::seq, logits(row), {});
   const std::vector<double> one{1.0};
-  tempered_hits out{77, 78};
-  const auto code = [&](row_view<float> view, const row_digest& digested, token_id token,
-                        std::vector<double> temperatures, std::vector<double> uniforms) {
-    return tempered_draws(exec::seq, view, {}, digested, from.space, token, temperatures, uniforms, out).code;
+  const auto code = [&](token_id token, std::vector<double> temperatures, std::vector<double> drawn) {
+    return tempered_draws(*from.reading, token, temperatures, drawn).error().code;
   };
-  CHECK(code(logits(row), row_digest{}, 0, one, {0.5}) == errc::invalid_argument);
-  CHECK(code({row_kind::logits, nullptr, 3}, from.value, 0, one, {0.5}) == errc::null_span);
-  CHECK(code({row_kind::logits, row.data(), 2}, from.value, 0, one, {0.5}) == errc::size_mismatch);
-  CHECK(code(logits(row), from.value, -1, one, {0.5}) == errc::token_out_of_range);
-  CHECK(code(logits(row), from.value, 3, one, {0.5}) == errc::token_out_of_range);
-  CHECK(code(logits(row), from.value, 0, {1.0, -1.0}, {0.5, 0.5}) == errc::invalid_temperature);
-  CHECK(code(logits(row), from.value, 0, {nan_value()}, {0.5}) == errc::invalid_temperature);
-  CHECK(code(logits(row), from.value, 0, {infinity}, {0.5}) == errc::invalid_temperature);
-  CHECK(code(logits(row), from.value, 0, one, {0.5, 0.5}) == errc::size_mismatch);
+  CHECK(code(0, one, {0.5}) == errc::ok);
+  CHECK(code(std::numeric_limits<token_id>::max(), one, {0.5}) == errc::token_out_of_range);
+  CHECK(code(0, one, {}) == errc::size_mismatch);
+  CHECK(code(-1, one, {0.5}) == errc::token_out_of_range);
+  CHECK(code(3, one, {0.5}) == errc::token_out_of_range);
+  CHECK(code(0, {1.0, -1.0}, {0.5, 0.5}) == errc::invalid_temperature);
+  CHECK(code(0, {nan_value()}, {0.5}) == errc::invalid_temperature);
+  CHECK(code(0, {infinity}, {0.5}) == errc::invalid_temperature);
+  CHECK(code(0, one, {0.5, 0.5}) == errc::size_mismatch);
   for (const double uniform : {-0.1, 1.0, nan_value(), infinity})
-    CHECK(code(logits(row), from.value, 0, one, {uniform}) == errc::invalid_argument);
-  CHECK(out.hits == 77);
-  CHECK(out.further_reads == 78);
+    CHECK(code(0, one, {uniform}) == errc::invalid_argument);
+  CHECK(code(0, {}, {}) == errc::ok);
+  CHECK(code(0, {nan_value()}, {nan_value()}) == errc::invalid_temperature);
   const std::vector<float> law{0.5f, 0.25f, 0.25f};
-  const held_digest of_law = make_digest(exec::seq, probabilities(law), {});
-  CHECK(tempered_draws(exec::seq, probabilities(law), {}, of_law.value, of_law.space, 0, one, one, out).code ==
-        errc::unsupported);
+  const auto of_law = make_digest(exec::seq, probabilities(law), {});
+  CHECK(tempered_draws(*of_law.reading, 0, one, one).error().code == errc::unsupported);
   std::vector<double> none;
-  CHECK(tempered_probabilities(exec::seq, logits(row), {}, from.value, from.space, 0, one, std::span<double>(none))
-            .code == errc::output_too_small);
+  CHECK(tempered_probabilities(*from.reading, 0, one, none).error().code == errc::output_too_small);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/verify/expected_length.hpp>
 
+#include <specverify/distribution/law.hpp>
+#include <specverify/row/reading.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -54,23 +57,19 @@ TEST_CASE("COR-10 expected acceptance of a law = sum of min(p, q)") {
   wanted.exact_normaliser = true;
   std::vector<std::byte> bytes(sv::digest_workspace_size(4, transform, wanted) + 64);
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  sv::row_digest summary;
-  REQUIRE(sv::digest(sv::exec::seq, row, transform, wanted, scratch, summary).ok());
-  double acceptance = 0;
+  const auto reading = sv::read_row(sv::exec::seq, row, transform, wanted, scratch);
+  REQUIRE(reading.ok());
   const std::array<sv::token_id, 2> ids{1, 3};
   const std::array<std::uint32_t, 2> counts{2, 2};
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
-                                  sv::law{ids.data(), counts.data(), 2, 0, 4, 4}, acceptance)
-              .ok());
-  CHECK(std::fabs(acceptance - 0.25) <= 1e-12);
+  auto acceptance = reading->acceptance_probability(sv::law{ids.data(), counts.data(), 2, 0, 4, 4});
+  REQUIRE(acceptance.ok());
+  CHECK(std::fabs(*acceptance - 0.25) <= 1e-12);
   const std::array<std::uint32_t, 2> fewer{1, 1};  // q = (1/4, 1/4, 1/4, 1/4) with a tail count
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
-                                  sv::law{ids.data(), fewer.data(), 2, 1, 4, 4}, acceptance)
-              .ok());
-  CHECK(std::fabs(acceptance - 0.75) <= 1e-12);
+  acceptance = reading->acceptance_probability(sv::law{ids.data(), fewer.data(), 2, 1, 4, 4});
+  REQUIRE(acceptance.ok());
+  CHECK(std::fabs(*acceptance - 0.75) <= 1e-12);
   const std::array<sv::token_id, 1> foreign{9};  // an id that the target does not have
-  REQUIRE(sv::expected_acceptance(sv::exec::seq, row, transform, summary, scratch,
-                                  sv::law{foreign.data(), fewer.data(), 1, 0, 1, 10}, acceptance)
-              .ok());
-  CHECK(acceptance == 0.0);
+  acceptance = reading->acceptance_probability(sv::law{foreign.data(), fewer.data(), 1, 0, 1, 10});
+  REQUIRE(acceptance.ok());
+  CHECK(*acceptance == 0.0);
 }
