@@ -19,8 +19,8 @@ struct kept {
 };
 
 // What a sparsifier keeps of a row that was read.
-template <class Rule>
-kept keep(const Rule& rule, const held_digest& from) {
+template <class Rule, class Held>
+kept keep(const Rule& rule, const Held& from) {
   std::vector<std::byte> memory(rule.workspace_size({}, from.value.valid_size));
   workspace scratch{std::span<std::byte>(memory)};
   support chosen;
@@ -40,7 +40,7 @@ TEST_CASE("top_k of a row: by hand, ids ascending, ties to the smaller id") {
   request.survivors = 6;
   request.integer_total = true;
   for_each_policy([&](auto policy) {
-    const held_digest from = make_digest(policy, logits(row), {}, request);
+    const auto from = make_digest(policy, logits(row), {}, request);
     const auto top = [&](std::uint32_t k) {
       const kept chosen = keep(top_k{k}, from);
       REQUIRE(chosen.why.ok());
@@ -68,7 +68,7 @@ TEST_CASE("NUM-8 top_k of a row: k of more survivors, against a sort; exactly k 
   });
   read_request request;
   request.survivors = 500;
-  const held_digest from = make_digest(exec::simd, logits(row), {}, request);
+  const auto from = make_digest(exec::simd, logits(row), {}, request);
   for (const std::uint32_t k : {1u, 7u, 64u, 65u, 499u, 500u}) {
     const kept chosen = keep(top_k{k}, from);
     REQUIRE(chosen.why.ok());
@@ -83,7 +83,7 @@ TEST_CASE("threshold of a row: by hand, never empty, all of positive weight at z
   read_request request;
   request.survivors = 6;
   request.integer_total = true;
-  const held_digest from = make_digest(exec::seq, probabilities(law), {}, request);
+  const auto from = make_digest(exec::seq, probabilities(law), {}, request);
   const auto above = [&](double beta) {
     const kept chosen = keep(threshold{beta}, from);
     REQUIRE(chosen.why.ok());
@@ -103,7 +103,7 @@ TEST_CASE("threshold of a row: what a minimum probability gathered is enough fro
   const auto law = law_of(transformed(row, {}), 1.0);
   read_request request;
   request.minimum_probability = 0.001;
-  const held_digest from = make_digest(exec::simd, logits(row), {}, request);
+  const auto from = make_digest(exec::simd, logits(row), {}, request);
   for (const double beta : {0.001, 0.002, 0.01}) {
     std::vector<token_id> expected;
     for (std::size_t i = 0; i < law.size(); ++i) {
@@ -122,13 +122,13 @@ TEST_CASE("top_k and threshold of a row: a digest is never asked for more than i
   const auto row = row_of<float>(normal_logits(500, 4, 1.0));
   read_request request;
   request.survivors = 10;
-  const held_digest from = make_digest(exec::seq, logits(row), {}, request);
+  const auto from = make_digest(exec::seq, logits(row), {}, request);
   CHECK(keep(top_k{10}, from).why.ok());
   CHECK(keep(top_k{11}, from).why.code == errc::digest_insufficient);
   CHECK(keep(top_k{0}, from).why.code == errc::invalid_argument);
   // W was not asked for
   CHECK(keep(threshold{0.5}, from).why.code == errc::digest_insufficient);
-  const held_digest bare = make_digest(exec::seq, logits(row), {});
+  const auto bare = make_digest(exec::seq, logits(row), {});
   CHECK(keep(top_k{1}, bare).why.code == errc::digest_insufficient);
 }
 
@@ -139,14 +139,14 @@ TEST_CASE("T30 top_k and threshold of a row: one-hot and truncated digests") {
   request.integer_total = true;
   row_transform transform;
   transform.temperature = 0;
-  const held_digest greedy = make_digest(exec::simd, logits(row), transform, request);
+  const auto greedy = make_digest(exec::simd, logits(row), transform, request);
   const kept chosen = keep(top_k{3}, greedy);
   REQUIRE(chosen.why.ok());
   CHECK(chosen.ids == std::vector<token_id>{1});
   CHECK(chosen.total_weight == 2147483648u);
   transform.temperature = 1;
   transform.truncation.top_k = 2;
-  const held_digest cut = make_digest(exec::simd, logits(row), transform, request);
+  const auto cut = make_digest(exec::simd, logits(row), transform, request);
   const kept left = keep(top_k{3}, cut);
   REQUIRE(left.why.ok());
   CHECK(left.ids == std::vector<token_id>{1, 3});
