@@ -68,8 +68,11 @@ inline void run_ui_grid(lab_context& context, figure& f) {
       // the paper's end at 1.5
       context.quick() ? std::vector<double>{0.5, 1.5, 5.0} : std::vector<double>{0.5, 1.0, 1.5, 3.0, 5.0};
   std::vector<hlm_system> systems{{"HLM", specverify::always_send{}}, {"SLM", specverify::random_skip{0.0}}};
-  for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8})
+  for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9})
     systems.push_back({"U-HLM, u_th " + number(threshold), specverify::uncertainty_gate{threshold}});
+  const std::size_t first_coin = systems.size();
+  for (const double share : {0.1, 0.25, 0.5})
+    systems.push_back({"coin, " + number(100 * share) + " %", specverify::random_skip{share}});
   const std::size_t without_grid = systems.size();
   for (const bool inverted : {false, true}) {
     for (const std::uint32_t k : ks) {
@@ -103,11 +106,28 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   };
   scatter("as written", without_grid, half);
   scatter("inverted", without_grid + half, half);
-  scatter("uncertainty alone, u_th 0 to 0.8", 2, without_grid - 2);
+  scatter("uncertainty alone, u_th 0 to 0.9", 2, first_coin - 2);
   scatter("HLM, SLM", 0, 2);
   const std::vector<std::size_t> front = pareto_front(points);
   curve& line = plane.add("Pareto front");
   for (const std::size_t i : front) line.add(points[i].saved, points[i].solved);
+  // SLM and HLM are the ends of both families.
+  std::vector<const hlm_outcome*> gates{&outcomes[0], &outcomes[1]}, coins = gates;
+  for (std::size_t s = 2; s < without_grid; ++s) (s < first_coin ? gates : coins).push_back(&outcomes[s]);
+  panel& over = f.add_panel("Accuracy over uploads", "share of tokens uploaded, TR", "problems solved");
+  for (const auto& [label, family] : {std::pair{"uncertainty alone", &gates}, {"a coin", &coins}}) {
+    std::vector<const hlm_outcome*> ordered = *family;
+    std::sort(ordered.begin(), ordered.end(),
+              [](const hlm_outcome* a, const hlm_outcome* b) { return a->upload_share() < b->upload_share(); });
+    curve& c = over.add(label);
+    for (const hlm_outcome* one : ordered) c.add(one->upload_share(), mean_of(one->solved));
+  }
+  for (const bool inverted : {false, true}) {
+    curve& c = over.add(inverted ? "two gates, inverted" : "two gates, as written");
+    c.points = true;
+    for (std::size_t i = without_grid + (inverted ? half : 0), end = i + half; i < end; ++i)
+      c.add(points[i].upload_share, points[i].solved);
+  }
   panel& uploads = f.add_panel("Uploads over the grid", "k", "share of tokens uploaded");
   for (const bool inverted : {false, true}) {
     for (std::size_t g = 0; g < gammas.size(); ++g) {
@@ -135,7 +155,8 @@ inline void run_ui_grid(lab_context& context, figure& f) {
     };
     return points[without_grid + at(ks, k) * gammas.size() + at(gammas, gamma)];
   };
-  const ui_point &accurate = cell(3, 1.5), &efficient = cell(11, 0.5), &alone = points[3], &at_default = points[6];
+  const ui_point &accurate = cell(3, 1.5), &efficient = cell(11, 0.5), &alone = points[3],
+                 &at_default = points[6];  // u_th 0.2, 0.8
   const auto place_of = [&](const ui_point& p) { return static_cast<std::size_t>(&p - points.data()); };
   f.about =
       "Problems at temperature 1; a token is uploaded when more than 20 % of 20 draws disagree and its attention row "
@@ -157,6 +178,13 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   const auto against_alone = [&](const ui_point& p) {
     return paired_difference(outcomes[place_of(p)].solved, outcomes[place_of(alone)].solved, seed, 400);
   };
+  // The same with the threshold on u at which uncertainty alone uploads as much: a mixture of the two next to it.
+  const auto at_equal_uploads = [&](const ui_point& p) {
+    return paired_difference(outcomes[place_of(p)].solved, solved_at(gates, p.upload_share), seed, 400);
+  };
+  const auto against_coin = [&](const ui_point& p) {
+    return paired_difference(outcomes[place_of(p)].solved, solved_at(coins, p.upload_share), seed, 400);
+  };
   const auto solved_by = [](const estimate& e) {
     return by_sign(e, "fewer problems than uncertainty alone", "as many problems as uncertainty alone",
                    "more problems than uncertainty alone");
@@ -174,6 +202,17 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   f.compare("k = 3, gamma = 1.5, inverted", "sharp rows pass, in words", both(inverted),
             solved_by(against_alone(inverted)) + " " + detail::interval_text(against_alone(inverted)) + ", " +
                 number(100 * (inverted.saved - alone.saved), 3) + " points more saved");
+  const std::tuple<const char*, const ui_point*> equal[] = {{"k = 3, gamma = 1.5", &accurate},
+                                                            {"k = 11, gamma = 0.5", &efficient},
+                                                            {"k = 3, gamma = 1.5, inverted", &inverted}};
+  for (const auto& [label, p] : equal) {
+    f.compare("at equal uploads, " + std::string(label), "-",
+              number(100 * p->upload_share, 3) + " % uploaded: less uncertainty alone " +
+                  detail::interval_text(at_equal_uploads(*p)) + ", less a coin " +
+                  detail::interval_text(against_coin(*p)) + " of the problems",
+              solved_by(at_equal_uploads(*p)) + " with as many uploads; " +
+                  by_sign(against_coin(*p), "fewer than a coin", "as many as a coin", "more than a coin"));
+  }
   // Speed by the same link as the energy; the paper's own link is not public, so that only ratios to U-HLM compare.
   specverify::fading_options speed_link;
   speed_link.mean_snr = specverify::from_decibel(10);

@@ -32,7 +32,7 @@ head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
 if "$program" demo --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
 
 python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
-systems=hlm,qs-adaptive,qs-dqn,csqs,csqs-256,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,cu-hlm-lossless,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
+systems=hlm,qs-adaptive,qs-dqn,csqs,csqs-256,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,hlm-compressed,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
 "$program" demo --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
 [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 18 ] || fail "a text differs from the in-process run"
@@ -48,7 +48,7 @@ for system in rand-hlm u-hlm cu-hlm cu-hlm-online ui; do
   [ "$(number $system skipped)" -gt 0 ] || fail "$system skipped nothing"
   [ $(($(number $system rounds) + $(number $system skipped))) -eq 24 ] || fail "$system: a token is neither of a round nor skipped"
 done
-for system in cu-hlm cu-hlm-online cu-hlm-lossless; do
+for system in cu-hlm cu-hlm-online hlm-compressed; do
   [ $((10 * $(number $system bytes_up))) -lt "$(number hlm bytes_up)" ] || fail "$system does not compress tenfold"
 done
 for system in wisv-sh wisv-lazy wisv-adaptive; do

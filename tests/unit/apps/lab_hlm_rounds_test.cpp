@@ -87,11 +87,11 @@ std::vector<hlm_system> all_systems() {
       {"U-HLM", unsure},
       {"UI inverted", sv::uncertainty_and_importance_gate{0.1, {.k = 3, .gamma = 1.5, .inverted = true}}},
       {"CU-HLM offline", unsure, lab::hlm_size::fixed, 30},
-      {"CU-HLM lossless", unsure, lab::hlm_size::fixed, 30, {}, {}, true},
+      {"CU-HLM, sent law", unsure, lab::hlm_size::fixed, 30, {}, {}, true},
       {"UI", sv::uncertainty_and_importance_gate{0.0, {.k = 3, .gamma = 1.5}}},
       {"CU-HLM online", unsure, lab::hlm_size::online, 0, fit},
       {"CU-HLM, all sent", sv::always_send{}, lab::hlm_size::fixed, 8},
-      {"CU-HLM lossless, all sent", sv::always_send{}, lab::hlm_size::fixed, 8, {}, {}, true}};
+      {"compressed, all sent", sv::always_send{}, lab::hlm_size::fixed, 8, {}, {}, true}};
   for (hlm_system& system : made) system.as_session = true;
   return made;
 }
