@@ -130,7 +130,12 @@
   }                              \
   }
 
-// Before the definition of a function that is no template and that a compiled library may hold.
+// Before the definition of a function that is no template and that the compiled library may hold (src/specverify.cpp).
+// A unit that is built with SPECVERIFY_COMPILED and linked to that library leaves these bodies out.
+#if defined(SPECVERIFY_COMPILED)
+#define SPECVERIFY_BODY
+#else
 #define SPECVERIFY_BODY inline
+#endif
 
 #endif

@@ -15,12 +15,15 @@
 #define SPECVERIFY_SESSION_CLOUD_HPP
 
 #include <specverify/session/cloud_session.hpp>
-
-#include <specverify/session/detail/cloud_answers.hpp>
 #include <specverify/session/detail/cloud_decide.hpp>
+
+#if !defined(SPECVERIFY_COMPILED)
+#include <specverify/session/detail/cloud_answers.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>
+#include <specverify/session/detail/context_bodies.hpp>
+#endif
 
 #endif

@@ -14,13 +14,16 @@
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
 
+#include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/edge_session.hpp>
 
+#if !defined(SPECVERIFY_COMPILED)
+#include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
-#include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
+#endif
 
 #endif

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's rows: makes the session, verifies the drafts of the open round, or compares them for the semantic rule.
+//! The cloud's rows: verifies the drafts of the open round, or compares them for the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_DECIDE_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_DECIDE_HPP
 
-#include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
 
-#include <algorithm>
-#include <utility>
-
 SPECVERIFY_NAMESPACE_BEGIN
-
-SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
-  if (const status why = check_options(options); !why.ok()) return why;
-  draft_block_options space;
-  space.max_length = options.largest.max_draft_length;
-  space.max_entries = std::max<std::uint64_t>(1, max_draft_entries(options.largest, options.largest.max_draft_length));
-  auto block = received_draft_block::make(space);
-  if (!block) return block.error();
-  return cloud_session(options, *std::move(block));
-}
-
-SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
-    : cloud_protocol(options, std::move(block)),
-      verify_space_(
-          verify_workspace_size(options.largest.vocab_size, options.transform, options.largest.max_draft_length) +
-          workspace_alignment) {}
 
 template <class Policy, class Rows>
 result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept {

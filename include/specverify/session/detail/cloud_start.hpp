@@ -4,7 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/cloud_session.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -131,6 +131,23 @@ SPECVERIFY_BODY std::uint32_t cloud_protocol::remaining() const noexcept {
 }
 
 }  // namespace detail
+
+SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
+  if (const status why = check_options(options); !why.ok()) return why;
+  draft_block_options space;
+  space.max_length = options.largest.max_draft_length;
+  space.max_entries = std::max<std::uint64_t>(1, max_draft_entries(options.largest, options.largest.max_draft_length));
+  auto block = received_draft_block::make(space);
+  if (!block) return block.error();
+  return cloud_session(options, *std::move(block));
+}
+
+SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
+    : cloud_protocol(options, std::move(block)),
+      verify_space_(
+          verify_workspace_size(options.largest.vocab_size, options.transform, options.largest.max_draft_length) +
+          workspace_alignment) {}
+
 SPECVERIFY_NAMESPACE_END
 
 #endif

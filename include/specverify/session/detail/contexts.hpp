@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_CONTEXTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CONTEXTS_HPP
 
-#include <specverify/codec/message.hpp>
+#include <specverify/codec/message_types.hpp>
 
 #include <array>
 #include <cstddef>
@@ -27,15 +27,7 @@ class context_memory {
   }
   //! The context under which the message's checksum holds, or none.
   [[nodiscard]] const wire_context* find(std::span<const std::byte> message,
-                                         const message_header& header) const noexcept {
-    for (std::size_t i = 0; i < count_; ++i) {
-      const wire_context& context = contexts_[i];
-      if ((context.round & 0xFFu) != header.round_low || (context.base_length & 0xFFFFu) != header.base_length_low)
-        continue;
-      if (message_checksum(context, message) == header.checksum) return &context;
-    }
-    return nullptr;
-  }
+                                         const message_header& header) const noexcept;
 
  private:
   [[nodiscard]] static wire_context without_number(wire_context context) noexcept {
@@ -84,24 +76,11 @@ class transmission_window {
 };
 
 //! Checksum of a message under a context, with the header's visible half compared first.
-[[nodiscard]] inline bool belongs_to(const wire_context& context, std::span<const std::byte> message,
-                                     const message_header& header) noexcept {
-  return (context.round & 0xFFu) == header.round_low && (context.base_length & 0xFFFFu) == header.base_length_low &&
-         message_checksum(context, message) == header.checksum;
-}
+[[nodiscard]] bool belongs_to(const wire_context& context, std::span<const std::byte> message,
+                              const message_header& header) noexcept;
 
 //! The context that a hello or a resume message carries.
-[[nodiscard]] inline result<wire_context> greeting_context(std::span<const std::byte> message,
-                                                           message_kind kind) noexcept {
-  if (kind == message_kind::hello) {
-    const result<hello_message> hello = decode_hello(message);
-    if (!hello) return hello.error();
-    return hello->context;
-  }
-  const result<resume_message> resume = decode_resume(message);
-  if (!resume) return resume.error();
-  return resume->context;
-}
+[[nodiscard]] result<wire_context> greeting_context(std::span<const std::byte> message, message_kind kind) noexcept;
 
 //! Why a message that belongs to an earlier context is stale.
 [[nodiscard]] inline errc why_stale(const wire_context& now, const wire_context& then) noexcept {
@@ -114,15 +93,7 @@ class transmission_window {
 
 //! The session that a hello or resume message belongs to, for a host that serves several sessions over new connections.
 //! Errors: those of decode_hello and decode_resume; unexpected_message for every other kind.
-[[nodiscard]] inline result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept {
-  const result<message_header> header = peek_header(message);
-  if (!header) return header.error();
-  if (header->kind != message_kind::hello && header->kind != message_kind::resume)
-    return status{errc::unexpected_message, part::session, 0};
-  const result<wire_context> context = detail::greeting_context(message, header->kind);
-  if (!context) return context.error();
-  return context->session_id;
-}
+[[nodiscard]] result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept;
 
 SPECVERIFY_NAMESPACE_END
 

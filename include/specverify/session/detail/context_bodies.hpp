@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whose message it is: what reads messages.
+#ifndef SPECVERIFY_SESSION_DETAIL_CONTEXT_BODIES_HPP
+#define SPECVERIFY_SESSION_DETAIL_CONTEXT_BODIES_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/contexts.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] SPECVERIFY_BODY bool belongs_to(const wire_context& context, std::span<const std::byte> message,
+                                              const message_header& header) noexcept {
+  return (context.round & 0xFFu) == header.round_low && (context.base_length & 0xFFFFu) == header.base_length_low &&
+         message_checksum(context, message) == header.checksum;
+}
+
+[[nodiscard]] SPECVERIFY_BODY result<wire_context> greeting_context(std::span<const std::byte> message,
+                                                                    message_kind kind) noexcept {
+  if (kind == message_kind::hello) {
+    const result<hello_message> hello = decode_hello(message);
+    if (!hello) return hello.error();
+    return hello->context;
+  }
+  const result<resume_message> resume = decode_resume(message);
+  if (!resume) return resume.error();
+  return resume->context;
+}
+
+SPECVERIFY_BODY const wire_context* context_memory::find(std::span<const std::byte> message,
+                                                         const message_header& header) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (belongs_to(contexts_[i], message, header)) return &contexts_[i];
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
+[[nodiscard]] SPECVERIFY_BODY result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept {
+  const result<message_header> header = peek_header(message);
+  if (!header) return header.error();
+  if (header->kind != message_kind::hello && header->kind != message_kind::resume)
+    return status{errc::unexpected_message, part::session, 0};
+  const result<wire_context> context = detail::greeting_context(message, header->kind);
+  if (!context) return context.error();
+  return context->session_id;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
