@@ -56,6 +56,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   endif()
 endif()
 
+target_link_libraries(specverify_compiled PRIVATE specverify_dev)  # the compiled library takes the flags of the leg
+
 # Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these
 # folders.
 set(SPECVERIFY_HOST_HEADERS "" CACHE STRING

@@ -17,3 +17,15 @@
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
 #include <specverify/session/edge.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+template class basic_edge_session<>;
+template status edge_session::supply_row(exec::seq_policy, row_view<float>, const row_transform&, const row_extras&,
+                                         session_time) noexcept;
+template status edge_session::supply_row(exec::simd_policy, row_view<float>, const row_transform&, const row_extras&,
+                                         session_time) noexcept;
+template status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&, session_time) noexcept;
+template status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&, session_time) noexcept;
+
+SPECVERIFY_NAMESPACE_END

@@ -17,7 +17,17 @@
 #include <specverify/session/cloud_session.hpp>
 #include <specverify/session/detail/cloud_decide.hpp>
 
-#if !defined(SPECVERIFY_COMPILED)
+#if defined(SPECVERIFY_COMPILED)
+SPECVERIFY_NAMESPACE_BEGIN
+
+// What src/specverify.cpp holds.
+extern template status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&,
+                                                  session_time) noexcept;
+extern template status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&,
+                                                  session_time) noexcept;
+
+SPECVERIFY_NAMESPACE_END
+#else
 #include <specverify/session/detail/cloud_answers.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_link.hpp>

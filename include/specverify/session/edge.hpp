@@ -17,7 +17,18 @@
 #include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/edge_session.hpp>
 
-#if !defined(SPECVERIFY_COMPILED)
+#if defined(SPECVERIFY_COMPILED)
+SPECVERIFY_NAMESPACE_BEGIN
+
+// What src/specverify.cpp holds.
+extern template class basic_edge_session<>;
+extern template status edge_session::supply_row(exec::seq_policy, row_view<float>, const row_transform&,
+                                                const row_extras&, session_time) noexcept;
+extern template status edge_session::supply_row(exec::simd_policy, row_view<float>, const row_transform&,
+                                                const row_extras&, session_time) noexcept;
+
+SPECVERIFY_NAMESPACE_END
+#else
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
