@@ -56,8 +56,8 @@ class received_draft {
   law law_;
 };
 
-//! A token that somebody names, without a law (count 0: a point mass, lossless whatever the drafter did) or with one
-//! count and a resolution. `strength` speaks of a claim without a count; one with a count is lossless for an honest
+//! A token that is only named: without a law (count 0: a point mass, lossless whatever the drafter did) or with one
+//! count and a resolution. `strength` is that of a claim without a count; one with a count is lossless for an honest
 //! drafter only (docs/guarantees.md).
 struct claimed_draft {
   static constexpr guarantee strength = guarantee::unconditional;

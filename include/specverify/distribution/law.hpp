@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A probability law in integers: ascending ids with counts, one count borne by every other id, and their exact sum.
+//! A probability law in integers: ascending ids with counts, one count shared by every other id, and their exact sum.
 //!
 //! One-hot, lattice, a row of fp16 values (each is a multiple of 2^-24) and top-k plus uniform tail are values of this
 //! type.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models of a link: what rate, loss and round trip a round meets, as a pure function of a counter and the state
+//! Models of a link: the rate, loss and round trip of a round, as a pure function of a counter and the state
 //! before.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:

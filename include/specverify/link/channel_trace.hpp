@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Channel states as text: a trace that one run records, or somebody measured, and another one replays.
+//! Channel states as text: a trace that was measured or recorded by one run, and that another run replays.
 //!
 //! Format:     CSV. The first line names the columns and their units (`channel_trace_columns`); every other line is one
 //!             step. Numbers are written as the shortest decimal that reads back as the same value. LF; CR LF is read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many bits each system puts on the uplink and the downlink: the formulas of the papers, and what a message must
-//! hold in truth.
+//! really hold.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.

@@ -45,7 +45,7 @@ struct fixed_window {
 };
 
 //! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the
-//! positive counts. With `at_most` (threshold, drop_zero): of the dearest law of that many tokens or fewer.
+//! positive counts. With `at_most` (threshold, drop_zero): of the costliest law of that many tokens or fewer.
 [[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size,
                                           std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The concept of a quantizer: weights of a support and a resolution in, integer counts that sum to the resolution out.
 //!
-//! Models: `sparse_lattice` (normalises over the support's own weight) and `lattice` (normalises over the whole row).
+//! `sparse_lattice` normalises over the support's own weight, `lattice` over the whole row.
 //! Whatever a quantizer returns is the law that is sampled *and* verified, so any quantizer keeps the target's law
 //! exact.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp

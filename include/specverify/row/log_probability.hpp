@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The natural logarithm of one token's probability. The only operation that asks for the exact normaliser without
-//! being undecided.
+//! The natural logarithm of one token's probability. The only operation that always asks for the exact
+//! normaliser.
 //!
 //! Symbols:    log p(v) = (z_v - reference) / T - log Z; rows of probabilities: log(p_v / Z).
 //! Guarantees: absolute error 1e-14 + 2^-51 |log p| for double rows; -infinity when p = 0; O(V) once per digest (the

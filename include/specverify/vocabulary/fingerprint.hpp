@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree speak of the same tokens under the same
+//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree have the same tokens under the same
 //! ids.
 //!
 //! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,

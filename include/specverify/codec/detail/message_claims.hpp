@@ -8,7 +8,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The ideal cost of the dearest law and its token, in bits.
+//! The ideal cost of the most expensive law and its token, in bits.
 [[nodiscard]] inline double dearest_law_bits(const draft_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)

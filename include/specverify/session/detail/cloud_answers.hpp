@@ -22,7 +22,7 @@ SPECVERIFY_BODY errc cloud_protocol::check_hello(const hello_message& hello) con
   if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
     return errc::fingerprint_mismatch;
-  // What the edge says counts only as far as the format bears it out: drafts with laws need an honest drafter.
+  // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
   if (std::min(hello.strength, strength_of(format, hello.rule)) < options_.required) return errc::guarantee_too_weak;
   if (format.format == law_format::token_and_count) return errc::unsupported;
   if (!drafts_.hold(format)) return errc::unsupported;
