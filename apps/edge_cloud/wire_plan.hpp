@@ -6,18 +6,15 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/policy/dqn.hpp>
 #include <specverify/policy/model_window.hpp>
-#include <specverify/policy/skip.hpp>
-#include <specverify/policy/window.hpp>
 #include <specverify/session/output.hpp>
-#include <specverify/sparsify/conformal.hpp>
-#include <specverify/sparsify/online_vocabulary_budget.hpp>
-#include <specverify/sparsify/top_k.hpp>
+#include <specverify/session/presets.hpp>
 
 #include "systems.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <variant>
 
 namespace edge_cloud {
@@ -42,7 +39,7 @@ struct wire_plan {
 
 //! Tokens that the edge of a skipping system may commit between two uploads; the last one of a run is sent whatever the
 //! policy says.
-inline constexpr std::uint32_t demo_max_skipped = 63;
+inline constexpr std::uint32_t demo_max_skipped = specverify::preset_max_skipped;
 //! Drafts a round at most, over all systems.
 inline constexpr std::uint32_t demo_max_draft_length = 12;
 //! Bits of a draft message at most, header included, of the systems with a budget; without a retry.
@@ -53,64 +50,81 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
   return {hidden_size, specverify::hidden_format::float16, with_draft, true, 0};
 }
 
-[[nodiscard]] constexpr specverify::law_format law_format_of(upload law) {
-  switch (law) {
-    case upload::none:
-    case upload::ids:
-      break;
-    case upload::fp16_row:
-      return specverify::law_format::fp16_row;
-    case upload::dense:
-      return specverify::law_format::dense_lattice;
-    case upload::sparse_paper:
-      return specverify::law_format::sparse_paper;
-    case upload::sparse:
-      return specverify::law_format::sparse_drop_zero;
-    case upload::top_k_tail:
-      return specverify::law_format::top_k_tail;
-  }
-  return specverify::law_format::token_only;
-}
-
-//! How the drafts of the system travel.
-[[nodiscard]] inline specverify::draft_format plan_format(const system_plan& system, std::uint32_t vocab_size,
-                                                          std::uint32_t hidden_size) {
-  specverify::draft_format made;
-  made.format = law_format_of(system.law);
-  made.vocab_size = vocab_size;
-  made.max_draft_length = std::max(1u, system.draft_length);
-  made.resolution = system.resolution;
-  // a token outside the support is an entry of its own
-  made.support_size = system.support_size + (system.draws_from_row() ? 1 : 0);
-  if (system.judged != states::unused)
-    made.attachments = judged_attachments(hidden_size, system.judged == states::with_draft);
-  if (system.skip != skipping::never) made.attachments.max_skipped = demo_max_skipped;
-  made.attachments.resolution_with_draft = system.changes_resolution();
+//! A preset in the demo's types.
+template <class Sparsifier, class Skip>
+[[nodiscard]] wire_plan plan_of(const specverify::preset<Sparsifier, Skip>& system, std::uint32_t vocab_size) {
+  wire_plan made;
+  made.format = system.format_for(vocab_size);
+  made.rule = system.rule;
+  made.bonus = system.bonus;
+  made.draw_from_row = system.draw_from_row;
+  made.support = system.sparsifier;
+  made.window = system.window;
+  if constexpr (!std::is_same_v<Skip, specverify::always_send>) made.gate = system.skip;
   return made;
 }
 
-[[nodiscard]] inline demo_support plan_support(const system_plan& system, std::uint32_t vocab_size) {
-  switch (system.support) {
-    case support_rule::conformal:
-      // the papers know no cap: all of V
-      return specverify::conformal{.max_support_size = system.support_size > 0 ? system.support_size : vocab_size};
-    case support_rule::vocabulary_budget: {
-      specverify::vocabulary_budget budget;
-      budget.max_support_size = system.support_size;
-      return budget;
-    }
-    case support_rule::online_vocabulary_budget: {
-      specverify::online_vocabulary_budget budget;
-      budget.max_support_size = system.support_size;
-      return budget;
-    }
-    case support_rule::top_k:
-      break;
-  }
-  return specverify::top_k{std::max(1u, system.support_size)};
+//! The systems that send ids alone, or nothing.
+[[nodiscard]] inline wire_plan plan_of_ids(const system_plan& system, std::uint32_t vocab_size,
+                                           std::uint32_t hidden_size) {
+  if (system.judged != states::unused)
+    return plan_of(specverify::wisv({hidden_size, system.judged == states::with_draft, system.draft_length}),
+                   vocab_size);
+  wire_plan made = plan_of(specverify::greedy(std::max(1u, system.draft_length)), vocab_size);
+  if (system.law == upload::ids) return made;
+  made.mode = specverify::session_mode::stream;
+  made.rule = specverify::wire_rule::token;
+  return made;
 }
 
-//! `network`: of a learned window.
+//! HLM's family: whole laws, and compressed ones.
+[[nodiscard]] inline wire_plan plan_of_hlm(const system_plan& system, std::uint32_t vocab_size) {
+  const specverify::cu_hlm_settings entries{system.support_size, system.resolution, {}};
+  if (system.law == upload::top_k_tail) {
+    if (system.support == support_rule::top_k) return plan_of(specverify::cu_hlm(entries), vocab_size);
+    if (system.support == support_rule::online_vocabulary_budget)
+      return plan_of(specverify::cu_hlm_online(entries), vocab_size);
+    return plan_of(specverify::compressed_hlm({system.support_size, system.resolution}), vocab_size);
+  }
+  switch (system.skip) {
+    case skipping::never:
+      break;
+    case skipping::coin:
+      return plan_of(specverify::rand_hlm(), vocab_size);
+    case skipping::certain:
+      return plan_of(specverify::u_hlm(), vocab_size);
+    case skipping::certain_or_unimportant:
+      return plan_of(specverify::ui(), vocab_size);
+  }
+  return plan_of(specverify::hlm({system.draft_length}), vocab_size);
+}
+
+//! The preset that a system is, before a window that plans each round.
+[[nodiscard]] inline wire_plan plan_of_preset(const system_plan& system, std::uint32_t vocab_size,
+                                              std::uint32_t hidden_size) {
+  switch (system.law) {
+    case upload::none:
+    case upload::ids:
+      return plan_of_ids(system, vocab_size, hidden_size);
+    case upload::fp16_row:
+    case upload::top_k_tail:
+      return plan_of_hlm(system, vocab_size);
+    case upload::dense:
+      return plan_of(specverify::qs({system.resolution, system.draft_length}), vocab_size);
+    case upload::sparse_paper:
+    case upload::sparse:
+      break;
+  }
+  if (system.support == support_rule::conformal) {  // the paper knows no cap: all of V
+    const std::uint32_t cap = system.support_size > 0 ? system.support_size : vocab_size;
+    return plan_of(specverify::c_sqs({cap, system.resolution, system.draft_length, {}}), vocab_size);
+  }
+  return plan_of(specverify::k_sqs(
+                     {system.support_size, system.resolution, system.draft_length, system.law == upload::sparse_paper}),
+                 vocab_size);
+}
+
+//! A window that plans each round. `network`: of a learned one.
 [[nodiscard]] inline demo_window plan_window(const system_plan& system, std::uint32_t vocab_size,
                                              const specverify::dqn_weights* network) {
   const specverify::draft_plan largest{std::max(1u, system.draft_length), std::max(1u, system.resolution),
@@ -136,32 +150,19 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
   return specverify::fixed_window{largest};
 }
 
-[[nodiscard]] inline std::optional<demo_gate> plan_gate(const system_plan& system) {
-  switch (system.skip) {
-    case skipping::never:
-      break;
-    case skipping::coin:
-      return specverify::random_skip{};
-    case skipping::certain:
-      return specverify::uncertainty_gate{};
-    case skipping::certain_or_unimportant:
-      return specverify::uncertainty_and_importance_gate{};
-  }
-  return std::nullopt;
-}
-
 [[nodiscard]] inline wire_plan plan_wire(const system_plan& system, std::uint32_t vocab_size, std::uint32_t hidden_size,
                                          const specverify::dqn_weights* network = nullptr) {
-  wire_plan made;
-  if (system.law == upload::none) made.mode = specverify::session_mode::stream;
-  made.format = plan_format(system, vocab_size, hidden_size);
-  if (system.is_greedy())
-    made.rule = system.judged == states::unused ? specverify::wire_rule::greedy : specverify::wire_rule::semantic;
-  made.bonus = system.has_bonus();
-  made.draw_from_row = system.draws_from_row();
-  made.support = plan_support(system, vocab_size);
-  made.window = plan_window(system, vocab_size, network);
-  made.gate = plan_gate(system);
+  wire_plan made = plan_of_preset(system, vocab_size, hidden_size);
+  made.format.attachments.resolution_with_draft = system.changes_resolution();
+  if (system.window != windowing::fixed) made.window = plan_window(system, vocab_size, network);
+  return made;
+}
+
+//! How the drafts of the system travel.
+[[nodiscard]] inline specverify::draft_format plan_format(const system_plan& system, std::uint32_t vocab_size,
+                                                          std::uint32_t hidden_size) {
+  specverify::draft_format made = plan_of_preset(system, vocab_size, hidden_size).format;
+  made.attachments.resolution_with_draft = system.changes_resolution();
   return made;
 }
 

@@ -55,6 +55,7 @@
 #include <specverify/session/edge.hpp>
 #include <specverify/session/host.hpp>
 #include <specverify/session/journal.hpp>
+#include <specverify/session/presets.hpp>
 #include <specverify/session/rewinding.hpp>
 #include <specverify/session/statistics.hpp>
 

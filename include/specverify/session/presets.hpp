@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The papers' systems by name: how laws travel, which tokens they keep, how many drafts a round has, which are sent.
+//!
+//! Use it so that K, L and l are said once: `make(options, k_sqs({.support_size = 16, .max_draft_length = 4}))`.
+//! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
+//!             2604.17701.
+//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make` refuses options that say
+//!             what the preset says.
+//! Deviates:   defaults are the papers' operating points, which belong to their models: thresholds on u above all
+//!             should be chosen anew (docs/lab.md).
+//! See:        docs/algorithms/presets.md, tests/unit/session/presets_test.cpp, examples/docs/presets.cpp
+#ifndef SPECVERIFY_SESSION_PRESETS_HPP
+#define SPECVERIFY_SESSION_PRESETS_HPP
+
+#include <specverify/policy/skip.hpp>
+#include <specverify/policy/window.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/sparsify/conformal.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
+#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What a session is made with, but for the host's own options. `format.vocab_size` stays 0: it is the options'.
+template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send>
+struct preset {
+  draft_format format{};
+  Sparsifier sparsifier{};
+  fixed_window window{};
+  Skip skip{};
+  wire_rule rule = wire_rule::token;
+  bool bonus = true;
+  bool draw_from_row = false;
+
+  //! The format for a vocabulary; of the cloud's options too. A support that may hold all of V is announced as such.
+  [[nodiscard]] constexpr draft_format format_for(std::uint32_t vocab_size) const noexcept {
+    draft_format made = format;
+    made.vocab_size = vocab_size;
+    if (made.format == law_format::sparse_drop_zero && made.support_size >= vocab_size) made.support_size = 0;
+    return made;
+  }
+};
+
+// Which option said what a preset says: `where` of invalid_argument.
+inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options::format than vocab_size and pad_to
+inline constexpr std::uint32_t preset_at_rule = 33;
+inline constexpr std::uint32_t preset_at_bonus = 34;
+inline constexpr std::uint32_t preset_at_draw_from_row = 35;
+
+//! The options with what the preset says. Errors: invalid_argument (`where` = preset_at_*).
+template <class Sparsifier, class Skip>
+[[nodiscard]] constexpr result<edge_options> options_with(const edge_options& options,
+                                                          const preset<Sparsifier, Skip>& system) noexcept {
+  const auto twice = [](std::uint32_t where) noexcept { return status{errc::invalid_argument, part::session, where}; };
+  draft_format untouched;
+  untouched.vocab_size = options.format.vocab_size;
+  untouched.pad_to = options.format.pad_to;
+  if (!(options.format == untouched)) return twice(preset_at_format);
+  if (options.rule != wire_rule::token && options.rule != system.rule) return twice(preset_at_rule);
+  if (!options.bonus && system.bonus) return twice(preset_at_bonus);
+  if (options.draw_from_row && !system.draw_from_row) return twice(preset_at_draw_from_row);
+  edge_options made = options;
+  made.format = system.format_for(options.format.vocab_size);
+  made.format.pad_to = options.format.pad_to;
+  made.rule = system.rule;
+  made.bonus = system.bonus;
+  made.draw_from_row = system.draw_from_row;
+  return made;
+}
+
+//! A session of the system. Errors: those of `options_with` and of `basic_edge_session::make`.
+template <class Sparsifier, class Skip>
+[[nodiscard]] result<basic_edge_session<Sparsifier, fixed_window, Skip>> make(const edge_options& options,
+                                                                              const preset<Sparsifier, Skip>& system) {
+  const auto made = options_with(options, system);
+  if (!made.ok()) return made.error();
+  return basic_edge_session<Sparsifier, fixed_window, Skip>::make(made.value(), system.sparsifier, system.window,
+                                                                  system.skip);
+}
+
+namespace detail {
+
+template <class Sparsifier, class Skip = always_send>
+[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, const draft_plan& plan,
+                                                           std::uint32_t carried, const Sparsifier& kept,
+                                                           const Skip& skip = {}) noexcept {
+  preset<Sparsifier, Skip> made;
+  made.format.format = format;
+  made.format.resolution = has_lattice(format) ? plan.resolution : 0;
+  made.format.support_size = carried;
+  made.format.max_draft_length = plan.max_draft_length;
+  made.sparsifier = kept;
+  made.window.plan = {plan.max_draft_length, plan.resolution > 0 ? plan.resolution : 1,
+                      plan.support_size > 0 ? plan.support_size : 1};
+  made.skip = skip;
+  return made;
+}
+
+//! The rounds of HLM's family with a gate: no bonus token, and room for what the edge commits alone.
+template <class Preset>
+[[nodiscard]] constexpr Preset gated(Preset made, std::uint32_t max_skipped) noexcept {
+  made.bonus = false;
+  made.format.attachments.max_skipped = max_skipped;
+  return made;
+}
+
+}  // namespace detail
+
+//! QS: a lattice point over the vocabulary.
+struct qs_settings {
+  std::uint32_t resolution = 240;      //!< l
+  std::uint32_t max_draft_length = 4;  //!< L
+};
+[[nodiscard]] constexpr preset<> qs(const qs_settings& set = {}) noexcept {
+  return detail::preset_of(law_format::dense_lattice, {set.max_draft_length, set.resolution, 1}, 0, top_k{1});
+}
+
+//! K-SQS: a lattice point on the K most probable tokens.
+struct k_sqs_settings {
+  std::uint32_t support_size = 16;     //!< K
+  std::uint32_t resolution = 100;      //!< l
+  std::uint32_t max_draft_length = 4;  //!< L
+  bool paper_code = false;             //!< counts of zero travel too
+};
+[[nodiscard]] constexpr preset<> k_sqs(const k_sqs_settings& set = {}) noexcept {
+  return detail::preset_of(set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
+                           {set.max_draft_length, set.resolution, set.support_size}, set.support_size,
+                           top_k{set.support_size});
+}
+
+//! C-SQS: a lattice point on the tokens above a threshold that follows the dropped mass.
+struct c_sqs_settings {
+  std::uint32_t max_support_size = 0;  //!< must be given; V keeps all (docs/algorithms/conformal.md says what it costs)
+  std::uint32_t resolution = 100;      //!< l
+  std::uint32_t max_draft_length = 4;  //!< L
+  conformal threshold{};               //!< alpha, eta, beta_1; its cap is the one above
+};
+[[nodiscard]] constexpr preset<conformal> c_sqs(const c_sqs_settings& set) noexcept {
+  conformal kept = set.threshold;
+  kept.max_support_size = set.max_support_size;
+  return detail::preset_of(law_format::sparse_drop_zero, {set.max_draft_length, set.resolution, set.max_support_size},
+                           set.max_support_size, kept);
+}
+
+//! HLM: whole laws in half precision. The paper drafts one token a round and has no bonus token.
+struct hlm_settings {
+  std::uint32_t max_draft_length = 1;  //!< L
+  bool bonus = true;                   //!< false: the paper's rounds
+};
+[[nodiscard]] constexpr preset<> hlm(const hlm_settings& set = {}) noexcept {
+  preset<> made = detail::preset_of(law_format::fp16_row, {set.max_draft_length, 0, 1}, 0, top_k{1});
+  made.bonus = set.bonus;
+  return made;
+}
+
+//! Tokens that an edge may commit between two uploads; the next one is sent whatever the gate says.
+inline constexpr std::uint32_t preset_max_skipped = 63;
+
+//! Rand-HLM: a coin decides what is sent. U-HLM: uncertain tokens are. UI: uncertain and important ones. All lossy.
+[[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
+  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+}
+[[nodiscard]] constexpr preset<top_k, uncertainty_gate> u_hlm(const uncertainty_gate& skip = {}) noexcept {
+  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+}
+[[nodiscard]] constexpr preset<top_k, uncertainty_and_importance_gate> ui(
+    const uncertainty_and_importance_gate& skip = {}) noexcept {
+  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+}
+
+//! CU-HLM: U-HLM whose uploads are the k largest entries and an even tail; the token comes from the whole row. Lossy.
+struct cu_hlm_settings {
+  std::uint32_t support_size = 30;  //!< k; of the online rule: at most
+  std::uint32_t resolution = 255;   //!< l, of the entries
+  uncertainty_gate skip{};
+};
+template <class Sparsifier>
+[[nodiscard]] constexpr preset<Sparsifier, uncertainty_gate> cu_hlm(const cu_hlm_settings& set,
+                                                                    const Sparsifier& kept) noexcept {
+  // a token outside the support is an entry of its own
+  auto made = detail::gated(detail::preset_of(law_format::top_k_tail, {1, set.resolution, set.support_size},
+                                              set.support_size + 1, kept, set.skip),
+                            preset_max_skipped);
+  made.draw_from_row = true;
+  return made;
+}
+[[nodiscard]] constexpr preset<top_k, uncertainty_gate> cu_hlm(const cu_hlm_settings& set = {}) noexcept {
+  return cu_hlm(set, top_k{set.support_size});
+}
+[[nodiscard]] constexpr preset<online_vocabulary_budget, uncertainty_gate> cu_hlm_online(
+    const cu_hlm_settings& set, online_vocabulary_budget kept = {}) noexcept {
+  kept.max_support_size = set.support_size;
+  return cu_hlm(set, kept);
+}
+
+//! The same laws without a gate, and drawn from: as many entries as N(k) <= epsilon takes. Exact.
+struct compressed_hlm_settings {
+  std::uint32_t max_support_size = 1024;  //!< k at most
+  std::uint32_t resolution = 255;         //!< l
+  double distortion = 0.1;                //!< epsilon
+};
+[[nodiscard]] constexpr preset<vocabulary_budget> compressed_hlm(const compressed_hlm_settings& set = {}) noexcept {
+  vocabulary_budget kept;
+  kept.distortion = set.distortion;
+  kept.max_support_size = set.max_support_size;
+  auto made =
+      detail::preset_of(law_format::top_k_tail, {1, set.resolution, set.max_support_size}, set.max_support_size, kept);
+  made.bonus = false;
+  return made;
+}
+
+//! Drafts the most probable tokens and sends ids: the target's greedy text.
+[[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
+  preset<> made = detail::preset_of(law_format::token_only, {max_draft_length, 0, 1}, 0, top_k{1});
+  made.rule = wire_rule::greedy;
+  return made;
+}
+
+//! WISV: greedy, and a head scores mismatches from hidden states and the channel. Lossy.
+struct wisv_settings {
+  std::uint32_t hidden_size = 0;       //!< d of the drafter's states; must be given
+  bool with_draft = false;             //!< FH; false: on request (SH, lazy)
+  std::uint32_t max_draft_length = 8;  //!< L
+};
+[[nodiscard]] constexpr preset<> wisv(const wisv_settings& set) noexcept {
+  preset<> made = greedy(set.max_draft_length);
+  made.rule = wire_rule::semantic;
+  made.format.attachments = {set.hidden_size, hidden_format::float16, set.with_draft, true, 0};
+  return made;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

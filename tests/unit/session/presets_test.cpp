@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/session/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+using namespace specverify;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 1000;
+
+edge_options host_options() {
+  edge_options made;
+  made.secret = 7;
+  made.format.vocab_size = vocab_size;
+  made.format.pad_to = 64;
+  made.token_budget = 9;
+  return made;
+}
+
+template <class Sparsifier, class Skip>
+void check_plan(const preset<Sparsifier, Skip>& system, law_format format, const draft_plan& plan,
+                std::uint32_t carried) {
+  CHECK(system.format.format == format);
+  CHECK(system.window.plan.max_draft_length == plan.max_draft_length);
+  CHECK(system.window.plan.resolution == plan.resolution);
+  CHECK(system.window.plan.support_size == plan.support_size);
+  CHECK(system.format.max_draft_length == plan.max_draft_length);
+  CHECK(system.format.support_size == carried);
+  const auto options = options_with(host_options(), system);
+  REQUIRE(options.ok());
+  CHECK(check(options.value().format).ok());
+  CHECK(options.value().format.pad_to == 64);  // the host's own options stay
+  CHECK(options.value().token_budget == 9);
+  CHECK(options.value().rule == system.rule);
+  CHECK(options.value().bonus == system.bonus);
+  CHECK(options.value().draw_from_row == system.draw_from_row);
+}
+
+}  // namespace
+
+TEST_CASE("presets: K-SQS, K 16, l 100, L 4 gives format, sparsifier and window") {
+  const auto system = k_sqs({.support_size = 16, .resolution = 100, .max_draft_length = 4});
+  check_plan(system, law_format::sparse_drop_zero, {4, 100, 16}, 16);
+  CHECK(system.format.resolution == 100);
+  CHECK(system.sparsifier.support_size == 16);
+  check_plan(k_sqs({.support_size = 8, .paper_code = true}), law_format::sparse_paper, {4, 100, 8}, 8);
+  const auto made = make(host_options(), system);
+  REQUIRE(made.ok());
+  CHECK(make(host_options(), k_sqs({.support_size = 64})).ok());  // no default window of K = 16 in the way
+}
+
+TEST_CASE("presets: every system has a format that check accepts") {
+  check_plan(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, {12, 720, 1}, 0);
+  check_plan(hlm(), law_format::fp16_row, {1, 1, 1}, 0);
+  check_plan(rand_hlm(), law_format::fp16_row, {1, 1, 1}, 0);
+  check_plan(u_hlm({.threshold = 0.3}), law_format::fp16_row, {1, 1, 1}, 0);
+  check_plan(ui(), law_format::fp16_row, {1, 1, 1}, 0);
+  check_plan(cu_hlm({.support_size = 30}), law_format::top_k_tail, {1, 255, 30}, 31);
+  check_plan(cu_hlm_online({.support_size = 200}), law_format::top_k_tail, {1, 255, 200}, 201);
+  check_plan(compressed_hlm({.max_support_size = 300}), law_format::top_k_tail, {1, 255, 300}, 300);
+  check_plan(greedy(6), law_format::token_only, {6, 1, 1}, 0);
+  check_plan(wisv({.hidden_size = 96, .with_draft = true}), law_format::token_only, {8, 1, 1}, 0);
+  CHECK(u_hlm({.threshold = 0.3}).skip.threshold == 0.3);
+  CHECK(u_hlm().format.attachments.max_skipped == preset_max_skipped);
+  CHECK_FALSE(u_hlm().bonus);
+  CHECK_FALSE(compressed_hlm().bonus);
+  CHECK(hlm().bonus);
+  CHECK(cu_hlm().draw_from_row);
+  CHECK_FALSE(compressed_hlm().draw_from_row);
+  CHECK(cu_hlm_online({.support_size = 200}).sparsifier.max_support_size == 200);
+  CHECK(greedy().rule == wire_rule::greedy);
+  CHECK(wisv({.hidden_size = 96}).rule == wire_rule::semantic);
+  CHECK_FALSE(wisv({.hidden_size = 96}).format.attachments.hidden_with_draft);
+  CHECK(options_with(host_options(), wisv({.hidden_size = 96})).value().format.attachments.channel_report);
+}
+
+TEST_CASE("presets: C-SQS needs a cap, and a cap of V announces no limit") {
+  CHECK(make(host_options(), c_sqs({})).error() == status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(c_sqs({.max_support_size = 256}).format_for(vocab_size).support_size == 256);
+  CHECK(c_sqs({.max_support_size = vocab_size}).format_for(vocab_size).support_size == 0);
+  CHECK(c_sqs({.max_support_size = vocab_size}).sparsifier.max_support_size == vocab_size);
+  CHECK(c_sqs({.max_support_size = 9, .threshold = {.target = 0.25}}).sparsifier.target == 0.25);
+  CHECK(make(host_options(), c_sqs({.max_support_size = 256})).ok());
+}
+
+TEST_CASE("presets: gates come along") {
+  CHECK(make(host_options(), u_hlm()).ok());
+  CHECK(make(host_options(), u_hlm({.threshold = 0.5, .perturbation = {0, 2.0}})).error() ==
+        status{errc::invalid_argument, part::policy, 1});
+}
+
+TEST_CASE("presets: options that say what the preset says are refused by name") {
+  const auto refused = [](const edge_options& options) {
+    const auto why = options_with(options, k_sqs()).error();
+    CHECK(why.code == errc::invalid_argument);
+    CHECK(why.reporter == part::session);
+    return why.where;
+  };
+  edge_options twice = host_options();
+  twice.format.resolution = 240;
+  CHECK(refused(twice) == preset_at_format);
+  twice = host_options();
+  twice.format.max_draft_length = 4;
+  CHECK(refused(twice) == preset_at_format);
+  twice = host_options();
+  twice.rule = wire_rule::greedy;
+  CHECK(refused(twice) == preset_at_rule);
+  twice = host_options();
+  twice.bonus = false;
+  CHECK(refused(twice) == preset_at_bonus);
+  twice = host_options();
+  twice.draw_from_row = true;
+  CHECK(refused(twice) == preset_at_draw_from_row);
+  CHECK(make(twice, k_sqs()).error().where == preset_at_draw_from_row);
+}
