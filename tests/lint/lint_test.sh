@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases; do green "$name"; done
+for name in arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -111,6 +111,7 @@ echo 'All of it is agreed.' >docs/a.md; red phrases '"of it"'
 printf 'It is the law\nbeside it.\n' >docs/a.md; red phrases '"beside"'
 header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
+echo 'Call `no_such_name`.' >docs/a.md; red stale 'no_such_name is nowhere'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
 exit "$code"
