@@ -11,6 +11,7 @@
 #define SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
 
 #include <specverify/core/status.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <algorithm>
 #include <condition_variable>
