@@ -10,6 +10,7 @@
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>
@@ -223,54 +224,51 @@ class session_script {
       demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
   }
   void drain() {
-    for (int outputs = 0;; ++outputs) {
-      demand(outputs < 2000, "outputs that do not end");
-      const session_output out = edge_->next();
-      if (out.action == session_action::none) break;
-      if (out.action == session_action::send) to_cloud_.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::journal)
-        edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::rollback)
-        demand(edge_engine_.cut(out.position), "the edge cuts what is not there");
-      if (out.action == session_action::evaluate) {
-        demand(edge_engine_.feed(out.position, out.tokens, out.rows), "the edge feeds at a wrong position");
-        const std::array<float, 3> hidden = specverify_test::hidden_of<3>(edge_engine_.knows());
-        (void)edge_->supply_row(exec::seq, edge_engine_.rows()[0], {}, {hidden, {}}, now_);
-      }
-    }
-    for (int outputs = 0;; ++outputs) {
-      demand(outputs < 2000, "outputs that do not end");
-      const session_output out = cloud_->next();
-      if (out.action == session_action::none) break;
-      if (out.action == session_action::send) to_edge_.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::journal)
-        cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::rollback)
-        demand(cloud_engine_.cut(out.position), "the cloud cuts what is not there");
-      if (out.action == session_action::evaluate) {
-        demand(cloud_engine_.feed(out.position, out.tokens, out.rows), "the cloud feeds at a wrong position");
-        (void)cloud_->supply_rows(exec::seq, row_span_provider<float>(cloud_engine_.rows(), transforms_), now_);
-      }
-      if (out.action == session_action::score) {
-        demand(out.rows > 0 && out.rows <= format_.max_draft_length, "a judge asked for nothing");
-        demand(out.bytes.size() == out.rows * hidden_bytes(format_.attachments),
-               "vectors that are not those of the drafts");
-        const std::array<double, 4> scores{0.1, 0.9, 0.4, 0.6};
-        (void)cloud_->supply_scores(std::span<const double>(scores).first(out.rows), now_);
-      }
-    }
+    (void)drive(exec::seq, *edge_, drafter_, observer(to_cloud_, edge_journal_));
+    (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_));
     check_text(edge_->text());
     check_text(cloud_->text());
     while (to_edge_.size() > 64) to_edge_.pop_front();
     while (to_cloud_.size() > 64) to_cloud_.pop_front();
   }
 
+  //! Outputs end, however a script goes on.
+  [[nodiscard]] static auto observer(std::deque<std::vector<std::byte>>& queue, std::vector<std::byte>& journal) {
+    return [&queue, &journal, outputs = 0](const session_output& out) mutable {
+      demand(++outputs < 2000, "outputs that do not end");
+      if (out.action == session_action::send) queue.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+    };
+  }
+
+  //! Engines that must agree with their sessions, whatever the peer wrote.
+  struct strict_model {
+    specverify_test::hash_engine& engine;
+    const draft_format& format;
+    std::array<float, 3> state{};
+    status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+      demand(engine.feed(position, tokens, rows), "a session feeds at a wrong position");
+      return {};
+    }
+    row_view<float> row(std::uint32_t i) const { return engine.rows()[i]; }
+    void truncate(std::uint32_t position) { demand(engine.cut(position), "a session cuts what is not there"); }
+    std::span<const float> hidden(std::uint32_t) { return state = specverify_test::hidden_of<3>(engine.knows()); }
+    status scores(const session_output& asked, std::span<double> out) const {
+      demand(asked.rows > 0 && asked.rows <= format.max_draft_length, "scores of nothing are asked for");
+      demand(asked.bytes.size() == asked.rows * hidden_bytes(format.attachments),
+             "vectors that are not those of the drafts");
+      constexpr std::array<double, 4> given{0.1, 0.9, 0.4, 0.6};
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = given[i];
+      return {};
+    }
+  };
+
   std::span<const std::byte> script_;
   draft_format format_{};
   session_mode mode_ = session_mode::draft;
   wire_rule rule_ = wire_rule::token;
   specverify_test::hash_engine edge_engine_, cloud_engine_;
-  std::array<row_transform, 1> transforms_{};
+  strict_model drafter_{edge_engine_, format_}, target_{cloud_engine_, format_};
   bool lazy_ = false;  // the other of two settings that a format does not fix
   std::optional<edge_type> edge_;
   std::optional<cloud_session> cloud_;

@@ -6,9 +6,10 @@
 
 #include <specverify/policy/skip.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
-#include <session/hash_model.hpp>
+#include <session/engine_model.hpp>
 
 #include <array>
 
@@ -16,6 +17,20 @@ using namespace specverify;
 using namespace specverify_test;
 
 namespace {
+
+//! An engine with everything that a session may ask for; the numbers mean nothing.
+struct reserved_model : engine_model {
+  explicit reserved_model(hash_engine& used) : engine_model{used} {}
+  std::array<float, 8> state{1, 2, 3};
+  std::array<float, 4> weights{0.4F, 0.3F, 0.2F, 0.1F};
+  std::span<const float> hidden(std::uint32_t) const { return state; }
+  std::span<const float> attention(std::uint32_t) const { return weights; }
+  status scores(const session_output&, std::span<double> out) const {
+    constexpr std::array<double, 4> given{0.1, 0.9, 0.4, 0.6};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = given[i];
+    return {};
+  }
+};
 
 struct system_options {
   law_format format = law_format::sparse_drop_zero;
@@ -57,36 +72,25 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   hash_engine edge_engine(drafter), cloud_engine(target);
   edge_engine.reserve(256, 128);
   cloud_engine.reserve(256, 128);
-  const std::array<row_transform, 1> transforms{};
+  reserved_model small{edge_engine}, large{cloud_engine};
   const std::array<token_id, 3> prompt{1, 2, 3};
-  const std::array<float, 8> hidden{1, 2, 3};
-  const std::array<float, 4> attention{0.4F, 0.3F, 0.2F, 0.1F};
-  const std::array<double, 4> scores{0.1, 0.9, 0.4, 0.6};
-  bool sound = true;
+  std::vector<std::byte> message;  // one question or one answer is under way
+  message.reserve(1 << 20);
+  const auto send = [&](const session_output& out) {
+    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+  };
   const alloc_guard guard;
   (void)edge.start(prompt, 1);
-  while (edge.state() != edge_state::finished && edge.state() != edge_state::failed) {
-    const session_output out = edge.next();
-    if (out.action == session_action::none) break;
-    if (out.action == session_action::rollback) sound = sound && edge_engine.cut(out.position);
-    if (out.action == session_action::evaluate) {
-      sound = sound && edge_engine.feed(out.position, out.tokens, out.rows);
-      (void)edge.supply_row(policy, edge_engine.rows()[0], {}, {hidden, attention}, 1);
-    }
-    if (out.action != session_action::send) continue;
-    (void)cloud.receive(out.bytes, 1);
-    for (session_output reply = cloud.next(); reply.action != session_action::none; reply = cloud.next()) {
-      if (reply.action == session_action::rollback) sound = sound && cloud_engine.cut(reply.position);
-      if (reply.action == session_action::evaluate) {
-        sound = sound && cloud_engine.feed(reply.position, reply.tokens, reply.rows);
-        (void)cloud.supply_rows(policy, row_span_provider<float>(cloud_engine.rows(), transforms), 1);
-      }
-      if (reply.action == session_action::score) (void)cloud.supply_scores(std::span(scores).first(reply.rows), 1);
-      if (reply.action == session_action::send) (void)edge.receive(reply.bytes, 1);
-    }
+  status ended = drive(policy, edge, small, send);
+  while (ended.ok() && edge.state() != edge_state::finished) {
+    (void)cloud.receive(message, 1);
+    ended = drive(policy, cloud, large, send);
+    if (!ended.ok()) break;
+    (void)edge.receive(message, 1);
+    ended = drive(policy, edge, small, send);
   }
   const std::uint64_t count = guard.count();
-  CHECK(sound);
+  CHECK(ended.ok());
   emitted = edge.statistics().emitted;
   return count;
 }

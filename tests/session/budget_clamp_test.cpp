@@ -63,16 +63,15 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   hand_to_hand between;
   REQUIRE(edge.start(std::vector<sv::token_id>{4, 5, 6}, 1).ok());
   while (!between.finished) {
-    for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
-      between.serve(sv::exec::simd, out, edge, edge_engine);
-      if (out.action != sv::session_action::committed) continue;
+    between.serve(sv::exec::simd, edge, edge_engine, [&](const sv::session_output& out) {
+      if (out.action != sv::session_action::committed) return;
       made.rounds.push_back(edge.last_round());
       typename session::snapshot last;
       std::vector<sv::token_id> text(max_length);
       sv::journal_reading found;
       REQUIRE(sv::read_journal(between.journal, text, last, found).ok());
       if constexpr (requires { last.sparsifier.beta; }) made.states.push_back(last.sparsifier);
-    }
+    });
     between.exchange(sv::exec::simd, cloud, cloud_engine, edge);
   }
   CHECK(edge.length() == max_length);

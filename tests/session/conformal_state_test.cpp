@@ -82,8 +82,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   REQUIRE(oracle.feed(0, prompt, 1));
   REQUIRE(edge.start(prompt, 1).ok());
   while (!between.finished) {
-    for (sv::session_output out = edge.next(); out.action != sv::session_action::none; out = edge.next()) {
-      between.serve(sv::exec::seq, out, edge, edge_engine);
+    between.serve(sv::exec::seq, edge, edge_engine, [&](const sv::session_output& out) {
       if (out.action == sv::session_action::committed) {
         const bool bonus = out.source == sv::token_source::bonus;
         const std::uint32_t last = out.position + static_cast<std::uint32_t>(out.tokens.size()) - 1;
@@ -105,7 +104,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
         CHECK(last_snapshot.sparsifier.beta == doctest::Approx(expected.beta).epsilon(1e-5));
         CHECK(last_snapshot.sparsifier.dropped == doctest::Approx(expected.dropped).epsilon(1e-5));
       }
-    }
+    });
     between.exchange(sv::exec::seq, cloud, cloud_engine, edge);
   }
   CHECK(edge.length() == max_length);

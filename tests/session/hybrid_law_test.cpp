@@ -8,6 +8,7 @@
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/testing/chi_square.hpp>
@@ -105,6 +106,22 @@ probabilities mixture(kind how, token_id last) {
   return out;
 }
 
+//! Logits and attention follow from the last token.
+struct last_token_model {
+  bool is_drafter;
+  std::array<float, vocab_size> z{};
+  std::array<float, 5> weights{};
+  status feed(std::uint32_t, std::span<const token_id> tokens, std::uint32_t rows) {
+    REQUIRE(rows == 1);
+    z = logits(is_drafter, tokens.back());
+    weights = attention_after(tokens.back());
+    return {};
+  }
+  row_view<float> row(std::uint32_t) const { return logits_row<float>(z); }
+  std::span<const float> attention(std::uint32_t) const { return weights; }
+  void truncate(std::uint32_t) {}
+};
+
 //! How laws travel.
 struct law_kind {
   law_format format = law_format::fp16_row;
@@ -133,28 +150,18 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.text_chunk = 4;
   auto edge = std::move(basic_edge_session<Sparsifier, draft_plan, Skip>::make(device, rule, {1, 0, 0}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
-  const std::array<row_transform, 1> transforms{};
-  token_id edge_last = 0;
+  last_token_model drafter{true}, target{false};
+  std::vector<std::byte> message;  // one question or one answer is under way
+  const auto send = [&](const session_output& out) {
+    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+  };
   (void)edge.start(std::array<token_id, 1>{1}, 1);
-  for (session_output out = edge.next(); edge.state() != edge_state::finished && out.action != session_action::none;
-       out = edge.next()) {
-    if (out.action == session_action::evaluate) {
-      edge_last = out.tokens.back();
-      const row z = logits(true, edge_last);
-      const std::array<float, 5> attention = attention_after(edge_last);
-      (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, {{}, attention}, 1);
-    }
-    if (out.action != session_action::send) continue;
-    (void)cloud.receive(out.bytes, 1);
-    for (session_output reply = cloud.next(); reply.action != session_action::none; reply = cloud.next()) {
-      if (reply.action == session_action::evaluate) {
-        const row z = logits(false, reply.tokens.back());
-        REQUIRE(reply.rows == 1);
-        const std::array<row_view<float>, 1> rows{logits_row<float>(z)};
-        (void)cloud.supply_rows(exec::seq, row_span_provider<float>(rows, transforms), 1);
-      }
-      if (reply.action == session_action::send) (void)edge.receive(reply.bytes, 1);
-    }
+  (void)drive(exec::seq, edge, drafter, send);
+  while (edge.state() != edge_state::finished) {
+    (void)cloud.receive(message, 1);
+    REQUIRE(drive(exec::seq, cloud, target, send).ok());
+    (void)edge.receive(message, 1);
+    REQUIRE(drive(exec::seq, edge, drafter, send).ok());
   }
   REQUIRE(edge.length() == 3);
   return {edge.text()[1], edge.text()[2]};

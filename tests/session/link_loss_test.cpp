@@ -4,6 +4,7 @@
 
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/testing/chi_square.hpp>
 
@@ -42,6 +43,18 @@ std::array<long double, vocab_size> law_after(token_id last) {
   return p;
 }
 
+//! Logits follow from the last token; nobody takes notice of a cut.
+struct last_token_model {
+  bool is_drafter;
+  std::array<std::array<float, vocab_size>, 4> z{};
+  status feed(std::uint32_t, std::span<const token_id> ids, std::uint32_t rows) {
+    for (std::uint32_t i = 0; i < rows; ++i) z[i] = logits(is_drafter, ids[ids.size() - rows + i]);
+    return {};
+  }
+  row_view<float> row(std::uint32_t i) const { return logits_row<float>(z[i]); }
+  void truncate(std::uint32_t) {}
+};
+
 struct outcome {
   std::vector<token_id> text;
   std::uint64_t ahead = 0, stood = 0, exchanged = 0;
@@ -67,29 +80,24 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   dice weather(id * 11 + 5);
-  const std::array<row_transform, 1> transforms{};
+  last_token_model drafter{true}, target{false};
   outcome made;
   std::vector<token_id> shown(1, 1);
   std::vector<std::byte> message;
   const auto drain = [&] {
-    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
-      if (out.action == session_action::evaluate) {
-        const row z = logits(true, out.tokens.back());
-        (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
-      }
+    (void)drive(exec::seq, edge, drafter, [&](const session_output& out) {
       if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
       if (out.action == session_action::retracted) shown.resize(std::min<std::size_t>(shown.size(), out.position));
-      if (out.action == session_action::tentative || out.action == session_action::committed) {
-        for (std::size_t i = 0; i < out.tokens.size(); ++i) {
-          if (out.position + i < shown.size()) {
-            made.exchanged += shown[out.position + i] != out.tokens[i] ? 1u : 0u;
-            made.stood += out.action == session_action::tentative ? 1u : 0u;
-          } else {
-            shown.push_back(out.tokens[i]);
-          }
+      if (out.action != session_action::tentative && out.action != session_action::committed) return;
+      for (std::size_t i = 0; i < out.tokens.size(); ++i) {
+        if (out.position + i < shown.size()) {
+          made.exchanged += shown[out.position + i] != out.tokens[i] ? 1u : 0u;
+          made.stood += out.action == session_action::tentative ? 1u : 0u;
+        } else {
+          shown.push_back(out.tokens[i]);
         }
       }
-    }
+    });
   };
   (void)edge.start(std::array<token_id, 1>{1}, 1);
   drain();
@@ -98,17 +106,9 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
     const bool lost = edge.state() == edge_state::waiting && weather.chance(0.6);
     if (!lost || weather.chance(0.5)) {
       (void)cloud.receive(message, 1);
-      for (session_output reply = cloud.next(); reply.action != session_action::none; reply = cloud.next()) {
-        if (reply.action == session_action::evaluate) {
-          std::array<row, 3> z{};
-          std::vector<row_view<float>> rows;
-          for (std::uint32_t i = 0; i < reply.rows; ++i)
-            z[i] = logits(false, reply.tokens[reply.tokens.size() - reply.rows + i]);
-          for (std::uint32_t i = 0; i < reply.rows; ++i) rows.push_back(logits_row<float>(z[i]));
-          (void)cloud.supply_rows(exec::seq, row_span_provider<float>(rows, transforms), 1);
-        }
-        if (reply.action == session_action::send) answer.assign(reply.bytes.begin(), reply.bytes.end());
-      }
+      (void)drive(exec::seq, cloud, target, [&](const session_output& out) {
+        if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
+      });
     }
     if (lost) {
       (void)edge.disconnect(1);
@@ -172,9 +172,9 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
   CHECK(edge.disconnect(1).ok());  // nothing has begun
   REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
   std::vector<std::byte> journal;
-  for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+  (void)take_outputs(edge, [&](const session_output& out) {
     if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
-  }
+  });
   CHECK(edge.disconnect(1).code == errc::link_lost);
   CHECK(edge.next().reason.code == errc::link_lost);
   CHECK(edge.state() == edge_state::failed);
@@ -191,10 +191,7 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
     device.on_link_loss = what;
     auto edge = std::move(edge_session::make(device)).value();
     REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
-    const auto drain = [&] {
-      while (edge.next().action != session_action::none) {
-      }
-    };
+    const auto drain = [&] { (void)take_outputs(edge, no_observer{}); };
     drain();
     for (session_time now = 11; now < 31; now += 10) {
       CHECK(edge.tick(now).ok());
@@ -216,24 +213,24 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   const row z = logits(true, 1);
   std::vector<std::byte> question;
   const auto drain = [&](bool supply) {
-    std::uint32_t rows = 0;
-    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
-      if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::evaluate) {
-        ++rows;
-        if (supply) (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
-      }
+    for (std::uint32_t rows = 0;;) {
+      const session_work work = take_outputs(edge, [&](const session_output& out) {
+        if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
+      });
+      if (work.wait != session_wait::rows) return rows;
+      ++rows;
+      if (!supply) return rows;
+      (void)edge.supply_row(exec::seq, logits_row<float>(z), {}, 1);
     }
-    return rows;
   };
   REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
   drain(true);
   while (edge.state() != edge_state::waiting) {
     (void)cloud.receive(question, 1);
     std::vector<std::byte> answer;
-    for (session_output out = cloud.next(); out.action != session_action::none; out = cloud.next()) {
+    (void)take_outputs(cloud, [&](const session_output& out) {
       if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
-    }
+    });
     REQUIRE(edge.receive(answer, 1).ok());
     drain(true);
   }
