@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale; do green "$name"; done
+for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -113,5 +113,17 @@ header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
 echo 'Call `no_such_name`.' >docs/a.md; red stale 'no_such_name is nowhere'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
+mkdir -p apps/lab tests/unit/apps tests/session
+plant() { printf '// SPDX-License-Identifier: Apache-2.0\n%s\n' "$2" >"$1"; } # file, line
+plant apps/lab/a.cpp 'void f(Out out) { switch (out.action) { case specverify::session_action::send: break; } }'; red host_loops 'apps/lab/a.cpp:2: chooses by session_action'
+plant apps/lab/a.cpp 'bool more(Out out) { return out.action != session_action::none; }'; red host_loops 'chooses by session_action'
+plant apps/lab/a.cpp '#include <specverify/session/detail/endpoint.hpp>'; red host_loops 'which is no public header'
+plant apps/lab/a.cpp 'int f() { return specverify::detail::g(); }'; red host_loops 'uses a detail of the library'
+plant apps/lab/a.cpp 'void f(Out out) { if (out.action == session_action::send) g(out); } // case session_action::send:'; green host_loops; rm apps/lab/a.cpp
+plant benchmarks/bench_digest.cpp 'int f() { return detail::g(); }'; red host_loops 'uses a detail of the library'
+plant tests/session/a.cpp 'bool rows(Out out) { return out.action == sv::session_action::evaluate; }'; red host_loops 'chooses by session_action'; rm tests/session/a.cpp
+plant tests/unit/row/a.cpp '#include "../../../apps/lab/models.hpp"'; red host_loops "which is an app's own"; rm tests/unit/row/a.cpp
+plant tests/unit/apps/a.cpp '#include "../../../apps/lab/models.hpp"'; green host_loops; rm tests/unit/apps/a.cpp
+printf 'switch (out.action) { case session_action::send: send(out.bytes); }\n' >>docs/algorithms/digest.md; red host_loops 'quote an example'
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
 exit "$code"
