@@ -21,15 +21,20 @@ void draft_law_of_row(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, false);
   const top_k rule{static_cast<std::uint32_t>(state.range(1))};
-  std::vector<std::byte> memory(draft_law_workspace_size(vocab_size, {}, rule, {}, sparse_lattice{}));
-  draft_law made;
+  const read_request wanted = draft_law_request(vocab_size, rule, {});
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, wanted) +
+                                draft_law_workspace_size(vocab_size, rule, {}));
+  std::uint32_t resolution = 0;
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory};
-    if (!make_draft_law(policy, view(row), {}, rule, {}, sparse_lattice{}, {100}, space, made).ok())
-      state.SkipWithError("refused");
-    benchmark::DoNotOptimize(made.drafted.counts);
+    const auto reading = read_row(policy, view(row), {}, wanted, space);
+    if (!reading) return state.SkipWithError("refused");
+    const auto made = make_draft_law(*reading, rule, {}, {.resolution = 100}, space);
+    if (!made) return state.SkipWithError("refused");
+    resolution = made->drafted.resolution;
+    benchmark::DoNotOptimize(made->drafted.counts);
   });
-  if (made.drafted.resolution != 100) state.SkipWithError("the counts do not sum");
+  if (resolution != 100) state.SkipWithError("the counts do not sum");
 }
 
 void softmax_sort_round(benchmark::State& state) {

@@ -28,11 +28,11 @@ void from_survivors(benchmark::State& state, Policy policy) {
   std::vector<std::uint32_t> counts(largest.support_size);
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory}, scratch{more};
-    row_digest digested;
-    support kept;
-    if (!digest(policy, view(row), {}, wanted, space, digested).ok()) state.SkipWithError("digest");
-    if (!largest.select(digested, space, scratch, {}, kept).ok()) state.SkipWithError("select");
-    if (!lattice{}.quantize(kept, resolution, counts, scratch).ok()) state.SkipWithError("quantize");
+    const auto reading = read_row(policy, view(row), {}, wanted, space);
+    if (!reading) return state.SkipWithError("read");
+    const auto kept = largest.select(*reading, {}, scratch);
+    if (!kept) return state.SkipWithError("select");
+    if (!lattice{}.quantize(*kept, resolution, counts, scratch).ok()) state.SkipWithError("quantize");
     benchmark::DoNotOptimize(counts.data());
   });
   if (std::accumulate(counts.begin(), counts.end(), 0u) != resolution) state.SkipWithError("the counts do not sum");

@@ -17,16 +17,17 @@ void from_a_row(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   std::vector<std::byte> memory(perturbation_workspace_size(vocab_size));
-  workspace scratch{std::span<std::byte>(memory)};
   std::uint32_t position = 0;
   std::uint64_t exact = 0;
   run(state, input, [&](const std::vector<float>& row) {
-    disagreement out;
+    workspace scratch{std::span<std::byte>(memory)};
     const auto token = static_cast<token_id>(std::max_element(row.begin(), row.begin() + 64) - row.begin());
-    if (!temperature_perturbation(policy, view(row), {}, token, {}, philox{{1, 2}}, position++, 0, scratch, out).ok())
-      state.SkipWithError("perturbation");
-    exact += out.further_reads;
-    benchmark::DoNotOptimize(out);
+    const auto reading = read_row(policy, view(row), perturbed_transform({}, {}), perturbed_request(), scratch);
+    if (!reading) return state.SkipWithError("read");
+    const auto out = temperature_perturbation(*reading, token, {}, uniforms{philox{{1, 2}}, position++, 0});
+    if (!out) return state.SkipWithError("perturbation");
+    exact += out->further_reads;
+    benchmark::DoNotOptimize(out->disagreements);
   });
   state.counters["further_reads"] = static_cast<double>(exact) / position;
 }
@@ -36,11 +37,13 @@ void mean_on_a_grid(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   std::vector<std::byte> memory(perturbation_workspace_size(vocab_size));
-  workspace scratch{std::span<std::byte>(memory)};
   run(state, input, [&](const std::vector<float>& row) {
-    double out = 0;
-    if (!expected_disagreement(policy, view(row), {}, 7, {}, scratch, out).ok()) state.SkipWithError("mean");
-    benchmark::DoNotOptimize(out);
+    workspace scratch{std::span<std::byte>(memory)};
+    const auto reading = read_row(policy, view(row), {}, {}, scratch);
+    if (!reading) return state.SkipWithError("read");
+    const auto out = expected_disagreement(*reading, 7, {});
+    if (!out) return state.SkipWithError("mean");
+    benchmark::DoNotOptimize(*out);
   });
 }
 

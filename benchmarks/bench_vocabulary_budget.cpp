@@ -22,19 +22,19 @@ void budget_of_row(benchmark::State& state, Policy policy) {
   const vocabulary_budget rule{0.1};
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, rule.request({}, vocab_size)) +
                                 rule.workspace_size({}, vocab_size) + compressed_law_workspace_size(vocab_size));
-  support kept;
+  std::uint32_t size = 0;
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory};
-    row_digest digested;
-    if (!digest(policy, view(row), {}, rule.request({}, vocab_size), space, digested).ok() ||
-        !rule.select(digested, space, space, {}, kept).ok()) {
-      state.SkipWithError("refused");
-    }
-    const result<law> made = compressed_law(kept, {}, space);
+    const auto reading = read_row(policy, view(row), {}, rule.request({}, vocab_size), space);
+    if (!reading) return state.SkipWithError("refused");
+    const auto kept = rule.select(*reading, {}, space);
+    if (!kept) return state.SkipWithError("refused");
+    const auto made = compressed_law(*kept, {}, space);
     if (!made) return state.SkipWithError("refused");
+    size = kept->size();
     benchmark::DoNotOptimize(made->counts);
   });
-  state.counters["k"] = kept.size();
+  state.counters["k"] = size;
 }
 
 void sort_and_walk(benchmark::State& state) {

@@ -672,13 +672,12 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   for (const auto& text : uploaded) {
     for (const auto& [row, variation] : text) {
       specverify::workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
-      specverify::row_digest digested;
-      specverify::tail_profile profile;
-      demand(specverify::digest(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)),
-                                {.temperature = hlm_temperature}, {.survivors = vocab_size, .integer_total = true},
-                                space, digested),
-             "digest");
-      demand(specverify::make_tail_profile(digested, space, scratch, profile), "profile");
+      const auto reading =
+          demand(specverify::read_row(specverify::exec::simd, specverify::logits_row(std::span<const float>(row)),
+                                      {.temperature = hlm_temperature},
+                                      {.survivors = vocab_size, .integer_total = true}, space),
+                 "reading");
+      const auto profile = demand(specverify::make_tail_profile(reading, scratch), "profile");
       specverify::record(offline, profile, variation);
     }
   }

@@ -129,14 +129,11 @@ template <class Observe>
     hlm_step step;
 
     workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, wanted));
-    row_digest digested;
-    demand(digest(exec::simd, row, transform, wanted, space, digested), "digest");
+    const auto reading = demand(read_row(exec::simd, row, transform, wanted, space), "reading");
 
     const auto keep = [&](std::uint32_t k) {
       workspace scratch = memory.over(memory.kept, top_k{k}.workspace_size({}, vocab_size));
-      support kept;
-      demand(top_k{k}.select(digested, space, scratch, {}, kept), "support");
-      return kept;
+      return demand(top_k{k}.select(reading, {}, scratch), "support");
     };
     const compressed_law_options exactly{};
     workspace law_space =
@@ -147,7 +144,7 @@ template <class Observe>
     support kept;
     if (half || system.drawn_from_sent) {
       if (half) {
-        sent_law = demand(fp16_law(exec::simd, row, transform, digested, space, law_space), "law");
+        sent_law = demand(fp16_law(reading, law_space), "law");
       } else {
         kept = keep(whole ? vocab_size : system.support_size);
         sent_law = demand(compressed_law(kept, exactly, law_space), "law");
@@ -155,9 +152,7 @@ template <class Observe>
       from_law = draw(sent_law, source, draw_at);
       step.drafted = from_law->token();
     } else {
-      sampled_token drawn;
-      demand(sample(exec::simd, row, transform, digested, space, source, draw_at, {}, drawn), "draw");
-      step.drafted = drawn.token;
+      step.drafted = demand(reading.sample(uniform_stream{source, draw_at}), "draw").token;
     }
 
     skip_observation seen;
@@ -165,9 +160,9 @@ template <class Observe>
         [&](const auto& gate) {
           using gate_type = std::decay_t<decltype(gate)>;
           workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          demand(observe_skip(exec::simd, gate, row, transform, step.drafted, worker.drafter.attention(0), source,
-                              position, round, scratch, seen),
-                 "gate");
+          seen = demand(observe_skip(reading, gate, step.drafted, worker.drafter.attention(0),
+                                     uniforms{source, position, round}, scratch),
+                        "gate");
           return gate.send(seen);
         },
         system.gate);
@@ -190,17 +185,16 @@ template <class Observe>
           std::uint32_t k = whole ? vocab_size : system.support_size;
           if (system.size == hlm_size::online) {
             workspace scratch = memory.over(memory.kept, tail_profile_workspace_size(vocab_size));
-            tail_profile profile;
-            demand(make_tail_profile(digested, space, scratch, profile), "profile");
+            const tail_profile profile = demand(make_tail_profile(reading, scratch), "profile");
             double probability = 0;
-            demand(tempered_probabilities(exec::simd, row, transform, digested, space, step.drafted,
-                                          std::span<const double>(&temperature, 1), std::span<double>(&probability, 1)),
+            demand(tempered_probabilities(reading, step.drafted, std::span<const double>(&temperature, 1),
+                                          std::span<double>(&probability, 1)),
                    "probability");
             k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()),
                                     system.online);
           }
           kept = keep(k);
-          claimed = demand(compressed_draft(digested, space, kept, step.drafted, exactly, law_space), "law");
+          claimed = demand(compressed_draft(reading, kept, step.drafted, exactly, law_space), "law");
         }
         step.support_size = whole ? vocab_size : kept.size();
         step.draft_in_support = whole || std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);

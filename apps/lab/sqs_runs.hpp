@@ -165,14 +165,16 @@ class law_maker {
     using namespace specverify;
     const row_transform transform{.temperature = temperature};
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
-    memory_.resize(
-        std::max(memory_.size(),
-                 draft_law_workspace_size(vocab_size, transform, rule, widest_state(rule), sparse_lattice{}) + 64));
+    const draft_law_options options{keep_zeros ? law_format::sparse_paper : law_format::sparse_drop_zero, resolution};
+    const auto widest = widest_state(rule);
+    memory_.resize(std::max(memory_.size(),
+                            digest_workspace_size(vocab_size, transform, draft_law_request(vocab_size, rule, widest)) +
+                                draft_law_workspace_size(vocab_size, rule, widest, options) + 64));
     workspace space{std::span<std::byte>(memory_)};
-    draft_law made;
-    detail::require(make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, state, sparse_lattice{},
-                                   {resolution, keep_zeros}, space, made));
-    return made;
+    const auto row = demand(read_row(exec::simd, logits_row<float>(logits), transform,
+                                     draft_law_request(vocab_size, rule, state, options), space),
+                            "reading");
+    return demand(make_draft_law(row, rule, state, options, space), "draft_law");
   }
 
  private:

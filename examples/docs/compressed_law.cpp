@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two tokens of six are sent in 8 bits each, the others share the rest; a token is drawn from exactly that law.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
@@ -16,11 +16,11 @@ int main() {
   std::vector<std::byte> memory(digest_workspace_size(6, as_it_is, wanted) + largest.workspace_size({}, 6) +
                                 compressed_law_workspace_size(2));
   workspace space{memory};
-  row_digest digested;
-  support kept;
-  if (!digest(exec::seq, probability_row<double>(probabilities), as_it_is, wanted, space, digested).ok()) return 1;
-  if (!largest.select(digested, space, space, {}, kept).ok()) return 2;
-  const auto sent = compressed_law(kept, {.format = value_format::lattice, .resolution = 255}, space);
+  const auto row = read_row(exec::seq, probability_row<double>(probabilities), as_it_is, wanted, space);
+  if (!row) return 1;
+  const auto kept = largest.select(*row, {}, space);
+  if (!kept) return 2;
+  const auto sent = compressed_law(*kept, {.format = value_format::lattice, .resolution = 255}, space);
   if (!sent) return 3;
   if (sent->count(0) != 153 * 4 || sent->count(1) != 51 * 4 || sent->tail_count != 51 || sent->resolution != 255 * 4)
     return 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A threshold that learns: the mean dropped mass of a text stays below its bound, whatever the laws.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/conformal.hpp>
 
 #include <array>
@@ -21,12 +21,12 @@ int main() {
   conformal_state state = rule.initial_state();
   for (int token = 0; token < 200; ++token) {
     workspace space{memory}, scratch{more};
-    row_digest digested;
-    support kept;
-    const auto row = probability_row<double>(token % 3 == 0 ? flat : sharp);
-    if (!digest(exec::seq, row, as_it_is, rule.request(state, 4), space, digested).ok()) return 1;
-    if (!rule.select(digested, space, scratch, state, kept).ok()) return 2;
-    state = rule.advance(state, kept);
+    const auto law = probability_row<double>(token % 3 == 0 ? flat : sharp);
+    const auto row = read_row(exec::seq, law, as_it_is, rule.request(state, 4), space);
+    if (!row) return 1;
+    const auto kept = rule.select(*row, state, scratch);
+    if (!kept) return 2;
+    state = rule.advance(state, *kept);
   }
   return state.updates == 200 && mean_dropped_mass(state) <= dropped_mass_bound(rule, 200, 4) ? 0 : 3;
 }

@@ -3,7 +3,6 @@
 // drawn from it.
 #include <specverify/distribution/draft.hpp>
 #include <specverify/quantize/draft_law.hpp>
-#include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
 #include <array>
@@ -14,15 +13,17 @@ int main() {
   const std::array<float, 8> logits{0.5f, 3.0f, -1.0f, 2.0f, 2.0f, 2.0f, -9.0f, -9.0f};
   const top_k rule{4};
   const row_transform transform{.temperature = 0.5};
-  std::vector<std::byte> memory(draft_law_workspace_size(8, transform, rule, rule.initial_state(), sparse_lattice{}));
-  workspace space{memory};
-  draft_law made;
-  if (!make_draft_law(exec::simd, logits_row<float>(logits), transform, rule, {}, sparse_lattice{}, {.resolution = 100},
-                      space, made)
-           .ok())
-    return 1;
+  const draft_law_options options{.format = law_format::sparse_drop_zero, .resolution = 100};
+  const read_request wanted = draft_law_request(8, rule, {}, options);
+  std::vector<std::byte> memory(digest_workspace_size(8, transform, wanted) +
+                                draft_law_workspace_size(8, rule, {}, options));
+  workspace scratch{memory};
+  const auto row = read_row(exec::simd, logits_row<float>(logits), transform, wanted, scratch);
+  if (!row) return 1;
+  const auto made = make_draft_law(*row, rule, {}, options, scratch);
+  if (!made) return 1;
   // At temperature 0.5 the four tokens weigh e^6 : e^4 : e^4 : e^4.
-  if (made.drafted.count(1) != 71 || made.drafted.count(3) != 10 || made.drafted.count(5) != 9) return 2;
-  const draft drawn = draw(made.drafted, philox{}, {0, 0, 0, purpose::draft_draw, 0});
-  return made.drafted.count(drawn.token()) > 0 ? 0 : 3;
+  if (made->drafted.count(1) != 71 || made->drafted.count(3) != 10 || made->drafted.count(5) != 9) return 2;
+  const draft drawn = draw(made->drafted, philox{}, {0, 0, 0, purpose::draft_draw, 0});
+  return made->drafted.count(drawn.token()) > 0 ? 0 : 3;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lattice point of a whole row, from the two times l largest entries that a digest gathered.
+// The lattice point of a whole row, from the two times l largest entries that a reading gathered.
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
@@ -15,12 +15,12 @@ int main() {
   std::vector<std::byte> memory(digest_workspace_size(6, {}, wanted)),
       more(largest.workspace_size({}, 6) + lattice::workspace_size(4));
   workspace space{memory}, scratch{more};
-  row_digest digested;
-  support kept;
   std::array<std::uint32_t, 4> counts{};
-  if (!digest(exec::seq, probability_row<double>(law), {}, wanted, space, digested).ok()) return 1;
-  if (!largest.select(digested, space, scratch, {}, kept).ok()) return 2;
-  if (!lattice{}.quantize(kept, resolution, counts, scratch).ok()) return 3;
+  const auto row = read_row(exec::seq, probability_row<double>(law), {}, wanted, space);
+  if (!row) return 1;
+  const auto kept = largest.select(*row, {}, scratch);
+  if (!kept) return 2;
+  if (!lattice{}.quantize(*kept, resolution, counts, scratch).ok()) return 3;
   // Kept are 1, 3, 4 and 5; every other token has no count.
   return counts == std::array<std::uint32_t, 4>{1, 1, 0, 0} ? 0 : 4;
 }

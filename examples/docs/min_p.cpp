@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All tokens that are at least a fifth as probable as the most probable one.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/min_p.hpp>
 
 #include <array>
@@ -14,9 +14,9 @@ int main() {
   const read_request wanted = rule.request(rule.initial_state(), 5);
   std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
   workspace space{memory}, scratch{more};
-  row_digest digested;
-  support kept;
-  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
-  if (!rule.select(digested, space, scratch, {}, kept).ok()) return 2;
-  return kept.size() == 3 && kept.ids[0] == 1 && kept.ids[2] == 3 ? 0 : 3;
+  const auto row = read_row(exec::seq, probability_row<double>(law), as_it_is, wanted, space);
+  if (!row) return 1;
+  const auto kept = rule.select(*row, {}, scratch);
+  if (!kept) return 2;
+  return kept->size() == 3 && kept->ids[0] == 1 && kept->ids[2] == 3 ? 0 : 3;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many tokens CU-HLM online sends with a drawn one: more when the drafter is less sure.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
 
 #include <array>
@@ -14,12 +14,11 @@ int main() {
   const read_request wanted = rule.request({}, 8);
   std::vector<std::byte> memory(digest_workspace_size(8, as_it_is, wanted)), more(2 * rule.workspace_size({}, 8));
   workspace space{memory}, scratch{more};
-  row_digest digested;
-  support sure, unsure;
-  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
-  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 2, .samples = 20}, sure).ok())
-    return 2;
-  if (!rule.select_beside(digested, space, scratch, {.token = 0, .disagreements = 20, .samples = 20}, unsure).ok())
-    return 3;
-  return sure.size() < unsure.size() ? 0 : 4;
+  const auto row = read_row(exec::seq, probability_row<double>(law), as_it_is, wanted, space);
+  if (!row) return 1;
+  const auto sure = rule.select_with_token(*row, {.token = 0, .disagreements = 2, .samples = 20}, scratch);
+  if (!sure) return 2;
+  const auto unsure = rule.select_with_token(*row, {.token = 0, .disagreements = 20, .samples = 20}, scratch);
+  if (!unsure) return 3;
+  return sure->size() < unsure->size() ? 0 : 4;
 }

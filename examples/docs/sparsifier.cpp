@@ -19,9 +19,8 @@ struct shrinking_top_k {
   constexpr std::size_t workspace_size(state_type state, std::uint32_t vocab_size) const noexcept {
     return rule(state).workspace_size({}, vocab_size);
   }
-  status select(const row_digest& digest, const workspace& space, workspace& scratch, state_type state,
-                support& out) const noexcept {
-    return rule(state).select(digest, space, scratch, {}, out);
+  result<support> select(const row_summary& row, state_type state, workspace& scratch) const noexcept {
+    return rule(state).select(row, {}, scratch);
   }
   state_type advance(state_type state, const support& kept) const noexcept {
     return {retained_mass(kept) > 0.99 ? std::max(1u, state.budget / 2) : 64u};

@@ -10,16 +10,19 @@ int main() {
   peaked[7] = 20.0f;
   flat[7] = 0.5f;
   std::vector<std::byte> memory(perturbation_workspace_size(1000));
-  workspace scratch{std::span<std::byte>(memory)};
-  const philox device{{1, 2}};  // the drafter's key
+  const uniforms device{philox{{1, 2}}, 0, 1};  // the drafter's key, position 0 of round 1
   const perturbation_options twenty_draws;
-  disagreement sure, unsure;
-  const auto row = [](const std::vector<float>& values) { return logits_row(std::span<const float>(values)); };
-  if (!temperature_perturbation(exec::simd, row(peaked), {}, 7, twenty_draws, device, 0, 1, scratch, sure).ok())
-    return 1;
-  if (!temperature_perturbation(exec::simd, row(flat), {}, 7, twenty_draws, device, 0, 1, scratch, unsure).ok())
-    return 2;
-  double mean = 0;  // without random numbers
-  if (!expected_disagreement(exec::simd, row(flat), {}, 7, twenty_draws, scratch, mean).ok()) return 3;
-  return sure.value() < 0.1 && unsure.value() > 0.8 && mean > 0.9 ? 0 : 4;
+  const row_transform plain = perturbed_transform({}, twenty_draws);
+  double uncertainty[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    workspace scratch{std::span<std::byte>(memory)};
+    const auto values = logits_row(std::span<const float>(i == 0 ? peaked : flat));
+    const auto row = read_row(exec::simd, values, plain, perturbed_request(), scratch);
+    if (!row) return 1;
+    const auto found = temperature_perturbation(*row, 7, twenty_draws, device);
+    const auto mean = expected_disagreement(*row, 7, twenty_draws);  // without random numbers
+    if (!found || !mean || (i == 1) != (*mean > 0.9)) return 2;
+    uncertainty[i] = found->value();
+  }
+  return uncertainty[0] < 0.1 && uncertainty[1] > 0.8 ? 0 : 3;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All tokens of probability 0.1 or more, and the mass that this drops.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/threshold.hpp>
 
 #include <array>
@@ -14,10 +14,10 @@ int main() {
   const read_request wanted = rule.request(rule.initial_state(), 5);
   std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(rule.workspace_size({}, 5));
   workspace space{memory}, scratch{more};
-  row_digest digested;
-  support kept;
-  if (!digest(exec::seq, probability_row<double>(law), as_it_is, wanted, space, digested).ok()) return 1;
-  if (!rule.select(digested, space, scratch, {}, kept).ok() || kept.size() != 3) return 2;
-  const double dropped = 1.0 - retained_mass(kept);
+  const auto row = read_row(exec::seq, probability_row<double>(law), as_it_is, wanted, space);
+  if (!row) return 1;
+  const auto kept = rule.select(*row, {}, scratch);
+  if (!kept || kept->size() != 3) return 2;
+  const double dropped = 1.0 - retained_mass(*kept);
   return dropped > 0.0799 && dropped < 0.0801 ? 0 : 3;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three most probable tokens of a row of logits.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
 #include <array>
@@ -14,10 +14,10 @@ int main() {
   const read_request wanted = rule.request(rule.initial_state(), 6);
   std::vector<std::byte> memory(digest_workspace_size(6, at_temperature_1, wanted)), more(rule.workspace_size({}, 6));
   workspace space{memory}, scratch{more};
-  row_digest digested;
-  support kept;
-  if (!digest(exec::seq, logits_row<float>(logits), at_temperature_1, wanted, space, digested).ok()) return 1;
-  if (!rule.select(digested, space, scratch, {}, kept).ok()) return 2;
+  const auto row = read_row(exec::seq, logits_row<float>(logits), at_temperature_1, wanted, space);
+  if (!row) return 1;
+  const auto kept = rule.select(*row, {}, scratch);
+  if (!kept) return 2;
   // Ids 3, 4 and 5 tie; the smaller ids stay.
-  return kept.size() == 3 && kept.ids[0] == 1 && kept.ids[1] == 3 && kept.ids[2] == 4 ? 0 : 3;
+  return kept->size() == 3 && kept->ids[0] == 1 && kept->ids[1] == 3 && kept->ids[2] == 4 ? 0 : 3;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokens within one standard deviation of the largest logit: the same ones at any temperature.
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 #include <specverify/sparsify/top_n_sigma.hpp>
 
 #include <array>
@@ -15,11 +15,11 @@ int main() {
     const row_transform transform{.temperature = temperature};
     std::vector<std::byte> memory(digest_workspace_size(6, transform, wanted)), more(rule.workspace_size({}, 6));
     workspace space{memory}, scratch{more};
-    row_digest digested;
-    support kept;
-    if (!digest(exec::simd, logits_row<float>(logits), transform, wanted, space, digested).ok()) return 1;
-    if (!rule.select(digested, space, scratch, {}, kept).ok()) return 2;
-    if (kept.size() != 2 || kept.ids[0] != 0 || kept.ids[1] != 1) return 3;
+    const auto row = read_row(exec::simd, logits_row<float>(logits), transform, wanted, space);
+    if (!row) return 1;
+    const auto kept = rule.select(*row, {}, scratch);
+    if (!kept) return 2;
+    if (kept->size() != 2 || kept->ids[0] != 0 || kept->ids[1] != 1) return 3;
   }
   return 0;
 }

@@ -30,8 +30,8 @@ for my $file (@files) {
     if ($room eq '') { complain("$file:$number", "a root header includes $target"); next }
     my $limit = exists $rank{$room} ? $rank{$room} : $rank{verify} + 1;
     complain("$file:$number", "$room may not include $target") unless exists $rank{$other} && $rank{$other} < $limit;
-    complain("$file:$number", 'of policy/, session includes concepts and observation only, presets all')
-      if $room eq 'session' && $other eq 'policy' && $path ne 'session/presets.hpp' && $target !~ m{^policy/(concepts|observation)\.hpp$};
+    complain("$file:$number", 'of policy/, session includes what takes any policy only, presets all')
+      if $room eq 'session' && $other eq 'policy' && $path ne 'session/presets.hpp' && $target !~ m{^policy/(concepts|observation|budgeted|observe_skip)\.hpp$};
   }
 }
 # Tarjan's algorithm: a set of headers that reach one another is a circle.

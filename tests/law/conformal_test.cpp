@@ -81,9 +81,9 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
   const sv::row_transform as_it_is{};
   const sv::bit_budget_window window = window_of(how, vocab_size);
   static thread_local std::vector<std::byte> memory, more;
-  memory.resize(
-      sv::draft_law_workspace_size(vocab_size, as_it_is, how.rule, sv::widest_state(how.rule), sv::sparse_lattice{}) +
-      64);
+  const auto widest = sv::widest_state(how.rule);
+  memory.resize(sv::digest_workspace_size(vocab_size, as_it_is, how.rule.request(widest, vocab_size)) +
+                sv::draft_law_workspace_size(vocab_size, how.rule, widest) + 64);
   more.resize(scratch_size(vocab_size, as_it_is, how.draft_length));
   text_run run;
   run.state = how.rule.initial_state();
@@ -99,12 +99,12 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     std::vector<std::size_t> nodes{node};
     for (std::uint32_t i = 0; i < how.draft_length; ++i) {
       sv::workspace space{std::span<std::byte>(memory)};
-      sv::draft_law made;
       const auto row = sv::logits_row<Scalar>(models.drafter[nodes.back()]);
-      if (!sv::make_draft_law(policy, row, as_it_is, how.rule, states.back(), sv::sparse_lattice{},
-                              {.resolution = how.resolution}, space, made)
-               .ok())
-        return {};
+      const auto reading = sv::read_row(policy, row, as_it_is, how.rule.request(states.back(), vocab_size), space);
+      if (!reading) return {};
+      const auto drafted = sv::make_draft_law(*reading, how.rule, states.back(), {.resolution = how.resolution}, space);
+      if (!drafted) return {};
+      const sv::draft_law& made = *drafted;
       states.push_back(how.rule.advance(states.back(), made.kept));
       laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size},
                  {made.drafted.counts, made.drafted.counts + made.drafted.size},

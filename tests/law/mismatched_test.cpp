@@ -101,12 +101,14 @@ void check_sample_quantize(Policy policy) {
   const world<Scalar> in = one_position(p_logits, raw);
   for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
     const sv::top_k rule{5};
-    std::vector<std::byte> bytes(sv::draft_law_workspace_size(5, {}, rule, {}, sv::sparse_lattice{}) + 64);
-    sv::workspace space{std::span<std::byte>(bytes)};
-    sv::draft_law made;
-    REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(q_logits), {}, rule, {}, sv::sparse_lattice{},
-                               {.resolution = resolution}, space, made)
-                .ok());
+    std::vector<std::byte> bytes(sv::digest_workspace_size(5, {}, rule.request({}, 5)) +
+                                 sv::draft_law_workspace_size(5, rule, {}) + 64);
+    sv::workspace scratch{std::span<std::byte>(bytes)};
+    const auto reading = sv::read_row(policy, sv::logits_row<Scalar>(q_logits), {}, rule.request({}, 5), scratch);
+    REQUIRE(reading.ok());
+    const auto drafted = sv::make_draft_law(*reading, rule, {}, {.resolution = resolution}, scratch);
+    REQUIRE(drafted.ok());
+    const sv::draft_law& made = *drafted;
     std::vector<sv::mismatched_draft> drafts;
     for (sv::token_id z = 0; z < 5; ++z) drafts.push_back({z, made.drafted});
     const auto law = committed(policy, in, drafts, sv::lossy_token_rule{2});
@@ -125,7 +127,7 @@ struct small_drafter {
   std::vector<std::uint32_t> counts{16, 9, 5, 3, 2};
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16);
   sv::workspace space{std::span<std::byte>(bytes)};
-  sv::row_digest digested{};
+  std::optional<sv::row_summary> summary{};
   std::vector<double> row{};
 
   explicit small_drafter(std::uint64_t seed) {
@@ -136,20 +138,22 @@ struct small_drafter {
     sv::read_request wanted;
     wanted.survivors = 5;
     wanted.integer_total = true;
-    REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, digested).ok());
-    REQUIRE(digested.total_weight == (std::uint64_t{1} << 27) * 35);
+    const auto reading = sv::read_row(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space);
+    REQUIRE(reading.ok());
+    summary = *reading;
+    REQUIRE(summary->total_weight() == (std::uint64_t{1} << 27) * 35);
   }
   [[nodiscard]] sv::support largest(std::uint32_t k) {
-    sv::support kept;
-    REQUIRE(sv::top_k{k, true}.select(digested, space, space, {}, kept).ok());
-    return kept;
+    const auto kept = sv::top_k{k, true}.select(*summary, {}, space);
+    REQUIRE(kept.ok());
+    return *kept;
   }
   //! The paper's draft of every token: drawn from x, x^ claimed.
   [[nodiscard]] std::vector<sv::mismatched_draft> drafts(std::uint32_t k, const sv::compressed_law_options& options) {
     const sv::support kept = largest(k);
     std::vector<sv::mismatched_draft> made(counts.size());
     for (sv::token_id z = 0; z < 5; ++z) {
-      const auto claimed = sv::compressed_draft(digested, space, kept, z, options, space);
+      const auto claimed = sv::compressed_draft(*summary, kept, z, options, space);
       REQUIRE(claimed.ok());
       made[static_cast<std::size_t>(z)] = *claimed;
       CHECK(sv::check(made[static_cast<std::size_t>(z)].claimed_law).ok());
@@ -208,8 +212,9 @@ TEST_CASE("T7 with an entry for the draft: below the sum over drafts, and below 
     const probabilities x = whole.dense(5), y = in.target_law(0), p = residual_of(y, x);
     std::vector<std::byte> bytes(1 << 12);
     sv::workspace space{std::span<std::byte>(bytes)};
-    sv::tail_profile profile;
-    REQUIRE(sv::make_tail_profile(drafter.digested, drafter.space, space, profile).ok());
+    const auto profiled = sv::make_tail_profile(*drafter.summary, space);
+    REQUIRE(profiled.ok());
+    const sv::tail_profile& profile = *profiled;
     for (std::uint32_t k = 1; k <= 5; ++k) {
       INFO("seed ", seed, ", k ", k);
       const auto drafts = drafter.drafts(k, {});
@@ -318,8 +323,9 @@ TEST_CASE("T10 acceptance is lowered by at most N(k) / 2 when the token is drawn
                         y = plain_law(random_logits<double>(draw, 5, 2), sv::row_kind::logits, {}, 5);
     std::vector<std::byte> bytes(1 << 12);
     sv::workspace space{std::span<std::byte>(bytes)};
-    sv::tail_profile profile;
-    REQUIRE(sv::make_tail_profile(drafter.digested, drafter.space, space, profile).ok());
+    const auto profiled = sv::make_tail_profile(*drafter.summary, space);
+    REQUIRE(profiled.ok());
+    const sv::tail_profile& profile = *profiled;
     for (std::uint32_t k = 1; k <= 5; ++k) {
       const auto made = sv::compressed_law(drafter.largest(k), {}, drafter.space);
       REQUIRE(made.ok());

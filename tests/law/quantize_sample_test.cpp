@@ -34,16 +34,17 @@ owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier
                     std::uint32_t resolution) {
   const sv::row_transform transform;
   const auto state = sparsifier.initial_state();
-  std::vector<std::byte> bytes(
-      sv::draft_law_workspace_size(static_cast<std::uint32_t>(logits.size()), transform, sparsifier, state, quantizer) +
-      64);
-  sv::workspace space{std::span<std::byte>(bytes)};
-  sv::draft_law made;
-  REQUIRE(sv::make_draft_law(policy, sv::logits_row<Scalar>(logits), transform, sparsifier, state, quantizer,
-                             {.resolution = resolution}, space, made)
-              .ok());
-  CHECK(made.drafted.resolution == resolution);
-  return copy_of(made.drafted);
+  const auto size = static_cast<std::uint32_t>(logits.size());
+  const sv::read_request wanted = sparsifier.request(state, size);
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, wanted) +
+                               sv::draft_law_workspace_size(size, sparsifier, state, quantizer) + 64);
+  sv::workspace scratch{std::span<std::byte>(bytes)};
+  const auto reading = sv::read_row(policy, sv::logits_row<Scalar>(logits), transform, wanted, scratch);
+  REQUIRE(reading.ok());
+  const auto made = sv::make_draft_law(*reading, sparsifier, quantizer, state, {.resolution = resolution}, scratch);
+  REQUIRE(made.ok());
+  CHECK(made->drafted.resolution == resolution);
+  return copy_of(made->drafted);
 }
 
 template <class Policy, class Scalar>
@@ -52,10 +53,9 @@ owned_law fp16_law_of(Policy policy, const std::vector<Scalar>& logits) {
   const sv::row_transform transform;
   std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, {}) + sv::fp16_law_workspace_size(size) + 64);
   sv::workspace space{std::span<std::byte>(bytes)};
-  sv::row_digest summary;
-  const auto row = sv::logits_row<Scalar>(logits);
-  REQUIRE(sv::digest(policy, row, transform, {}, space, summary).ok());
-  const auto made = sv::fp16_law(policy, row, transform, summary, space, space);
+  const auto reading = sv::read_row(policy, sv::logits_row<Scalar>(logits), transform, {}, space);
+  REQUIRE(reading.ok());
+  const auto made = sv::fp16_law(*reading, space);
   REQUIRE(made.ok());
   return copy_of(*made);
 }

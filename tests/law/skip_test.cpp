@@ -11,6 +11,7 @@
 #include <specverify/verify/mismatched.hpp>
 
 #include <functional>
+#include <optional>
 #include <tuple>
 
 using namespace law_test;
@@ -73,28 +74,29 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
       sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
   static thread_local std::vector<std::byte> bytes;
   const auto size = static_cast<std::uint32_t>(models.drafter_row.size());
-  bytes.resize(
-      std::max(bytes.size(), sv::skip_workspace_size<Skip>(size) + scratch_size(size, models.in.transform, 1)));
+  bytes.resize(std::max(bytes.size(), sv::digest_workspace_size(size, {}, {}) + sv::skip_workspace_size<Skip>(size) +
+                                          scratch_size(size, models.in.transform, 1)));
   sv::workspace scratch{std::span<std::byte>(bytes)};
-  sv::skip_observation seen;
-  const sv::status why = sv::observe_skip(policy, skip, sv::logits_row(std::span<const Scalar>(models.drafter_row)), {},
-                                          drafted.token(), models.attention, source, position, round, scratch, seen);
-  if (!why.ok()) return {};
-  if (!skip.send(seen)) return {drafted.token(), seen.disagreements};
+  const sv::uniforms random{source, position, round};
+  const auto reading =
+      sv::read_row(policy, sv::logits_row(std::span<const Scalar>(models.drafter_row)), {}, {}, scratch);
+  if (!reading) return {};
+  const auto seen = sv::observe_skip(*reading, skip, drafted.token(), models.attention, random, scratch);
+  if (!seen) return {};
+  if (!skip.send(*seen)) return {drafted.token(), seen->disagreements};
   sv::verify_request request;
   request.remaining_budget = 1;  // no bonus token
   const std::size_t nodes[2] = {0, 0};
   const path_rows<Scalar> rows{models.in, nodes};
-  const sv::uniforms random{source, position, round};
   sv::result<sv::verdict> verdict = sv::status{};
   if (upload) {
-    const sv::mismatched_draft sent = upload(drafted.token(), seen);
+    const sv::mismatched_draft sent = upload(drafted.token(), *seen);
     verdict = sv::lossy_token_rule{rule.trial_cap}.verify(policy, std::span(&sent, 1), rows, random, request, scratch);
   } else {
     verdict = rule.verify(policy, std::span<const sv::draft>(&drafted, 1), rows, random, request, scratch);
   }
   if (!verdict || verdict->commit_length != 1) return {};
-  return {verdict->accepted == 1 ? drafted.token() : verdict->next_token, seen.disagreements};
+  return {verdict->accepted == 1 ? drafted.token() : verdict->next_token, seen->disagreements};
 }
 
 //! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides
@@ -147,7 +149,7 @@ struct compressing_drafter {
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 14);
   sv::workspace space{std::span<std::byte>(bytes)};
   std::vector<sv::mismatched_draft> uploads{};
-  sv::row_digest summary{};
+  std::optional<sv::row_summary> summary{};
 
   explicit compressing_drafter(std::uint32_t k) {
     std::vector<double> row;
@@ -155,13 +157,15 @@ struct compressing_drafter {
     sv::read_request wanted;
     wanted.survivors = 4;
     wanted.integer_total = true;
-    sv::support kept;
-    REQUIRE(sv::digest(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space, summary).ok());
-    REQUIRE(summary.total_weight == (std::uint64_t{1} << 27) * 33);
-    REQUIRE(sv::top_k{k, true}.select(summary, space, space, {}, kept).ok());
+    const auto reading = sv::read_row(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space);
+    REQUIRE(reading.ok());
+    summary = *reading;
+    REQUIRE(summary->total_weight() == (std::uint64_t{1} << 27) * 33);
+    const auto kept = sv::top_k{k, true}.select(*summary, {}, space);
+    REQUIRE(kept.ok());
     uploads.resize(counts.size());
     for (sv::token_id d = 0; d < 4; ++d) {
-      const auto made = sv::compressed_draft(summary, space, kept, d, {}, space);
+      const auto made = sv::compressed_draft(*summary, *kept, d, {}, space);
       REQUIRE(made.ok());
       uploads[static_cast<std::size_t>(d)] = *made;
     }
@@ -419,10 +423,9 @@ TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, t
       std::vector<std::byte> more(1 << 14);
       const auto sent = [&](sv::token_id d, const sv::skip_observation& seen) {
         sv::workspace scratch{std::span<std::byte>(more)};
-        sv::support kept;
-        REQUIRE(rule.select_beside(drafter.summary, drafter.space, scratch, {d, seen.disagreements, seen.samples}, kept)
-                    .ok());
-        const auto made = sv::compressed_draft(drafter.summary, drafter.space, kept, d, {}, scratch);
+        const auto kept = rule.select_with_token(*drafter.summary, {d, seen.disagreements, seen.samples}, scratch);
+        REQUIRE(kept.ok());
+        const auto made = sv::compressed_draft(*drafter.summary, *kept, d, {}, scratch);
         REQUIRE(made.ok());
         return *made;
       };

@@ -46,16 +46,14 @@ unsigned long long one_round(Policy policy, Sparsifier sparsifier, Quantizer qua
   }
   specverify::workspace space{std::span<std::byte>(bytes)};
   const rows_in_memory rows{values, {}};
-  specverify::row_digest summary;
-  specverify::support kept;
   std::uint32_t counts[256];
-  if (!specverify::digest(policy, rows(0), rows.with, sparsifier.request(sparsifier.initial_state(), vocab_size), space,
-                          summary)
-           .ok())
-    return 1;
-  if (!sparsifier.select(summary, space, space, sparsifier.initial_state(), kept).ok() || kept.size() > 256) return 2;
-  if (!quantizer.quantize(kept, 100, counts, space).ok()) return 3;
-  const specverify::law drafted{kept.ids.data(), counts, kept.size(), 0, 100, vocab_size};
+  const auto row = specverify::read_row(policy, rows(0), rows.with,
+                                        sparsifier.request(sparsifier.initial_state(), vocab_size), space);
+  if (!row) return 1;
+  const auto kept = sparsifier.select(*row, sparsifier.initial_state(), space);
+  if (!kept || kept->size() > 256) return 2;
+  if (!quantizer.quantize(*kept, 100, counts, space).ok()) return 3;
+  const specverify::law drafted{kept->ids.data(), counts, kept->size(), 0, 100, vocab_size};
   if (!specverify::check(drafted).ok()) return 4;
   const specverify::draft token =
       specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});

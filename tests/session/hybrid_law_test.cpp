@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 using namespace specverify;
@@ -197,16 +198,18 @@ class row_round {
       : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
     read_request wanted = top_k{1, true}.request({}, vocab_size);
     wanted.survivors = vocab_size;
-    REQUIRE(digest(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_, summary_).ok());
+    const auto reading = read_row(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_);
+    REQUIRE(reading.ok());
+    summary_ = *reading;
   }
 
   //! Adds `share` of the law of the committed token, where the k largest travel with d.
   void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size,
            std::uint32_t resolution) {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
-    support kept;
-    REQUIRE(top_k{support_size, true}.select(summary_, space_, scratch, {}, kept).ok());
-    const auto made = compressed_draft(summary_, space_, kept, static_cast<token_id>(d),
+    const auto kept = top_k{support_size, true}.select(*summary_, {}, scratch);
+    REQUIRE(kept.ok());
+    const auto made = compressed_draft(*summary_, *kept, static_cast<token_id>(d),
                                        {value_format::lattice, resolution, true}, law_space);
     REQUIRE(made.ok());
     const law& claimed = made->claimed_law;
@@ -230,7 +233,7 @@ class row_round {
   std::vector<std::byte> memory_ = std::vector<std::byte>(4096), more_ = std::vector<std::byte>(4096),
                          law_memory_ = std::vector<std::byte>(4096);
   workspace space_{std::span<std::byte>(memory_)};
-  row_digest summary_{};
+  std::optional<row_summary> summary_{};
 };
 
 probabilities from_row_after(token_id last, std::uint32_t support_size, std::uint32_t resolution) {

@@ -12,7 +12,7 @@
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 
 #include <specverify/distribution/make_law.hpp>
-#include <specverify/row/fp16_row.hpp>
+#include <specverify/row/reading.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -21,27 +21,19 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! The law of `row` under `transform` in fp16, over arrays cut from `scratch`, which keeps them. `digested` is the
-//! row's digest (it needs nothing in particular), `digest_space` the workspace that holds it; `scratch` may be the same
-//! one.
-//! Errors: workspace_too_small, and those of `fp16_row_counts`; then `scratch` is as it was.
+//! The law of a row in fp16, over arrays cut from `scratch`, which keeps them. Any reading serves.
+//! Errors: workspace_too_small, and those of `row_reading::fp16_counts`; then `scratch` is as it was.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] result<law> fp16_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                   const row_digest& digested, const workspace& digest_space,
-                                   workspace& scratch) noexcept {
-  const std::size_t mark = scratch.mark();
+[[nodiscard]] result<law> fp16_law(const row_reading<Policy, Scalar>& row, workspace& scratch) noexcept {
+  workspace_scope scope(scratch);
   workspace_slice ids, counts;
-  if (!scratch.take<token_id>(digested.valid_size, ids) || !scratch.take<std::uint32_t>(digested.valid_size, counts)) {
-    scratch.rewind(mark);
-    return status{errc::workspace_too_small, part::distribution, digested.valid_size};
-  }
-  fp16_row found;
-  const status why = fp16_row_counts(policy, row, transform, digested, digest_space, scratch.at<token_id>(ids),
-                                     scratch.at<std::uint32_t>(counts), found);
-  const result<law> made = why.ok() ? make_law(scratch.at<token_id>(ids).first(found.size),
-                                               scratch.at<std::uint32_t>(counts).first(found.size), digested.valid_size)
-                                    : result<law>(why);
-  if (!made) scratch.rewind(mark);
+  if (!scratch.take<token_id>(row.vocab_size(), ids) || !scratch.take<std::uint32_t>(row.vocab_size(), counts))
+    return status{errc::workspace_too_small, part::distribution, row.vocab_size()};
+  const result<fp16_row> found = row.fp16_counts(scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts));
+  if (!found) return found.error();
+  const result<law> made = make_law(scratch.at<token_id>(ids).first(found->size),
+                                    scratch.at<std::uint32_t>(counts).first(found->size), row.vocab_size());
+  if (made) scope.keep();
   return made;
 }
 

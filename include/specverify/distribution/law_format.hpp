@@ -36,6 +36,11 @@ enum class law_format : std::uint8_t {
 [[nodiscard]] SPECVERIFY_INLINE constexpr bool carries_laws(law_format format) noexcept {
   return format != law_format::token_only && format != law_format::token_and_count;
 }
+//! Whether a sparsifier chooses the ids of a law in this format.
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool has_support(law_format format) noexcept {
+  return format == law_format::sparse_drop_zero || format == law_format::sparse_paper ||
+         format == law_format::top_k_tail;
+}
 
 SPECVERIFY_TYPES_END
 

@@ -20,6 +20,7 @@ struct support {
   //! integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
   std::uint64_t total_weight = 0;
   std::uint32_t vocab_size = 0;
+  bool cut = false;  //!< a budget cut it: the sparsifier alone would have kept more (policy/budgeted.hpp)
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept {
     return static_cast<std::uint32_t>(ids.size());

@@ -14,9 +14,9 @@
 #define SPECVERIFY_POLICY_SKIP_HPP
 
 #include <specverify/policy/concepts.hpp>
+#include <specverify/policy/observe_skip.hpp>
 #include <specverify/uncertainty/calibration.hpp>
 #include <specverify/uncertainty/importance.hpp>
-#include <specverify/uncertainty/temperature_perturbation.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -90,44 +90,6 @@ struct uncertainty_and_importance_gate {
 
 static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_policy<uncertainty_gate> &&
               skip_policy<uncertainty_and_importance_gate>);
-
-//! Bytes of scratch that `observe_skip` takes and gives back.
-template <skip_policy Skip>
-[[nodiscard]] constexpr std::size_t skip_workspace_size(std::uint32_t vocab_size) noexcept {
-  return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
-}
-
-//! Measures what `policy` asks for about the drafted `token`: the disagreements on the drafter's row (purposes 4 and
-//! 5), the coin (purpose 10), and whether the attention row can be used. `attention`: the row of the query that
-//! produced `row`, or empty. The session may then ask `policy.send(out)`.
-//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`.
-//!         On error `out` stays as it was.
-template <execution_policy Policy, skip_policy Skip, class Scalar, uniform_source Source>
-[[nodiscard]] status observe_skip(Policy policy, const Skip& skip, row_view<Scalar> row, const row_transform& transform,
-                                  token_id token, std::span<const float> attention, const Source& source,
-                                  std::uint32_t position, std::uint32_t round, workspace& scratch,
-                                  skip_observation& out) noexcept {
-  skip_observation seen;
-  seen.position = position;
-  seen.round = round;
-  if constexpr (Skip::needs_attention) {
-    const result<bool> usable = skip.importance.eligible(attention);
-    if (!usable.ok()) return usable.error();
-    seen.attention = attention;
-  }
-  if constexpr (Skip::needs_uncertainty) {
-    disagreement found;
-    const status why = temperature_perturbation(policy, row, transform, token, skip.perturbation, source, position,
-                                                round, scratch, found);
-    if (!why.ok()) return why;
-    seen.disagreements = found.disagreements;
-    seen.samples = found.samples;
-  }
-  if constexpr (Skip::needs_coin)
-    seen.coin = decision_uniform(source(random_counter{position, round, 0, purpose::skip_coin, 0}));
-  out = seen;
-  return {};
-}
 
 SPECVERIFY_NAMESPACE_END
 

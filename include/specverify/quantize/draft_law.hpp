@@ -1,89 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a drafter's row to the law that is sampled and sent: digest, support, counts, without the zeros, in one call.
+//! From a drafter's row to the law that is sampled and sent: support, counts, zeros dropped or kept, in one call for
+//! every format.
 //!
+//! Use it after `read_row`, with what `draft_law_request` says; sessions draft through it too.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
 //! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
-//! Guarantees: what `digest`, the sparsifier and the quantizer guarantee: the same law on every backend (bit-exact); no
-//!             allocation; noexcept. Any sparsifier and any quantizer keep the target's law exact, because q^ is what
-//!             is drawn from and what travels.
+//! Guarantees: what the reading, the sparsifier and the quantizer guarantee: the same law on every backend (bit-exact;
+//!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
+//!             target's law exact, because q^ is what is drawn from and what travels.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp,
 //!             examples/docs/draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 #define SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 
+#include <specverify/distribution/fp16_law.hpp>
+#include <specverify/distribution/law_format.hpp>
 #include <specverify/distribution/make_law.hpp>
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/quantize/drop_zero.hpp>
-#include <specverify/row/digest.hpp>
-#include <specverify/sparsify/concepts.hpp>
+#include <specverify/quantize/lattice.hpp>
+#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/row/reading.hpp>
+#include <specverify/sparsify/compressed_law.hpp>
+#include <specverify/sparsify/top_k.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 
 struct draft_law_options {
-  std::uint32_t resolution = 100;  //!< l in [1, 2^16]; larger is finer and costs more uplink bits
-  //! keep the tokens of the support that got no count (the papers' own code sends them)
-  bool keep_zeros = false;
+  //! how the law will travel. sparse_drop_zero, sparse_paper, top_k_tail: over the sparsifier's support; dense_lattice,
+  //! fp16_row: over the whole row, and no sparsifier is asked
+  law_format format = law_format::sparse_drop_zero;
+  std::uint32_t resolution = 100;  //!< l in [1, 2^16]; larger is finer and costs more uplink bits; fp16_row has its own
 };
 
 //! All views lie in the workspace of the call.
 struct draft_law {
   law drafted{};   //!< q^, what to draw from and to send
-  support kept{};  //!< X with its weights: what a sparsifier's `advance` looks at
-  row_digest digested{};
+  support kept{};  //!< X with its weights: what a sparsifier's `advance` looks at; empty for fp16_row
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of workspace that `make_draft_law` takes for a row of `vocab_size` entries.
-template <sparsifier Sparsifier, quantizer Quantizer>
-[[nodiscard]] constexpr std::size_t draft_law_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
-                                                             const Sparsifier& rule,
-                                                             const typename Sparsifier::state_type& state,
-                                                             const Quantizer&) noexcept {
-  const read_request wanted = rule.request(state, vocab_size);
-  const std::size_t support_bytes = rule.workspace_size(state, vocab_size);
-  // A support has at most as many entries as bytes of its ids fit into its scratch.
-  const std::size_t entries = support_bytes / (sizeof(token_id) + sizeof(std::uint32_t)) + 1;
-  const auto size = static_cast<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
-  return digest_workspace_size(vocab_size, transform, wanted) + support_bytes + slice_bytes<std::uint32_t>(size) +
-         Quantizer::workspace_size(size) + drop_zero_workspace_size(size);
+namespace detail {
+
+//! The entries of a row that decide its dense lattice point.
+[[nodiscard]] constexpr top_k dense_support(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
+  return {lattice_support_size(vocab_size, resolution), true};
 }
 
-//! Reads `row` once (as `digest` does) and makes the law of the next draft. `out` views arrays in `space`, which keeps
-//! them: rewind it to where it was once the draft is pushed to a block. Errors: those of digest, select, quantize and
-//! drop_zero, under their own part; workspace_too_small. On error `out` stays as it was and `space` gives back what was
-//! taken.
-template <execution_policy Policy, class Scalar, sparsifier Sparsifier, quantizer Quantizer>
-[[nodiscard]] status make_draft_law(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                    const Sparsifier& rule, const typename Sparsifier::state_type& state,
-                                    const Quantizer& quantizer, draft_law_options options, workspace& space,
-                                    draft_law& out) noexcept {
-  const std::size_t mark = space.mark();
-  draft_law made;
-  const auto steps = [&]() noexcept -> status {
-    status done = digest(policy, row, transform, rule.request(state, row.valid_size()), space, made.digested);
-    if (done.ok()) done = rule.select(made.digested, space, space, state, made.kept);
-    if (!done.ok()) return done;
-    workspace_slice slice;
-    if (!space.take<std::uint32_t>(made.kept.size(), slice))
-      return {errc::workspace_too_small, part::quantize, made.kept.size()};
-    const std::span<std::uint32_t> counts = space.at<std::uint32_t>(slice);
-    const auto quantized = quantizer.quantize(made.kept, options.resolution, counts, space);
-    if (!quantized) return quantized.error();
-    result<law> drafted = make_law(made.kept, *quantized);
-    if (drafted && !options.keep_zeros) drafted = drop_zero(*drafted, space);
-    if (drafted) made.drafted = *drafted;
-    return drafted.error();
-  };
-  const status done = steps();
-  if (done.ok()) {
-    out = made;
-  } else {
-    space.rewind(mark);
+//! Bytes for a support, its counts and the law without zeros. A support has at most as many entries as bytes of its ids
+//! fit into its scratch.
+template <class Quantizer>
+[[nodiscard]] constexpr std::size_t quantized_bytes(std::uint32_t vocab_size, std::size_t support_bytes) noexcept {
+  const std::size_t entries = support_bytes / (sizeof(token_id) + sizeof(std::uint32_t)) + 1;
+  const auto size = static_cast<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
+  return support_bytes + slice_bytes<std::uint32_t>(size) + Quantizer::workspace_size(size) +
+         drop_zero_workspace_size(size);
+}
+
+}  // namespace detail
+
+//! What a reading must gather for `make_draft_law`.
+template <sparsifier Sparsifier>
+[[nodiscard]] constexpr read_request draft_law_request(std::uint32_t vocab_size, const Sparsifier& sparsifier,
+                                                       const typename Sparsifier::state_type& state,
+                                                       const draft_law_options& options = {}) noexcept {
+  if (options.format == law_format::dense_lattice)
+    return detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
+  read_request wanted;
+  if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
+  if (options.format == law_format::fp16_row) wanted.exact_normaliser = true;
+  if (options.format == law_format::top_k_tail) wanted.integer_total = true;
+  return wanted;
+}
+
+//! Bytes of workspace that `make_draft_law` takes of rows of `vocab_size` entries, the reading not counted.
+template <sparsifier Sparsifier>
+[[nodiscard]] constexpr std::size_t draft_law_workspace_size(std::uint32_t vocab_size, const Sparsifier& sparsifier,
+                                                             const typename Sparsifier::state_type& state,
+                                                             const draft_law_options& options = {}) noexcept {
+  if (options.format == law_format::fp16_row) return fp16_law_workspace_size(vocab_size);
+  if (options.format == law_format::dense_lattice) {
+    const top_k dense = detail::dense_support(vocab_size, options.resolution);
+    return detail::quantized_bytes<lattice>(vocab_size, dense.workspace_size({}, vocab_size));
   }
-  return done;
+  const std::size_t support_bytes = sparsifier.workspace_size(state, vocab_size);
+  const std::size_t sparse = detail::quantized_bytes<sparse_lattice>(vocab_size, support_bytes);
+  if (options.format != law_format::top_k_tail) return sparse;
+  const std::size_t tail =
+      support_bytes + compressed_law_workspace_size(static_cast<std::uint32_t>(
+                          support_bytes / 8 < vocab_size ? support_bytes / 8 + 1 : std::size_t{vocab_size}));
+  return tail > sparse ? tail : sparse;
+}
+//! The same for a quantizer of one's own.
+template <sparsifier Sparsifier, quantizer Quantizer>
+[[nodiscard]] constexpr std::size_t draft_law_workspace_size(std::uint32_t vocab_size, const Sparsifier& sparsifier,
+                                                             const typename Sparsifier::state_type& state,
+                                                             const Quantizer&) noexcept {
+  return detail::quantized_bytes<Quantizer>(vocab_size, sparsifier.workspace_size(state, vocab_size));
+}
+
+//! The law of the next draft with a quantizer of one's own. Its arrays are cut from `scratch`, which keeps them: rewind
+//! it once the draft is pushed to a block. The format only says whether the zeros stay: they do under sparse_paper.
+//! Errors: those of select, quantize and drop_zero, under their own part; workspace_too_small. On error `scratch` gives
+//!         back what was taken.
+template <sparsifier Sparsifier, quantizer Quantizer>
+[[nodiscard]] result<draft_law> make_draft_law(const row_summary& row, const Sparsifier& sparsifier,
+                                               const Quantizer& quantizer, const typename Sparsifier::state_type& state,
+                                               const draft_law_options& options, workspace& scratch) noexcept {
+  workspace_scope scope(scratch);
+  const result<support> kept = sparsifier.select(row, state, scratch);
+  if (!kept) return kept.error();
+  workspace_slice slice;
+  if (!scratch.take<std::uint32_t>(kept->size(), slice))
+    return status{errc::workspace_too_small, part::quantize, kept->size()};
+  const auto counts = quantizer.quantize(*kept, options.resolution, scratch.at<std::uint32_t>(slice), scratch);
+  if (!counts) return counts.error();
+  result<law> drafted = make_law(*kept, *counts);
+  if (drafted && options.format != law_format::sparse_paper) drafted = drop_zero(*drafted, scratch);
+  if (!drafted) return drafted.error();
+  scope.keep();
+  return draft_law{*drafted, *kept};
+}
+
+//! The law of the next draft in the format that travels; else as above. Errors: unsupported too (a format that carries
+//! no law).
+template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
+[[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
+                                               const typename Sparsifier::state_type& state,
+                                               const draft_law_options& options, workspace& scratch) noexcept {
+  switch (options.format) {
+    case law_format::sparse_drop_zero:
+    case law_format::sparse_paper:
+      return make_draft_law(row, sparsifier, sparse_lattice{}, state, options, scratch);
+    case law_format::dense_lattice:
+      return make_draft_law(row, detail::dense_support(row.vocab_size(), options.resolution), lattice{}, {}, options,
+                            scratch);
+    case law_format::fp16_row: {
+      const result<law> drafted = fp16_law(row, scratch);
+      if (!drafted) return drafted.error();
+      return draft_law{*drafted, {}};
+    }
+    case law_format::top_k_tail: {
+      workspace_scope scope(scratch);
+      const result<support> kept = sparsifier.select(row, state, scratch);
+      if (!kept) return kept.error();
+      const result<law> drafted = compressed_law(*kept, {value_format::lattice, options.resolution, true}, scratch);
+      if (!drafted) return drafted.error();
+      scope.keep();
+      return draft_law{*drafted, *kept};
+    }
+    case law_format::token_only:
+    case law_format::token_and_count:
+      break;
+  }
+  return status{errc::unsupported, part::quantize, 0};
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -149,8 +149,8 @@ class basic_edge_session : private detail::edge_protocol {
   [[nodiscard]] status begin_round(session_time now) noexcept;
   void renew_state() noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status keeps(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                             const row_extras& extras, token_id token, skip_observation& seen, bool& keep) noexcept;
+  [[nodiscard]] status keeps(const row_reading<Policy, Scalar>& row, std::span<const float> attention, token_id token,
+                             skip_observation& seen, bool& keep) noexcept;
   [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
   template <class Policy, class Scalar>
   [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform,

@@ -160,22 +160,18 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
 }
 
 //! The paper's order: `token` was drawn from x itself, and x^ is only what a rejection subtracts. With exact values it
-//! is tested against its own probability; on a lattice against what the lattice gives it. `digest` must hold the token
-//! among its survivors (weight 0 otherwise: accepted wherever the target has it). Lossy: for `lossy_token_rule`.
-//! Errors: as `compressed_law`; token_out_of_range.
-[[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_digest& digest, const workspace& digest_space,
-                                                               const support& kept, token_id token,
-                                                               const compressed_law_options& options,
+//! is tested against its own probability; on a lattice against what the lattice gives it. The reading must hold the
+//! token among its survivors (weight 0 otherwise: accepted wherever the target has it). Lossy: for `lossy_token_rule`.
+//! Errors: as `compressed_law`; token_out_of_range, reading_expired.
+[[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
+                                                               token_id token, const compressed_law_options& options,
                                                                workspace& scratch) noexcept {
+  if (row.expired()) return status{errc::reading_expired, part::sparsify, 0};
   if (token < 0 || static_cast<std::uint32_t>(token) >= kept.vocab_size)
     return status{errc::token_out_of_range, part::sparsify, 0};
   const law inside{kept.ids.data(), kept.weights.data(), kept.size(), 0, 1, kept.vocab_size};
-  const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
-  const law whole{ids.data(),
-                  digest_space.at<std::uint32_t>(digest.survivor_weights).data(),
-                  static_cast<std::uint32_t>(ids.size()),
-                  0,
-                  1,
+  const std::span<const token_id> ids = row.survivor_ids();
+  const law whole{ids.data(),     row.survivor_weights().data(), static_cast<std::uint32_t>(ids.size()), 0, 1,
                   kept.vocab_size};
   const std::uint32_t weight = whole.count(token);
   const bool apart = options.draft_entry && inside.find(token) == kept.size();

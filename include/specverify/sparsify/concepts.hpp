@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of its digest and of a small
-//! state.
+//! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of the row that was read and of
+//! a small state.
 //!
 //! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //!         `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's
@@ -12,7 +12,7 @@
 
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/support.hpp>
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <concepts>
 #include <type_traits>
@@ -34,28 +34,26 @@ struct drawn_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` says what a digest must gather for `select` under a state; `select` writes ids (ascending) and weights
-//! into `scratch`, which keeps them, and leaves `scratch` and `out` as they were on error; `workspace_size` bytes of
-//! scratch suffice for one support.
+//! `request` says what a reading must gather for `select` under a state; `select` writes ids (ascending) and weights
+//! into `scratch`, which keeps them, and leaves `scratch` as it was on error; `workspace_size` bytes of scratch suffice
+//! for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
     requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
-             const row_digest& digest, const workspace& digest_space, workspace& scratch, const support& kept,
-             support& out) {
+             const row_summary& row, workspace& scratch, const support& kept) {
   { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
   { rule.request(state, vocab_size) } noexcept -> std::same_as<read_request>;
   { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
-  { rule.select(digest, digest_space, scratch, state, out) } noexcept -> std::same_as<status>;
+  { rule.select(row, state, scratch) } noexcept -> std::same_as<result<support>>;
   { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier that may also look at the drawn token. What it keeps then is only for what travels with a token drawn
-//! from the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
+//! A sparsifier that may also look at the drawn token. What it keeps then only travels with a token drawn from
+//! the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
-    requires(const Sparsifier& rule, const row_digest& digest, const workspace& digest_space, workspace& scratch,
-             const drawn_token& drawn, support& out) {
-  { rule.select_beside(digest, digest_space, scratch, drawn, out) } noexcept -> std::same_as<status>;
+    requires(const Sparsifier& rule, const row_summary& row, const drawn_token& drawn, workspace& scratch) {
+  { rule.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
 //! The state under which a rule asks for the most: what arrays that serve every state are sized by.

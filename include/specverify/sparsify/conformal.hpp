@@ -37,7 +37,8 @@ struct conformal_state {
   double beta = 0;            //!< at most 1
   double dropped = 0;         //!< sum of d_n
   std::uint32_t updates = 0;  //!< N
-  //! of them, how many had a support of `max_support_size` tokens that dropped mass: there the bound need not hold
+  //! of them, how many had a support that dropped mass because of `max_support_size` or a budget: there the bound need
+  //! not hold
   std::uint32_t cap_hits = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const conformal_state& a, const conformal_state& b) noexcept {
     return a.beta == b.beta && a.dropped == b.dropped && a.updates == b.updates && a.cap_hits == b.cap_hits;
@@ -76,7 +77,7 @@ struct conformal {
   [[nodiscard]] conformal_state advance(const conformal_state& state, const support& kept) const noexcept {
     if (kept.total_weight == 0) return state;
     const double dropped = dropped_mass(kept);
-    const bool capped = kept.size() >= max_support_size && dropped > 0;
+    const bool capped = (kept.cut || kept.size() >= max_support_size) && dropped > 0;
     conformal_state next = state;
     next.dropped += dropped;
     next.updates += 1;
@@ -101,10 +102,10 @@ struct conformal {
 
   //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W or some tokens above beta
   //!         were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch,
-                              const conformal_state& state, support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, const conformal_state& state,
+                                       workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    return at(state, digest.valid_size).select(digest, digest_space, scratch, {}, out);
+    return at(state, row.vocab_size()).select(row, {}, scratch);
   }
 
   //! The least threshold of a logarithmic update, beta_min.

@@ -21,7 +21,7 @@ struct min_p;
 struct min_p {
   using state_type = no_state;
   double ratio = 0.05;  //!< m in [0, 1]
-  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -42,12 +42,13 @@ struct min_p {
 
   //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not
   //!         gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
-    if (from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
-    return detail::keep_from(from, detail::share_of(ratio, from.largest), max_support_size, scratch, out);
+    const auto listed = detail::survivors_of(row);
+    if (!listed) return listed.error();
+    const detail::survivor_view& from = *listed;
+    if (from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
+    return detail::keep_from(from, detail::share_of(ratio, from.largest), max_support_size, scratch);
   }
 };
 

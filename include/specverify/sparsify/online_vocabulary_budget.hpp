@@ -59,7 +59,7 @@ struct online_vocabulary_budget;
 [[nodiscard]] constexpr status check(const online_vocabulary_budget& rule) noexcept;
 
 //! The paper's online size as a rule. A session that draws from the row (`edge_options::draw_from_row`) asks
-//! `select_beside`, which sees the token; whoever draws from the kept law asks `select`, which does not.
+//! `select_with_token`, which sees the token; whoever draws from the kept law asks `select`, which does not.
 struct online_vocabulary_budget {
   using state_type = no_state;
   online_size_options size{};          //!< theta and eta; both positive
@@ -84,27 +84,25 @@ struct online_vocabulary_budget {
     return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   }
 
-  //! For any token at all. Errors: as `select_beside`. O(V).
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
-    return select_beside(digest, digest_space, scratch, {}, out);
+  //! For any token at all. Errors: as `select_with_token`. O(V).
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
+    return select_with_token(row, {}, scratch);
   }
-  //! For the token that was drawn; x_d is its share of the digest's integer weights. O(V). Errors: invalid_argument (an
+  //! For the token that was drawn; x_d is its share of the row's integer weights. O(V). Errors: invalid_argument (an
   //! option that is not a number, theta or eta not positive), digest_insufficient, workspace_too_small; then `scratch`
-  //! and `out` are as they were.
-  [[nodiscard]] status select_beside(const row_digest& digest, const workspace& digest_space, workspace& scratch,
-                                     const drawn_token& drawn, support& out) const noexcept {
+  //! is as it was.
+  [[nodiscard]] result<support> select_with_token(const row_summary& row, const drawn_token& drawn,
+                                                  workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const std::span<const token_id> ids = digest_space.at<token_id>(digest.survivor_ids);
+    const std::span<const token_id> ids = row.survivor_ids();
     const auto place = std::lower_bound(ids.begin(), ids.end(), drawn.token);
     double share = 0;
-    if (place != ids.end() && *place == drawn.token && digest.total_weight > 0) {
-      const std::uint32_t weight =
-          digest_space.at<std::uint32_t>(digest.survivor_weights)[static_cast<std::size_t>(place - ids.begin())];
-      share = static_cast<double>(weight) / static_cast<double>(digest.total_weight);
+    if (place != ids.end() && *place == drawn.token && row.total_weight() > 0) {
+      const std::uint32_t weight = row.survivor_weights()[static_cast<std::size_t>(place - ids.begin())];
+      share = static_cast<double>(weight) / static_cast<double>(row.total_weight());
     }
     const double budget = online_budget(share, rejection_probability(drawn), size);
-    return detail::keep_within(digest, digest_space, budget, 1, max_support_size, scratch, out);
+    return detail::keep_within(row, budget, 1, max_support_size, scratch);
   }
 };
 

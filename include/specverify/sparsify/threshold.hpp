@@ -49,14 +49,14 @@ struct threshold {
 
   //! Errors: invalid_argument (beta is NaN, or no cap was given), digest_insufficient (W or some tokens above beta
   //!         were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
-    if (from.total_weight == 0) return {errc::digest_insufficient, part::sparsify, 0};
+    const auto listed = detail::survivors_of(row);
+    if (!listed) return listed.error();
+    const detail::survivor_view& from = *listed;
+    if (from.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
-    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch,
-                             out);
+    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch);
   }
 };
 

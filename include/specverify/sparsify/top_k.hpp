@@ -23,7 +23,7 @@ struct top_k;
 struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
-  //! asks the digest for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
+  //! asks the reading for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
   bool with_total_weight = false;
   //! always min(K, V) tokens, as the paper's code needs: filled up with the smallest ids, at weight 0
   bool exactly = false;
@@ -41,27 +41,28 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! `out.total_weight` is 0 when the digest has no W. A digest that gathered more survivors serves too.
+  //! Its total_weight is 0 when the reading has no W. A reading that gathered more survivors serves too.
   //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K),
   //!         workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    const auto listed = detail::survivors_of(row);
+    if (!listed) return listed.error();
+    const detail::survivor_view& from = *listed;
     if ((from.size() < support_size && !from.complete) || from.size() == 0)
-      return {errc::digest_insufficient, part::sparsify, support_size};
-    if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch, out);
-    return detail::keep_largest(from, support_size < from.size() ? support_size : from.size(), scratch, out);
+      return status{errc::digest_insufficient, part::sparsify, support_size};
+    if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch);
+    return detail::keep_largest(from, support_size < from.size() ? support_size : from.size(), scratch);
   }
 
  private:
-  [[nodiscard]] status fill_up(const detail::survivor_view& from, workspace& scratch, support& out) const noexcept {
+  [[nodiscard]] result<support> fill_up(const detail::survivor_view& from, workspace& scratch) const noexcept {
     const std::uint32_t size = support_size < from.vocab_size ? support_size : from.vocab_size;
     const std::size_t mark = scratch.mark();
     workspace_slice ids, weights;
     if (!scratch.take<token_id>(size, ids) || !scratch.take<std::uint32_t>(size, weights)) {
       scratch.rewind(mark);
-      return {errc::workspace_too_small, part::sparsify, size};
+      return status{errc::workspace_too_small, part::sparsify, size};
     }
     const std::span<token_id> kept_ids = scratch.at<token_id>(ids);
     const std::span<std::uint32_t> kept_weights = scratch.at<std::uint32_t>(weights);
@@ -74,8 +75,7 @@ struct top_k {
       next += listed ? 1u : 0u;
       spare -= listed ? 0u : 1u;
     }
-    out = {kept_ids, kept_weights, from.total_weight, from.vocab_size};
-    return {};
+    return support{kept_ids, kept_weights, from.total_weight, from.vocab_size};
   }
 };
 

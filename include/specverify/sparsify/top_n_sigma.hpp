@@ -2,7 +2,7 @@
 //! Keeps the tokens whose logit stands within n standard deviations of the largest.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
-//! Symbols:    n = deviations, sigma = row_digest::standard_deviation, X = { v : z_v >= max z - n sigma }.
+//! Symbols:    n = deviations, sigma = row_summary::standard_deviation, X = { v : z_v >= max z - n sigma }.
 //! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest
 //!             probability, which no rule keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of
 //!             the bound may fall to either side. Near-tie: sigma is a sum of V doubles.
@@ -23,9 +23,9 @@ struct top_n_sigma;
 struct top_n_sigma {
   using state_type = no_state;
   double deviations = 1;  //!< n >= 0; the paper uses 1
-  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the digest for W as well, which dropped_mass needs
+  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -42,18 +42,19 @@ struct top_n_sigma {
   }
 
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //!         (tokens above the bound were not gathered), workspace_too_small. A digest that was not asked for the
-  //!         spread has sigma 0: the largest logit and its equals.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  //!         (tokens above the bound were not gathered), workspace_too_small. A reading that was not asked for the
+  //!         deviation has sigma 0: the largest logit and its equals.
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    if (digest.kind != row_kind::logits) return {errc::unsupported, part::sparsify, 0};
-    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
+    if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};
+    const auto listed = detail::survivors_of(row);
+    if (!listed) return listed.error();
+    const detail::survivor_view& from = *listed;
     std::uint32_t least = kernel::weight_one;
-    if (!digest.one_hot)
+    if (!row.is_one_hot())
       least =
-          kernel::logit_weight(-deviations * digest.standard_deviation, 0.0, kernel::weight_scale(digest.temperature));
-    return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch, out);
+          kernel::logit_weight(-deviations * row.standard_deviation(), 0.0, kernel::weight_scale(row.temperature()));
+    return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch);
   }
 };
 

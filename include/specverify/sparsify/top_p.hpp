@@ -23,7 +23,7 @@ struct top_p;
 struct top_p {
   using state_type = no_state;
   double mass = 0.95;  //!< p in (0, 1]
-  //! keep at most this many, the largest ones; 0: no cap (and a digest of up to V survivors)
+  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -41,15 +41,16 @@ struct top_p {
 
   //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less
   //!         than p), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const detail::survivor_view from = detail::survivors_of(digest, digest_space);
-    if (from.total_weight == 0 || from.size() == 0) return {errc::digest_insufficient, part::sparsify, 0};
+    const auto listed = detail::survivors_of(row);
+    if (!listed) return listed.error();
+    const detail::survivor_view& from = *listed;
+    if (from.total_weight == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t shared = detail::share_of(mass, from.total_weight);
     const std::uint64_t target = shared < from.total_weight ? shared : from.total_weight;
     if (listed_weight(from) < target && !(max_support_size > 0 && from.size() >= max_support_size)) {
-      return {errc::digest_insufficient, part::sparsify, from.size()};
+      return status{errc::digest_insufficient, part::sparsify, from.size()};
     }
     const kernel::order_cut cut = kernel::radix_cut(from.weights.data(), from.size(), target, true);
     std::uint32_t count = 0, tied = 0;
@@ -59,7 +60,7 @@ struct top_p {
     }
     count += cut.ties < tied ? cut.ties : tied;
     if (max_support_size > 0 && count > max_support_size) count = max_support_size;
-    return detail::keep_largest(from, count, scratch, out);
+    return detail::keep_largest(from, count, scratch);
   }
 
  private:

@@ -110,18 +110,19 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 }  // namespace detail
 
-//! The profile of a digest that holds every token of positive weight (`read_request` with survivors = V). O(V).
-//! Errors: digest_insufficient, workspace_too_small; then `scratch` and `out` are as they were.
-[[nodiscard]] inline status make_tail_profile(const row_digest& digest, const workspace& digest_space,
-                                              workspace& scratch, tail_profile& out) noexcept {
-  const detail::survivor_view from = detail::survivors_of(digest, digest_space);
-  if (!from.complete || from.size() == 0) return {errc::digest_insufficient, part::sparsify, from.size()};
+//! The profile of a row whose reading holds every token of positive weight (`read_request` with survivors = V). O(V).
+//! Errors: reading_expired, digest_insufficient, workspace_too_small; then `scratch` is as it was.
+[[nodiscard]] inline result<tail_profile> make_tail_profile(const row_summary& row, workspace& scratch) noexcept {
+  const auto listed = detail::survivors_of(row);
+  if (!listed) return listed.error();
+  const detail::survivor_view& from = *listed;
+  if (!from.complete || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, from.size()};
   const std::size_t mark = scratch.mark();
   workspace_slice sorted, other, summed;
   if (!scratch.take<std::uint32_t>(from.size(), sorted) || !scratch.take<std::uint32_t>(from.size(), other) ||
       !scratch.take<std::uint64_t>(std::size_t{from.size()} + 1, summed)) {
     scratch.rewind(mark);
-    return {errc::workspace_too_small, part::sparsify, from.size()};
+    return status{errc::workspace_too_small, part::sparsify, from.size()};
   }
   const std::span<std::uint32_t> weights = scratch.at<std::uint32_t>(sorted),
                                  descending = scratch.at<std::uint32_t>(other);
@@ -130,24 +131,23 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
   detail::sort_descending(weights, descending);
   sums[0] = 0;
   for (std::uint32_t i = 0; i < from.size(); ++i) sums[i + 1] = sums[i] + descending[i];
-  out = tail_profile(descending, sums, from.vocab_size);
-  return {};
+  return tail_profile(descending, sums, from.vocab_size);
 }
 
 namespace detail {
 
 //! Keeps the fewest largest tokens with N(k) <= budget, at least `least` and at most `most` of them (0: no cap).
-[[nodiscard]] inline status keep_within(const row_digest& digest, const workspace& digest_space, double budget,
-                                        std::uint32_t least, std::uint32_t most, workspace& scratch,
-                                        support& out) noexcept {
+[[nodiscard]] inline result<support> keep_within(const row_summary& row, double budget, std::uint32_t least,
+                                                 std::uint32_t most, workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
-  tail_profile profile;
-  if (const status why = make_tail_profile(digest, digest_space, scratch, profile); !why.ok()) return why;
-  std::uint32_t k = profile.smallest(budget);
+  const auto profile = make_tail_profile(row, scratch);
+  if (!profile) return profile.error();
+  std::uint32_t k = profile->smallest(budget);
   scratch.rewind(mark);
-  if (k < least) k = least < profile.size() ? least : profile.size();
+  if (k < least) k = least < profile->size() ? least : profile->size();
   if (most > 0 && k > most) k = most;
-  return keep_largest(survivors_of(digest, digest_space), k, scratch, out);
+  const auto listed = survivors_of(row);
+  return listed ? keep_largest(*listed, k, scratch) : listed.error();
 }
 
 }  // namespace detail
@@ -179,10 +179,9 @@ struct vocabulary_budget {
 
   //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight
   //!         were not gathered), workspace_too_small.
-  [[nodiscard]] status select(const row_digest& digest, const workspace& digest_space, workspace& scratch, no_state,
-                              support& out) const noexcept {
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    return detail::keep_within(digest, digest_space, distortion, min_support_size, max_support_size, scratch, out);
+    return detail::keep_within(row, distortion, min_support_size, max_support_size, scratch);
   }
 };
 

@@ -39,7 +39,7 @@ struct disagreement {
   }
 };
 
-//! what a digest should gather for a perturbation to need one read
+//! What a reading should hold for a perturbation to need no further one.
 inline constexpr std::uint32_t perturbation_survivors = 256;
 
 SPECVERIFY_TYPES_END
@@ -58,7 +58,9 @@ namespace detail {
   return {code, part::uncertainty, where};
 }
 
-//! What a row is digested under here: bias and mask, and a temperature at which the survivors are fine enough.
+}  // namespace detail
+
+//! What a row is read under here: bias and mask, and a temperature at which the survivors are fine enough.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;
@@ -67,101 +69,77 @@ namespace detail {
   return plain;
 }
 
-[[nodiscard]] inline read_request perturbed_request() noexcept {
+//! What a reading should gather for a perturbation to need no further one.
+[[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
   wanted.survivors = perturbation_survivors;
   return wanted;
 }
 
-}  // namespace detail
-
-//! Bytes of scratch for the functions that take a row.
+//! Bytes of scratch for `read_for_perturbation`.
 [[nodiscard]] constexpr std::size_t perturbation_workspace_size(std::uint32_t vocab_size) noexcept {
-  read_request wanted;
-  wanted.survivors = perturbation_survivors;
-  return digest_workspace_size(vocab_size, {}, wanted);
+  return digest_workspace_size(vocab_size, {}, perturbed_request());
 }
 
-//! Draws M times at random temperatures and counts the draws that are not `token`. `from` is the row's digest under
-//! `transform`, in `space`; it should hold `perturbation_survivors` survivors (else more reads are made). Counters:
-//! {position, round, m, purposes 4 and 5}.
-//! Errors: invalid_argument (options), and those of `tempered_draws`. On error `out` stays as it was.
+//! Draws M times at random temperatures and counts the draws that are not `token`. Any reading gives the same count;
+//! one under `perturbed_transform` for `perturbed_request` (`read_for_perturbation`) saves reads of the row. Counters:
+//! those of `random` at purposes 4 and 5, draw m in lane m.
+//! Errors: invalid_argument (options), and those of `tempered_draws`.
 template <execution_policy Policy, class Scalar, uniform_source Source>
-[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                              const row_digest& from, const workspace& space, token_id token,
-                                              const perturbation_options& options, const Source& source,
-                                              std::uint32_t position, std::uint32_t round, disagreement& out) noexcept {
-  const status checked = check(options);
-  if (!checked.ok()) return checked;
+[[nodiscard]] result<disagreement> temperature_perturbation(const row_reading<Policy, Scalar>& row, token_id token,
+                                                            const perturbation_options& options,
+                                                            const uniforms<Source>& random) noexcept {
+  if (const status why = check(options); !why.ok()) return why;
   disagreement found{0, options.samples, 0};
-  double temperatures[detail::temper_group], uniforms[detail::temper_group];
+  double temperatures[detail::temper_group], drawn[detail::temper_group];
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
     const std::uint32_t size =
         options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
     for (std::uint32_t m = 0; m < size; ++m) {
-      const random_counter at{position, round, first + m, purpose::perturbation_temperature, 0};
-      temperatures[m] = options.maximum_temperature * decision_uniform(source(at));
-      uniforms[m] = decision_uniform(source(random_counter{position, round, first + m, purpose::perturbed_draw, 0}));
+      temperatures[m] = options.maximum_temperature * random.at(purpose::perturbation_temperature, first + m).uniform();
+      drawn[m] = random.at(purpose::perturbed_draw, first + m).uniform();
     }
-    tempered_hits same;
-    const status why =
-        tempered_draws(policy, row, transform, from, space, token, std::span<const double>(temperatures, size),
-                       std::span<const double>(uniforms, size), same);
-    if (!why.ok()) return why;
-    found.disagreements += size - same.hits;
-    found.further_reads += same.further_reads;
+    const auto same =
+        tempered_draws(row, token, std::span<const double>(temperatures, size), std::span<const double>(drawn, size));
+    if (!same) return same.error();
+    found.disagreements += size - same->hits;
+    found.further_reads += same->further_reads;
   }
-  out = found;
-  return {};
+  return found;
 }
 
-//! The same from a row alone: digests it in `scratch`, which is given back. Errors: those of `digest` too.
-template <execution_policy Policy, class Scalar, uniform_source Source>
-[[nodiscard]] status temperature_perturbation(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                              token_id token, const perturbation_options& options, const Source& source,
-                                              std::uint32_t position, std::uint32_t round, workspace& scratch,
-                                              disagreement& out) noexcept {
-  status why = check(options);
-  if (!why.ok()) return why;
-  const row_transform plain = detail::perturbed_transform(transform, options);
-  const std::size_t mark = scratch.mark();
-  row_digest summary;
-  why = digest(policy, row, plain, detail::perturbed_request(), scratch, summary);
-  if (why.ok())
-    why = temperature_perturbation(policy, row, plain, summary, scratch, token, options, source, position, round, out);
-  scratch.rewind(mark);
-  return why;
+//! The row read again as a perturbation reads it fastest: bias and mask alone, 256 survivors. Takes at most
+//! `perturbation_workspace_size` bytes of `scratch`. Errors: those of check(options) and of `read_row`.
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] result<row_reading<Policy, Scalar>> read_for_perturbation(const row_reading<Policy, Scalar>& row,
+                                                                        const perturbation_options& options,
+                                                                        workspace& scratch) noexcept {
+  if (const status why = check(options); !why.ok()) return why;
+  return row.again(perturbed_transform(row.transform(), options), perturbed_request(), scratch);
 }
 
 //! u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m +
 //! 1/2) / samples. A function of row and token; the midpoint rule for the mean e_d of the draws. One exact read of the
 //! row per point. Errors as above.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status expected_disagreement(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                           token_id token, const perturbation_options& options, workspace& scratch,
-                                           double& out) noexcept {
-  status why = check(options);
-  if (!why.ok()) return why;
-  const row_transform plain = detail::perturbed_transform(transform, options);
-  const std::size_t mark = scratch.mark();
-  row_digest summary;
-  why = digest(policy, row, plain, {}, scratch, summary);
+[[nodiscard]] result<double> expected_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
+                                                   const perturbation_options& options) noexcept {
+  if (const status why = check(options); !why.ok()) return why;
   double temperatures[detail::temper_group], probabilities[detail::temper_group];
   double sum = 0;
-  for (std::uint32_t first = 0; first < options.samples && why.ok(); first += detail::temper_group) {
+  for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
     const std::uint32_t size =
         options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
     for (std::uint32_t m = 0; m < size; ++m) {
       temperatures[m] =
           options.maximum_temperature * (static_cast<double>(first + m) + 0.5) / static_cast<double>(options.samples);
     }
-    why = tempered_probabilities(policy, row, plain, summary, scratch, token,
-                                 std::span<const double>(temperatures, size), std::span<double>(probabilities, size));
-    for (std::uint32_t m = 0; m < size && why.ok(); ++m) sum += 1.0 - probabilities[m];
+    const auto found = tempered_probabilities(row, token, std::span<const double>(temperatures, size),
+                                              std::span<double>(probabilities, size));
+    if (!found) return found.error();
+    for (const double probability : *found) sum += 1.0 - probability;
   }
-  scratch.rewind(mark);
-  if (why.ok()) out = sum / static_cast<double>(options.samples);
-  return why;
+  return sum / static_cast<double>(options.samples);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -7,12 +7,10 @@
 #include <cmath>
 #include <vector>
 
-using specverify::digest;
 using specverify::digest_workspace_size;
 using specverify::errc;
 using specverify::fp16_law;
 using specverify::law;
-using specverify::row_digest;
 using specverify::row_transform;
 using specverify::workspace;
 
@@ -28,14 +26,14 @@ struct outcome {
 outcome make(const std::vector<double>& logits, const row_transform& transform = {}, std::size_t spare = 0) {
   const auto vocab_size = static_cast<std::uint32_t>(logits.size());
   std::vector<std::byte> bytes(digest_workspace_size(vocab_size, transform, {}));
-  workspace digest_space{std::span(bytes)};
-  row_digest digested;
+  workspace reading_space{std::span(bytes)};
   const auto row = specverify::logits_row(std::span<const double>(logits));
-  REQUIRE(digest(specverify::exec::seq, row, transform, {}, digest_space, digested).ok());
+  const auto reading = specverify::read_row(specverify::exec::seq, row, transform, {}, reading_space);
+  REQUIRE(reading.ok());
   outcome out;
   out.memory.resize(spare > 0 ? spare : specverify::fp16_law_workspace_size(vocab_size));
   workspace space{std::span(out.memory)};
-  const auto made = fp16_law(specverify::exec::seq, row, transform, digested, digest_space, space);
+  const auto made = fp16_law(*reading, space);
   out.why = made.error();
   if (made) out.made = *made;
   out.used = space.used();

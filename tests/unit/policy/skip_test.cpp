@@ -30,10 +30,14 @@ status observe(const Skip& skip, const std::vector<float>& row, std::span<const 
                skip_observation& out) {
   std::vector<std::byte> memory(skip_workspace_size<Skip>(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
-  const status why = observe_skip(exec::simd, skip, logits_row(std::span<const float>(row)), {}, 1, attention,
-                                  philox{{3, 4}}, 12, 7, scratch, out);
+  std::vector<std::byte> reading_memory(digest_workspace_size(static_cast<std::uint32_t>(row.size()), {}, {}));
+  workspace reading_space{std::span<std::byte>(reading_memory)};
+  const auto reading = read_row(exec::simd, logits_row(std::span<const float>(row)), {}, {}, reading_space);
+  REQUIRE(reading.ok());
+  const auto seen = observe_skip(*reading, skip, 1, attention, uniforms{philox{{3, 4}}, 12, 7}, scratch);
   CHECK(scratch.used() == 0);
-  return why;
+  if (seen) out = *seen;
+  return seen.error();
 }
 
 }  // namespace
@@ -156,9 +160,12 @@ TEST_CASE("observe_skip: measures what the policy asks for, and names what is mi
   CHECK(observe(uncertainty_gate{0.8, {0, 2.0}}, row, {}, untouched).code == errc::invalid_argument);
   CHECK(untouched.disagreements == 3);
   workspace nothing;
-  CHECK(observe_skip(exec::seq, gate, logits_row(std::span<const float>(row)), {}, 1, attention, philox{}, 0, 0,
-                     nothing, untouched)
-            .code == errc::workspace_too_small);
+  std::vector<std::byte> memory(digest_workspace_size(static_cast<std::uint32_t>(row.size()), {}, {}));
+  workspace space{std::span<std::byte>(memory)};
+  const auto reading = read_row(exec::seq, logits_row(std::span<const float>(row)), {}, {}, space);
+  REQUIRE(reading.ok());
+  CHECK(observe_skip(*reading, gate, 1, attention, uniforms{philox{}, 0, 0}, nothing).error().code ==
+        errc::workspace_too_small);
 }
 
 TEST_CASE(

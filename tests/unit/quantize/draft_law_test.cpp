@@ -24,7 +24,7 @@ using namespace specverify;
 struct outcome {
   status why{};
   draft_law made{};
-  std::vector<std::byte> memory{};
+  std::vector<std::byte> reading_memory{}, memory{};
 };
 
 template <class Policy, class Rule, class Quantizer>
@@ -32,10 +32,17 @@ outcome make(Policy policy, const std::vector<double>& logits, const row_transfo
              const Quantizer& quantizer, draft_law_options options) {
   outcome out;
   const auto size = static_cast<std::uint32_t>(logits.size());
-  out.memory.resize(draft_law_workspace_size(size, transform, rule, rule.initial_state(), quantizer));
-  workspace space{std::span(out.memory)};
-  out.why = make_draft_law(policy, logits_row(std::span<const double>(logits)), transform, rule, rule.initial_state(),
-                           quantizer, options, space, out.made);
+  const auto state = rule.initial_state();
+  const read_request wanted = rule.request(state, size);
+  out.reading_memory.resize(digest_workspace_size(size, transform, wanted));
+  out.memory.resize(draft_law_workspace_size(size, rule, state, quantizer));
+  workspace reading_space{std::span(out.reading_memory)}, space{std::span(out.memory)};
+  const auto row = read_row(policy, logits_row(std::span<const double>(logits)), transform, wanted, reading_space);
+  out.why = row.error();
+  if (!row) return out;
+  const auto made = make_draft_law(*row, rule, quantizer, state, options, space);
+  out.why = made.error();
+  if (made) out.made = *made;
   if (!out.why.ok()) CHECK(space.used() == 0);
   return out;
 }
@@ -54,7 +61,7 @@ TEST_CASE("draft_law by hand: temperature, support, counts") {
   const std::vector<double> logits{std::log(2.0), 0.0, 0.0, std::log(4.0)};
   row_transform half;
   half.temperature = 0.5;
-  const outcome out = make(exec::seq, logits, half, top_k{3}, sparse_lattice{}, {21});
+  const outcome out = make(exec::seq, logits, half, top_k{3}, sparse_lattice{}, {.resolution = 21});
   REQUIRE(out.why.ok());
   CHECK(check(out.made.drafted).ok());
   CHECK(out.made.drafted.count(3) == 16);
@@ -65,8 +72,8 @@ TEST_CASE("draft_law by hand: temperature, support, counts") {
 
 TEST_CASE("draft_law leaves the zeros out or keeps them") {
   const std::vector<double> logits{5, 0, 4, 0, 0};
-  const outcome without = make(exec::seq, logits, {}, top_k{4}, sparse_lattice{}, {10});
-  const outcome with = make(exec::seq, logits, {}, top_k{4}, sparse_lattice{}, {10, true});
+  const outcome without = make(exec::seq, logits, {}, top_k{4}, sparse_lattice{}, {.resolution = 10});
+  const outcome with = make(exec::seq, logits, {}, top_k{4}, sparse_lattice{}, {law_format::sparse_paper, 10});
   REQUIRE(without.why.ok());
   REQUIRE(with.why.ok());
   CHECK(without.made.drafted.size == 2);
@@ -89,8 +96,8 @@ TEST_CASE("T9 draft_law equals the printed rules in floating point") {
     for (const std::size_t id : kept) q.push_back(std::exp(static_cast<long double>(logits[id]) - 10)), sum += q.back();
     for (long double& mass : q) mass /= sum;
     const std::vector<std::int64_t> expected = reference::lattice(q, 100);
-    const outcome sparse = make(exec::seq, logits, {}, top_k{16}, sparse_lattice{}, {100});
-    const outcome vector = make(exec::simd, logits, {}, top_k{16}, sparse_lattice{}, {100});
+    const outcome sparse = make(exec::seq, logits, {}, top_k{16}, sparse_lattice{}, {.resolution = 100});
+    const outcome vector = make(exec::simd, logits, {}, top_k{16}, sparse_lattice{}, {.resolution = 100});
     REQUIRE(sparse.why.ok());
     REQUIRE(vector.why.ok());
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -104,7 +111,7 @@ TEST_CASE("T9 draft_law equals the printed rules in floating point") {
     for (long double& mass : q) mass /= sum;
     const std::vector<std::int64_t> dense = reference::lattice(q, 60);
     const top_k largest{lattice_support_size(static_cast<std::uint32_t>(logits.size()), 60), true};
-    const outcome whole = make(exec::simd, logits, {}, largest, lattice{}, {60});
+    const outcome whole = make(exec::simd, logits, {}, largest, lattice{}, {.resolution = 60});
     REQUIRE(whole.why.ok());
     CHECK(check(whole.made.drafted).ok());
     for (std::size_t id = 0; id < logits.size(); ++id)
@@ -115,44 +122,48 @@ TEST_CASE("T9 draft_law equals the printed rules in floating point") {
 TEST_CASE("T30 draft_law at K = 1, K = V, l = 1, temperature 0") {
   const std::vector<double> logits = random_logits(300, 7);
   const auto best = static_cast<token_id>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-  for (const outcome& out : {make(exec::seq, logits, {}, top_k{1}, sparse_lattice{}, {100}),
-                             make(exec::seq, logits, {}, top_k{300}, sparse_lattice{}, {1}),
-                             make(exec::seq, logits, {}, threshold{2.0, 300}, sparse_lattice{}, {100})}) {
+  for (const outcome& out : {make(exec::seq, logits, {}, top_k{1}, sparse_lattice{}, {.resolution = 100}),
+                             make(exec::seq, logits, {}, top_k{300}, sparse_lattice{}, {.resolution = 1}),
+                             make(exec::seq, logits, {}, threshold{2.0, 300}, sparse_lattice{}, {.resolution = 100})}) {
     REQUIRE(out.why.ok());
     CHECK(out.made.drafted.size == 1);
     CHECK(out.made.drafted.count(best) == out.made.drafted.resolution);
   }
   row_transform greedy;
   greedy.temperature = 0;
-  const outcome point = make(exec::seq, logits, greedy, top_p{0.9}, sparse_lattice{}, {100});
+  const outcome point = make(exec::seq, logits, greedy, top_p{0.9}, sparse_lattice{}, {.resolution = 100});
   REQUIRE(point.why.ok());
   CHECK(point.made.drafted.count(best) == 100);
-  const outcome all = make(exec::seq, logits, {}, threshold{0.0, 300}, sparse_lattice{}, {1000, true});
+  const outcome all =
+      make(exec::seq, logits, {}, threshold{0.0, 300}, sparse_lattice{}, {law_format::sparse_paper, 1000});
   REQUIRE(all.why.ok());
   CHECK(all.made.drafted.size == 300);
 }
 
 TEST_CASE("draft_law hands errors on and gives its space back") {
   const std::vector<double> logits{1, 2, 3};
-  CHECK(make(exec::seq, logits, {}, top_k{0}, sparse_lattice{}, {100}).why ==
+  CHECK(make(exec::seq, logits, {}, top_k{0}, sparse_lattice{}, {.resolution = 100}).why ==
         status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(make(exec::seq, logits, {}, top_k{2}, sparse_lattice{}, {0}).why.code == errc::invalid_resolution);
-  CHECK(make(exec::seq, {}, {}, top_k{2}, sparse_lattice{}, {100}).why.code == errc::empty_vocabulary);
-  CHECK(make(exec::seq, std::vector<double>(100, 1.0), {}, top_k{2, true}, lattice{}, {100}).why.code ==
+  CHECK(make(exec::seq, logits, {}, top_k{2}, sparse_lattice{}, {.resolution = 0}).why.code ==
+        errc::invalid_resolution);
+  CHECK(make(exec::seq, {}, {}, top_k{2}, sparse_lattice{}, {.resolution = 100}).why.code == errc::empty_vocabulary);
+  CHECK(make(exec::seq, std::vector<double>(100, 1.0), {}, top_k{2, true}, lattice{}, {.resolution = 100}).why.code ==
         errc::digest_insufficient);
   // Every smaller workspace is refused, none is overrun.
   const top_k rule{2};
-  std::vector<std::byte> memory(draft_law_workspace_size(3, {}, rule, {}, sparse_lattice{}));
+  std::vector<std::byte> memory(draft_law_workspace_size(3, rule, {})),
+      reading_memory(digest_workspace_size(3, {}, rule.request({}, 3)));
+  workspace reading_space{std::span(reading_memory)};
+  const auto row =
+      read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, rule.request({}, 3), reading_space);
+  REQUIRE(row.ok());
   for (std::size_t size = 0; size < memory.size(); size += 64) {
     workspace space{std::span(memory).first(size)};
-    draft_law made;
-    made.drafted.size = 42;
-    const status why = make_draft_law(exec::seq, logits_row(std::span<const double>(logits)), {}, rule, {},
-                                      sparse_lattice{}, {}, space, made);
-    if (why.ok()) break;
-    CHECK(why.code == errc::workspace_too_small);
+    const auto made = make_draft_law(*row, rule, {}, {}, space);
+    if (made) break;
+    CHECK(made.error().code == errc::workspace_too_small);
     CHECK(space.used() == 0);
-    CHECK(made.drafted.size == 42);
+    CHECK_FALSE(made.ok());
   }
 }
 
@@ -160,21 +171,24 @@ TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy
   const std::vector<double> logits = random_logits(5000, 3);
   const auto row = logits_row(std::span<const double>(logits));
   const top_k rule{32};
-  const top_k largest{lattice_support_size(5000, 240), true};
-  std::vector<std::byte> memory(draft_law_workspace_size(5000, {}, rule, {}, sparse_lattice{}) +
-                                draft_law_workspace_size(5000, {}, largest, {}, lattice{}));
+  const auto size = [](const auto& sparsifier, const draft_law_options& options) {
+    return digest_workspace_size(5000, {}, draft_law_request(5000, sparsifier, {}, options)) +
+           draft_law_workspace_size(5000, sparsifier, {}, options);
+  };
+  const draft_law_options sparse{.resolution = 100}, dense{law_format::dense_lattice, 240};
+  std::vector<std::byte> memory(size(rule, sparse) + size(rule, dense));
   auto block = draft_block::make({8, 8 * 480});
   REQUIRE(block.ok());
   const specverify_test::alloc_guard guard;
   bool fine = true;
   for (std::uint32_t position = 0; position < 8; ++position) {
     workspace space{std::span(memory)};
-    draft_law made;
-    fine =
-        fine && (position % 2 == 0 ? make_draft_law(Policy{}, row, {}, rule, {}, sparse_lattice{}, {100}, space, made)
-                                   : make_draft_law(Policy{}, row, {}, largest, {}, lattice{}, {240}, space, made))
-                    .ok();
-    fine = fine && block.value().push(draw(made.drafted, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok();
+    const draft_law_options& options = position % 2 == 0 ? sparse : dense;
+    const auto reading = read_row(Policy{}, row, {}, draft_law_request(5000, rule, {}, options), space);
+    fine = fine && reading;
+    if (!fine) break;
+    const auto made = make_draft_law(*reading, rule, {}, options, space);
+    fine = made && block.value().push(draw(made->drafted, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok();
   }
   CHECK(guard.count() == 0);
   CHECK(fine);

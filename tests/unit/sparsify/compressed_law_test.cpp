@@ -29,14 +29,16 @@ struct compressed {
       : of(row, row.size()), bytes(row.size() * 64 + 1024) {
     specverify::workspace space{std::span(bytes)};
     const specverify::top_k rule{k, true};
-    REQUIRE(rule.select(of.value, of.space, space, {}, kept).ok());
+    const auto selected = rule.select(of.row(), {}, space);
+    REQUIRE(selected.ok());
+    kept = *selected;
     const std::size_t before = space.used();
     if (token == specverify::no_token) {
       const auto made_law = specverify::compressed_law(kept, options, space);
       result.why = made_law.error();
       if (made_law) result.law = *made_law;
     } else {
-      const auto draft = specverify::compressed_draft(of.value, of.space, kept, token, options, space);
+      const auto draft = specverify::compressed_draft(of.row(), kept, token, options, space);
       result.why = draft.error();
       if (draft) result.draft = *draft;
       result.law = result.draft.claimed_law;

@@ -12,7 +12,9 @@
 namespace {
 
 struct without_state {
-  specverify::status select(const specverify::row_digest&, specverify::support&) const noexcept { return {}; }
+  specverify::result<specverify::support> select(const specverify::row_summary&) const noexcept {
+    return specverify::support{};
+  }
 };
 
 // A rule whose state learns, as an adaptive threshold does.
@@ -27,9 +29,9 @@ struct learning {
     return wanted;
   }
   std::size_t workspace_size(const state_type&, std::uint32_t) const noexcept { return 0; }
-  specverify::status select(const specverify::row_digest&, const specverify::workspace&, specverify::workspace&,
-                            const state_type&, specverify::support&) const noexcept {
-    return {};
+  specverify::result<specverify::support> select(const specverify::row_summary&, const state_type&,
+                                                 specverify::workspace&) const noexcept {
+    return specverify::support{};
   }
   state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
     return {state.level * retained_mass(kept)};

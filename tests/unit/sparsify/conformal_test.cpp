@@ -33,8 +33,9 @@ step_result step(const conformal& rule, const conformal_state& state, const hand
   const hand::digest of(row, row.size());
   std::vector<std::byte> bytes(row.size() * 8 + 256);
   specverify::workspace scratch{std::span(bytes)};
-  specverify::support kept;
-  REQUIRE(rule.select(of.value, of.space, scratch, state, kept).ok());
+  const auto selected = rule.select(of.row(), state, scratch);
+  REQUIRE(selected.ok());
+  const specverify::support& kept = *selected;
   long double listed = 0;
   for (const specverify::token_id id : kept.ids) listed += row[static_cast<std::size_t>(id)];
   return {rule.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))),
@@ -300,8 +301,9 @@ TEST_CASE("Lemma 1: dropped mass = TV(q, q restricted to the support and divided
     const hand::digest of(row, row.size());
     std::vector<std::byte> bytes(row.size() * 8 + 256);
     specverify::workspace scratch{std::span(bytes)};
-    specverify::support kept;
-    REQUIRE(rule.select(of.value, of.space, scratch, rule.initial_state(), kept).ok());
+    const auto selected = rule.select(of.row(), rule.initial_state(), scratch);
+    REQUIRE(selected.ok());
+    const specverify::support& kept = *selected;
     const auto total = static_cast<long double>(hand::total(row));
     long double listed = 0, distance = 0;
     for (const std::uint32_t weight : kept.weights) listed += weight;

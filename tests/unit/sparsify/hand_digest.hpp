@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_TESTS_UNIT_SPARSIFY_HAND_DIGEST_HPP
 #define SPECVERIFY_TESTS_UNIT_SPARSIFY_HAND_DIGEST_HPP
 
-#include <specverify/row/digest.hpp>
+#include <specverify/row/reading.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -40,9 +40,10 @@ inline std::uint64_t total(const weights& row) { return std::accumulate(row.begi
 // What a digest of this row looks like that gathered the `survivors` largest entries.
 struct digest {
   digest(const weights& row, std::size_t survivors, bool with_total = true)
-      : bytes(row.size() * 8 + 256), space(std::span(bytes)) {
+      : bytes(row.size() * 8 + 320), space(std::span(bytes)) {
     const ids kept = largest(row, survivors);
     specverify::workspace_slice id_slice, weight_slice;
+    (void)space.take<specverify::reading_mark>(1, value.mark);
     (void)space.take<specverify::token_id>(kept.size(), id_slice);
     (void)space.take<std::uint32_t>(kept.size(), weight_slice);
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -55,8 +56,11 @@ struct digest {
     value.total_weight = with_total ? total(row) : 0;
     value.survivors_complete = kept.size() == ranked(row).size();
   }
+  //! What a sparsifier sees.
+  [[nodiscard]] specverify::row_summary row() const { return specverify::reading_access::summary(value, space); }
+
   std::vector<std::byte> bytes;
-  specverify::workspace space;
+  mutable specverify::workspace space;
   specverify::row_digest value;
 };
 
@@ -68,18 +72,22 @@ struct outcome {
   std::uint64_t total_weight = 0;
 };
 
+inline outcome outcome_of(const specverify::result<specverify::support>& made) {
+  outcome out;
+  out.why = made.error();
+  if (!made) return out;
+  out.kept.assign(made->ids.begin(), made->ids.end());
+  out.kept_weights.assign(made->weights.begin(), made->weights.end());
+  out.total_weight = made->total_weight;
+  return out;
+}
+
 template <class Rule>
 outcome select(const Rule& rule, const digest& of) {
   std::vector<std::byte> bytes(rule.workspace_size(rule.initial_state(), of.value.valid_size) +
                                of.value.survivor_ids.count * 12 + 256);
   specverify::workspace scratch{std::span(bytes)};
-  specverify::support kept;
-  outcome out;
-  out.why = rule.select(of.value, of.space, scratch, rule.initial_state(), kept);
-  out.kept.assign(kept.ids.begin(), kept.ids.end());
-  out.kept_weights.assign(kept.weights.begin(), kept.weights.end());
-  out.total_weight = kept.total_weight;
-  return out;
+  return outcome_of(rule.select(of.row(), rule.initial_state(), scratch));
 }
 
 // A row in one of several shapes: flat, log-uniform, Zipf, tied, sparse.

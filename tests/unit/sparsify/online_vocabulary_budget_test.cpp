@@ -15,18 +15,11 @@ using specverify::online_vocabulary_budget;
 
 namespace {
 
-hand::outcome select_beside(const online_vocabulary_budget& rule, const hand::digest& of, const drawn_token& drawn) {
-  struct asked : online_vocabulary_budget {
-    drawn_token drawn{};
-    specverify::status select(const specverify::row_digest& digest, const specverify::workspace& space,
-                              specverify::workspace& scratch, specverify::no_state,
-                              specverify::support& out) const noexcept {
-      return online_vocabulary_budget::select_beside(digest, space, scratch, drawn, out);
-    }
-  };
-  asked with{rule};
-  with.drawn = drawn;
-  return hand::select(with, of);
+hand::outcome select_with_token(const online_vocabulary_budget& rule, const hand::digest& of,
+                                const drawn_token& drawn) {
+  std::vector<std::byte> bytes(rule.workspace_size({}, of.value.valid_size));
+  specverify::workspace scratch{std::span(bytes)};
+  return hand::outcome_of(rule.select_with_token(of.row(), drawn, scratch));
 }
 
 }  // namespace
@@ -102,7 +95,7 @@ TEST_CASE(
                                                          : static_cast<std::ptrdiff_t>(random() % 300));
     std::size_t before = 0, first = 0;
     for (const std::uint32_t disagreements : {0u, 1u, 7u, 20u}) {
-      const auto kept = select_beside({{0.3, 2}}, hand::digest(row, row.size()), {token, disagreements, 20});
+      const auto kept = select_with_token({{0.3, 2}}, hand::digest(row, row.size()), {token, disagreements, 20});
       REQUIRE(kept.why.ok());
       const double rejected = std::clamp(0.815 * disagreements / 20 - 0.066, 0.0, 1.0);
       const auto share = static_cast<double>(x[static_cast<std::size_t>(token)]);
@@ -119,7 +112,7 @@ TEST_CASE(
     }
     grew += before > first ? 1u : 0u;
     // Without a measurement, and without a token, it is the largest of all.
-    const auto unmeasured = select_beside({{0.3, 2}}, hand::digest(row, row.size()), {token, 0, 0});
+    const auto unmeasured = select_with_token({{0.3, 2}}, hand::digest(row, row.size()), {token, 0, 0});
     const auto plain = hand::select(online_vocabulary_budget{{0.3, 2}}, hand::digest(row, row.size()));
     CHECK(unmeasured.kept == plain.kept);
     CHECK(plain.kept.size() >= before);
@@ -131,32 +124,32 @@ TEST_CASE("online_vocabulary_budget: caps and errors") {
   const hand::weights row{40, 10, 25, 5, 20};
   const drawn_token drawn{2, 3, 20};
   const online_vocabulary_budget narrow{{1e-9, 2}};
-  CHECK(select_beside(narrow, hand::digest(row, 5), drawn).kept.size() == 4);  // of five the last one is its own tail
+  CHECK(select_with_token(narrow, hand::digest(row, 5), drawn).kept.size() ==
+        4);  // of five the last one is its own tail
   online_vocabulary_budget capped = narrow;
   capped.max_support_size = 2;
-  CHECK(select_beside(capped, hand::digest(row, 5), drawn).kept == hand::ids{0, 2});
-  CHECK(select_beside(narrow, hand::digest(row, 3), drawn).why.code == errc::digest_insufficient);
+  CHECK(select_with_token(capped, hand::digest(row, 5), drawn).kept == hand::ids{0, 2});
+  CHECK(select_with_token(narrow, hand::digest(row, 3), drawn).why.code == errc::digest_insufficient);
   const double nan = std::bit_cast<double>(0x7FF8000000000000u);
   for (const online_vocabulary_budget& wrong :
        {online_vocabulary_budget{{0, 2}}, online_vocabulary_budget{{-1, 2}}, online_vocabulary_budget{{0.1, 0}},
         online_vocabulary_budget{{nan, 2}}, online_vocabulary_budget{{0.1, nan}}, online_vocabulary_budget{{}, nan},
         online_vocabulary_budget{{}, 1, nan}}) {
-    CHECK(select_beside(wrong, hand::digest(row, 5), drawn).why.code == errc::invalid_argument);
+    CHECK(select_with_token(wrong, hand::digest(row, 5), drawn).why.code == errc::invalid_argument);
   }
   // A token that the digest does not know weighs nothing.
-  CHECK(select_beside({{0.3, 2}}, hand::digest(row, 5), {77, 0, 20}).kept ==
-        select_beside({{0.3, 2}}, hand::digest(row, 5), {77, 20, 20}).kept);
+  CHECK(select_with_token({{0.3, 2}}, hand::digest(row, 5), {77, 0, 20}).kept ==
+        select_with_token({{0.3, 2}}, hand::digest(row, 5), {77, 20, 20}).kept);
   const online_vocabulary_budget rule;
   const hand::digest whole(row, 5);
   for (std::size_t size = 0; size < rule.workspace_size({}, 5); size += 4) {
     std::vector<std::byte> bytes(size);
     specverify::workspace scratch{std::span(bytes)};
-    specverify::support kept;
-    const auto why = rule.select_beside(whole.value, whole.space, scratch, drawn, kept);
-    if (!why.ok()) {
-      REQUIRE(why.code == errc::workspace_too_small);
+    const auto kept = rule.select_with_token(whole.row(), drawn, scratch);
+    if (!kept) {
+      REQUIRE(kept.error().code == errc::workspace_too_small);
       REQUIRE(scratch.used() == 0);
-      REQUIRE(kept.size() == 0);
+      REQUIRE_FALSE(kept.ok());
     }
   }
 }

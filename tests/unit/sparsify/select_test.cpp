@@ -23,12 +23,13 @@ template <class Rule, class Held>
 kept keep(const Rule& rule, const Held& from) {
   std::vector<std::byte> memory(rule.workspace_size({}, from.value.valid_size));
   workspace scratch{std::span<std::byte>(memory)};
-  support chosen;
+  const auto chosen = rule.select(from.reading.value(), {}, scratch);
   kept out;
-  out.why = rule.select(from.value, from.space, scratch, {}, chosen);
-  out.ids.assign(chosen.ids.begin(), chosen.ids.end());
-  out.weights.assign(chosen.weights.begin(), chosen.weights.end());
-  out.total_weight = chosen.total_weight;
+  out.why = chosen.error();
+  if (!chosen) return out;
+  out.ids.assign(chosen->ids.begin(), chosen->ids.end());
+  out.weights.assign(chosen->weights.begin(), chosen->weights.end());
+  out.total_weight = chosen->total_weight;
   return out;
 }
 
@@ -85,7 +86,7 @@ TEST_CASE("threshold of a row: by hand, never empty, all of positive weight at z
   request.integer_total = true;
   const auto from = make_digest(exec::seq, probabilities(law), {}, request);
   const auto above = [&](double beta) {
-    const kept chosen = keep(threshold{beta}, from);
+    const kept chosen = keep(threshold{beta, 20000}, from);
     REQUIRE(chosen.why.ok());
     return chosen.ids;
   };
@@ -109,13 +110,13 @@ TEST_CASE("threshold of a row: what a minimum probability gathered is enough fro
     for (std::size_t i = 0; i < law.size(); ++i) {
       if (law[i] >= static_cast<long double>(beta)) expected.push_back(static_cast<token_id>(i));
     }
-    const kept chosen = keep(threshold{beta}, from);
+    const kept chosen = keep(threshold{beta, 20000}, from);
     REQUIRE(chosen.why.ok());
     CHECK(chosen.ids == expected);
   }
-  CHECK(keep(threshold{0.00001}, from).why.code == errc::digest_insufficient);
-  CHECK(keep(threshold{nan_value()}, from).why.code == errc::invalid_argument);
-  CHECK(keep(threshold{nan_value()}, from).total_weight == 0);
+  CHECK(keep(threshold{0.00001, 20000}, from).why.code == errc::digest_insufficient);
+  CHECK(keep(threshold{nan_value(), 20000}, from).why.code == errc::invalid_argument);
+  CHECK(keep(threshold{nan_value(), 20000}, from).total_weight == 0);
 }
 
 TEST_CASE("top_k and threshold of a row: a digest is never asked for more than it gathered") {
@@ -127,7 +128,7 @@ TEST_CASE("top_k and threshold of a row: a digest is never asked for more than i
   CHECK(keep(top_k{11}, from).why.code == errc::digest_insufficient);
   CHECK(keep(top_k{0}, from).why.code == errc::invalid_argument);
   // W was not asked for
-  CHECK(keep(threshold{0.5}, from).why.code == errc::digest_insufficient);
+  CHECK(keep(threshold{0.5, 500}, from).why.code == errc::digest_insufficient);
   const auto bare = make_digest(exec::seq, logits(row), {});
   CHECK(keep(top_k{1}, bare).why.code == errc::digest_insufficient);
 }

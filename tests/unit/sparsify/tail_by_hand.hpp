@@ -24,7 +24,9 @@ struct profiled {
   explicit profiled(const weights& row)
       : of(row, row.size()), bytes(specverify::tail_profile_workspace_size(static_cast<std::uint32_t>(row.size()))) {
     specverify::workspace scratch{std::span(bytes)};
-    REQUIRE(specverify::make_tail_profile(of.value, of.space, scratch, profile).ok());
+    const auto made = specverify::make_tail_profile(of.row(), scratch);
+    REQUIRE(made.ok());
+    profile = *made;
   }
   digest of;
   std::vector<std::byte> bytes;

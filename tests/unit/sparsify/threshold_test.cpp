@@ -42,8 +42,9 @@ TEST_CASE("threshold: dropped mass is one minus the retained mass") {
   const hand::digest digest(row, 5);
   std::vector<std::byte> bytes(4096);
   specverify::workspace scratch{std::span(bytes)};
-  specverify::support kept;
-  REQUIRE(threshold{0.2, all}.select(digest.value, digest.space, scratch, {}, kept).ok());
+  const auto selected = threshold{0.2, all}.select(digest.row(), {}, scratch);
+  REQUIRE(selected.ok());
+  const specverify::support& kept = *selected;
   CHECK(retained_mass(kept) == doctest::Approx(0.85));
 }
 
@@ -108,11 +109,12 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
     std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
         more(rule.workspace_size({}, vocab_size));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
-    specverify::row_digest digested;
-    specverify::support kept;
-    REQUIRE(
-        digest(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
-    REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+    const auto reading =
+        specverify::read_row(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space);
+    REQUIRE(reading.ok());
+    const auto selected = rule.select(*reading, {}, scratch);
+    REQUIRE(selected.ok());
+    const specverify::support& kept = *selected;
     CHECK(check(kept).ok());
     std::size_t clear = 0;  // integer weights have 31 bits: ids this close to beta may fall to either side
     for (std::uint32_t id = 0; id < vocab_size; ++id) {
@@ -135,10 +137,12 @@ TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps t
     std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)),
         more(rule.workspace_size({}, 8192));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
-    specverify::row_digest digested;
-    specverify::support kept;
-    REQUIRE(digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
-    REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+    const auto reading =
+        specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
+    REQUIRE(reading.ok());
+    const auto selected = rule.select(*reading, {}, scratch);
+    REQUIRE(selected.ok());
+    const specverify::support& kept = *selected;
     REQUIRE(kept.size() == 1);
     CHECK(kept.ids[0] == 0);
   }

@@ -79,12 +79,12 @@ TEST_CASE("top_k: what it asks for and how it fails") {
   const hand::digest digest({5, 6, 7, 8}, 4);
   std::vector<std::byte> bytes(top_k{2}.workspace_size({}, 4) + 64);
   specverify::workspace enough{std::span(bytes)}, little{std::span(bytes).first(100)};
-  specverify::support out;
-  CHECK(top_k{2}.select(digest.value, digest.space, little, {}, out).code == errc::workspace_too_small);
+  CHECK(top_k{2}.select(digest.row(), {}, little).error().code == errc::workspace_too_small);
   CHECK(little.used() == 0);
-  CHECK(out.ids.empty());
-  CHECK(top_k{2}.select(digest.value, digest.space, enough, {}, out).ok());
-  CHECK(check(out).ok());
+  const auto out = top_k{2}.select(digest.row(), {}, enough);
+  REQUIRE(out.ok());
+  CHECK(out->ids.size() == 2);
+  CHECK(check(*out).ok());
 }
 
 TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specverify::exec::seq_policy,
@@ -105,11 +105,12 @@ TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specveri
           specverify::digest_workspace_size(static_cast<std::uint32_t>(vocab_size), {}, wanted));
       std::vector<std::byte> more(rule.workspace_size({}, static_cast<std::uint32_t>(vocab_size)));
       specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
-      specverify::row_digest digested;
-      specverify::support kept;
-      REQUIRE(
-          digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
-      REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+      const auto reading =
+          specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
+      REQUIRE(reading.ok());
+      const auto selected = rule.select(*reading, {}, scratch);
+      REQUIRE(selected.ok());
+      const specverify::support& kept = *selected;
       CHECK(check(kept).ok());
       hand::ids expected(order.begin(),
                          order.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(support_size, vocab_size)));

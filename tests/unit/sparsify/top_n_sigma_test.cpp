@@ -30,14 +30,16 @@ outcome run(Policy policy, const top_n_sigma& rule, const std::vector<Scalar>& l
   const auto wanted = rule.request({}, size);
   std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, wanted)), more(rule.workspace_size({}, size));
   sv::workspace space{std::span(bytes)}, scratch{std::span(more)};
-  sv::row_digest digested;
-  sv::support kept;
   outcome out;
-  out.why = sv::digest(policy, sv::logits_row(std::span<const Scalar>(logits)), transform, wanted, space, digested);
-  if (out.why.ok()) out.why = rule.select(digested, space, scratch, {}, kept);
-  out.kept.assign(kept.ids.begin(), kept.ids.end());
-  out.spread = digested.standard_deviation;
-  out.dropped = sv::dropped_mass(kept);
+  const auto reading = sv::read_row(policy, sv::logits_row(std::span<const Scalar>(logits)), transform, wanted, space);
+  out.why = reading.error();
+  if (!reading) return out;
+  out.spread = reading->standard_deviation();
+  const auto kept = rule.select(*reading, {}, scratch);
+  out.why = kept.error();
+  if (!kept) return out;
+  out.kept.assign(kept->ids.begin(), kept->ids.end());
+  out.dropped = sv::dropped_mass(*kept);
   return out;
 }
 
@@ -129,21 +131,21 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
         errc::invalid_argument);
   std::vector<std::byte> bytes(4096);
   sv::workspace space{std::span(bytes)};
-  sv::row_digest digested;
-  sv::support kept;
   const std::vector<double> law{0.5, 0.5};
   sv::read_request wanted;
   wanted.survivors = 2;
-  REQUIRE(
-      sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).ok());
-  CHECK(top_n_sigma{}.select(digested, space, space, {}, kept).code == errc::unsupported);
+  const auto reading =
+      sv::read_row(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space);
+  REQUIRE(reading.ok());
+  CHECK(top_n_sigma{}.select(*reading, {}, space).error().code == errc::unsupported);
   wanted.standard_deviation = true;
   CHECK(
-      sv::digest(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space, digested).code ==
+      sv::read_row(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space).error().code ==
       errc::unsupported);
   wanted.survivors = 1;
-  REQUIRE(sv::digest(sv::exec::seq, sv::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
-  CHECK(top_n_sigma{3}.select(digested, space, space, {}, kept).code == errc::digest_insufficient);
+  const auto narrow = sv::read_row(sv::exec::seq, sv::logits_row(std::span<const float>(logits)), {}, wanted, space);
+  REQUIRE(narrow.ok());
+  CHECK(top_n_sigma{3}.select(*narrow, {}, space).error().code == errc::digest_insufficient);
 }
 
 TEST_CASE("NUM-1 top_n_sigma: an option outside its range is named before any row") {

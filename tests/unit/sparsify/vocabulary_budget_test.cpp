@@ -150,12 +150,11 @@ TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
   for (std::size_t size = 0; size < rule.workspace_size({}, 5); size += 4) {
     std::vector<std::byte> bytes(size);
     specverify::workspace scratch{std::span(bytes)};
-    specverify::support kept;
-    const auto why = rule.select(whole.value, whole.space, scratch, {}, kept);
-    if (!why.ok()) {
-      REQUIRE(why.code == errc::workspace_too_small);
+    const auto kept = rule.select(whole.row(), {}, scratch);
+    if (!kept) {
+      REQUIRE(kept.error().code == errc::workspace_too_small);
       REQUIRE(scratch.used() == 0);
-      REQUIRE(kept.size() == 0);
+      REQUIRE_FALSE(kept.ok());
     }
   }
 }
@@ -171,10 +170,12 @@ TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exe
   std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
       more(rule.workspace_size({}, vocab_size));
   specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
-  specverify::row_digest digested;
-  specverify::support kept;
-  REQUIRE(digest(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space, digested).ok());
-  REQUIRE(rule.select(digested, space, scratch, {}, kept).ok());
+  const auto reading =
+      specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
+  REQUIRE(reading.ok());
+  const auto selected = rule.select(*reading, {}, scratch);
+  REQUIRE(selected.ok());
+  const specverify::support& kept = *selected;
   CHECK(check(kept).ok());
   numbers x(vocab_size);
   long double sum = 0;

@@ -28,9 +28,13 @@ measured perturb(Policy policy, const std::vector<Scalar>& row, token_id token, 
   std::vector<std::byte> memory(perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
   measured out;
-  out.outcome = temperature_perturbation(policy, logits(row), transform, token, options, source, position, round,
-                                         scratch, out.found);
-  CHECK(scratch.used() == 0);
+  const auto reading =
+      read_row(policy, logits(row), perturbed_transform(transform, options), perturbed_request(), scratch);
+  out.outcome = check(options).ok() ? reading.error() : check(options);
+  if (!out.outcome.ok()) return out;
+  const auto found = temperature_perturbation(*reading, token, options, uniforms{source, position, round});
+  out.outcome = found.error();
+  if (found) out.found = *found;
   return out;
 }
 
@@ -39,11 +43,11 @@ double mean_disagreement(const std::vector<Scalar>& row, token_id token, const p
                          const row_transform& transform = {}) {
   std::vector<std::byte> memory(perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
   workspace scratch{std::span<std::byte>(memory)};
-  double out = -1;
-  const status outcome = expected_disagreement(exec::simd, logits(row), transform, token, options, scratch, out);
-  CHECK(outcome.ok());
-  CHECK(scratch.used() == 0);
-  return out;
+  const auto reading = read_row(exec::simd, logits(row), transform, {}, scratch);
+  CHECK(reading.ok());
+  const auto mean = expected_disagreement(*reading, token, options);
+  CHECK(mean.ok());
+  return *mean;
 }
 
 //! 1 - softmax(z / theta)_d by definition.
@@ -126,14 +130,17 @@ TEST_CASE(
           REQUIRE(out.outcome.ok());
           CHECK(out.found.disagreements == expected);
           CHECK(out.found.samples == options.samples);
-          read_request wanted;
-          wanted.survivors = perturbation_survivors;
-          const held_digest from = make_digest(policy, logits(row), {}, wanted);
-          disagreement again;
-          REQUIRE(temperature_perturbation(policy, logits(row), {}, from.value, from.space, token, options, source, 9,
-                                           2, again)
-                      .ok());
-          CHECK(again.disagreements == expected);
+          // Any reading gives the same count: at another temperature, with few survivors, read again.
+          std::vector<std::byte> memory(2 * perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
+          workspace scratch{std::span<std::byte>(memory)};
+          const auto plain = read_row(policy, logits(row), {.temperature = 0.7}, {.survivors = 3}, scratch);
+          REQUIRE(plain.ok());
+          const auto again = temperature_perturbation(*plain, token, options, uniforms{source, 9, 2});
+          REQUIRE(again.ok());
+          CHECK(again->disagreements == expected);
+          const auto for_it = read_for_perturbation(*plain, options, scratch);
+          REQUIRE(for_it.ok());
+          CHECK(temperature_perturbation(*for_it, token, options, uniforms{source, 9, 2})->disagreements == expected);
         });
       }
     }
@@ -228,15 +235,17 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   CHECK(code(std::vector<float>(3, -std::numeric_limits<float>::infinity()), 0, {20, 2.0}) == errc::row_is_empty);
   CHECK(code({}, 0, {20, 2.0}) == errc::empty_vocabulary);
   workspace nothing;
-  disagreement out{5, 6, 7};
   row[1] = 0.0f;
-  CHECK(temperature_perturbation(exec::simd, logits(row), {}, 0, {}, source, 0, 0, nothing, out).code ==
-        errc::workspace_too_small);
-  double mean = 0.5;
-  CHECK(expected_disagreement(exec::simd, logits(row), {}, 0, {}, nothing, mean).code == errc::workspace_too_small);
-  CHECK(expected_disagreement(exec::simd, logits(row), {}, 0, {0, 2.0}, nothing, mean).code == errc::invalid_argument);
-  CHECK(out.disagreements == 5);
-  CHECK(mean == doctest::Approx(0.5));
+  std::vector<std::byte> memory(perturbation_workspace_size(3));
+  workspace scratch{std::span<std::byte>(memory)};
+  const auto reading = read_row(exec::simd, logits(row), {}, {}, scratch);
+  REQUIRE(reading.ok());
+  CHECK(read_for_perturbation(*reading, {}, nothing).error().code == errc::workspace_too_small);
+  CHECK(read_for_perturbation(*reading, {0, 2.0}, nothing).error().code == errc::invalid_argument);
+  CHECK(temperature_perturbation(*reading, 0, {0, 2.0}, uniforms{source, 0, 0}).error().code == errc::invalid_argument);
+  CHECK(expected_disagreement(*reading, 0, {0, 2.0}).error().code == errc::invalid_argument);
+  scratch.rewind(0);
+  CHECK(temperature_perturbation(*reading, 0, {}, uniforms{source, 0, 0}).error().code == errc::reading_expired);
 }
 
 TEST_CASE("NUM-1 temperature_perturbation: an option outside its range is named before any row") {

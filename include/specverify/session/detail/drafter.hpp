@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One row of the drafter's logits to the law that is drawn from and travels: digest, support, counts, in the format
-//! that hello agreed on.
+//! One row of the drafter's logits to the law that is drawn from and travels, in the format that hello agreed on: what
+//! the edge keeps between rows for quantize/draft_law.hpp and quantize/claim.hpp.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
-#include <specverify/distribution/make_law.hpp>
-#include <specverify/policy/concepts.hpp>
-#include <specverify/quantize/drop_zero.hpp>
-#include <specverify/quantize/lattice.hpp>
-#include <specverify/quantize/sparse_lattice.hpp>
+#include <specverify/policy/budgeted.hpp>
+#include <specverify/quantize/claim.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/fp16_row.hpp>
-#include <specverify/row/sample.hpp>
 #include <specverify/session/detail/formats.hpp>
-#include <specverify/sparsify/compressed_law.hpp>
-#include <specverify/sparsify/top_k.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -29,7 +21,7 @@ namespace detail {
 //! What a drafter makes apart from laws.
 struct drafter_wishes {
   bool probabilities = false;  //!< the row's own probability of drawn tokens
-  bool whole_row = false;      //!< tokens are drawn from the row, and the law travels with them (lossy)
+  bool whole_row = false;      //!< tokens are drawn from the row, and their laws only travel (lossy)
 };
 
 template <sparsifier Sparsifier>
@@ -48,136 +40,103 @@ class drafter {
       if (room != 0 && (sparsifier_.max_support_size == 0 || sparsifier_.max_support_size > room))
         sparsifier_.max_support_size = room;
     }
-    if constexpr (requires { sparsifier_.support_size; }) own_size_ = sparsifier_.support_size;
-    const state_type state = widest_state(rule);
-    std::size_t scratch = workspace_alignment;
-    std::uint32_t entries = 0;
-    if (has_support(format.format)) {
-      entries = support_bound();
-      scratch += sparsifier_.workspace_size(state, vocab_size) + sparse_lattice::workspace_size(entries);
-      if (format.format == law_format::top_k_tail)
-        law_space_.resize(compressed_law_workspace_size(entries) + workspace_alignment);
-    } else if (format.format == law_format::dense_lattice) {
-      const top_k largest = lattice_support();
-      entries = largest.support_size;
-      scratch += largest.workspace_size({}, vocab_size) + lattice::workspace_size(entries);
-    } else if (format.format == law_format::fp16_row) {
-      entries = vocab_size;
+    entries_ = has_support(format.format) ? support_bound() : vocab_size;
+    Sparsifier widest = sparsifier_;
+    if constexpr (requires { widest.support_size; }) {
+      own_size_ = sparsifier_.support_size;
+      widest.support_size = entries_;
     }
-    if (!carries_claims(format.format))
-      digest_space_.resize(digest_workspace_size(vocab_size, transform, wanted(state)) + workspace_alignment);
-    scratch_.resize(scratch);
-    ids_.resize(std::size_t{entries} + 1);
-    counts_.resize(std::size_t{entries} + 1);
+    const state_type state = widest_state(rule);
+    reading_space_.resize(digest_workspace_size(vocab_size, transform, wanted(widest, state)) + workspace_alignment);
+    if (carries_claims(format.format)) return;
+    scratch_.resize((wishes.whole_row ? claim_workspace_size(vocab_size, widest, state)
+                                      : draft_law_workspace_size(vocab_size, widest, state, law_options())) +
+                    workspace_alignment);
   }
 
   [[nodiscard]] const Sparsifier& rule() const noexcept { return sparsifier_; }
   //! K of the plan goes to a rule that keeps K tokens, where the format limits K or the window has a budget.
   template <class Window>
-  void begin_round(const Window& window, const draft_plan& plan) noexcept {
+  void begin_round(const Window&, const draft_plan& plan) noexcept {
     if constexpr (requires { sparsifier_.support_size; }) {
       if (!has_support(format_.format)) return;
       if (format_.support_size != 0)
         sparsifier_.support_size = std::min(plan.support_size, format_.support_size - (wishes_.whole_row ? 1u : 0u));
       if constexpr (budgeted_window<Window>) {
         if (format_.support_size == 0) sparsifier_.support_size = std::min(plan.support_size, own_size_);
-        const budget_clamp cut = window.clamp();
-        budget_cap_ = cut.clamped && !cut.dense && sparsifier_.support_size == cut.support_size ? cut.support_size : 0;
       }
     }
   }
   //! Whether the window's budget cut the support of the last law.
-  [[nodiscard]] bool is_clamped() const noexcept { return clamped_; }
+  [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
   //! Tokens that the rule kept for the last law; 0 where the format takes no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
   //! At most the format's own.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! The law of a row; its arrays are the drafter's own until the next call. `state` becomes the state after this
-  //! position.
-  template <execution_policy Policy, class Scalar, class Window>
-  [[nodiscard]] status propose(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                               const Window& window, state_type& state, law& out) noexcept {
-    workspace space{std::span<std::byte>(digest_space_)};
-    workspace scratch{std::span<std::byte>(scratch_)};
-    if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
-    if (format_.format == law_format::fp16_row) {
-      fp16_row made;
-      if (const status why = fp16_row_counts(policy, row, transform, summary_, space, ids_, counts_, made); !why.ok())
-        return why;
-      if (const status why = finish(made.size, out); !why.ok()) return why;
-      kept_ = {};
-      whole_ = out;
-      return {};
-    }
-    if (format_.format == law_format::top_k_tail) {
-      workspace law_space{std::span<std::byte>(law_space_)};
-      const auto made = compressed_law(kept_, {value_format::lattice, format_.resolution, true}, law_space);
-      if (made) out = *made;
-      return made.error();
-    }
-    const auto quantized = is_sparse(format_.format)
-                               ? sparse_lattice{}.quantize(kept_, format_.resolution, counts_, scratch)
-                               : lattice{}.quantize(kept_, format_.resolution, counts_, scratch);
-    if (!quantized) return quantized.error();
-    std::uint32_t size = kept_.size();
-    for (std::uint32_t i = 0; i < size; ++i) ids_[i] = kept_.ids[i];
-    if (format_.format == law_format::sparse_paper) return finish(size, out);
-    const auto positive = drop_zero(std::span<const token_id>(ids_).first(size),
-                                    std::span<const std::uint32_t>(counts_).first(size), ids_, counts_);
-    return positive ? finish(*positive, out) : positive.error();
+  //! The row as a law of this format needs it; the reading holds until the next one.
+  template <execution_policy Policy, class Scalar>
+  [[nodiscard]] result<row_reading<Policy, Scalar>> read(Policy policy, row_view<Scalar> row,
+                                                         const row_transform& transform,
+                                                         const state_type& state) noexcept {
+    if (row.valid_size() > format_.vocab_size)
+      return status{errc::vocabulary_mismatch, part::session, row.valid_size()};
+    workspace space{std::span<std::byte>(reading_space_)};
+    return read_row(policy, row, transform, wanted(sparsifier_, state), space);
   }
 
-  //! The paper's order: the token from the row itself, the law that travels after it (`claim_beside`).
-  template <execution_policy Policy, class Scalar, class Window, uniform_source Source>
-  [[nodiscard]] status draw_foreign(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                    const Window& window, state_type& state, const Source& source,
-                                    random_counter counter, token_id& token) noexcept {
-    workspace space{std::span<std::byte>(digest_space_)};
+  //! The law of the next draft; its arrays are the drafter's own until the next call. `state` becomes the state after
+  //! this position.
+  template <execution_policy Policy, class Scalar, class Window>
+  [[nodiscard]] result<law> draft(const row_reading<Policy, Scalar>& row, const Window& window,
+                                  state_type& state) noexcept {
     workspace scratch{std::span<std::byte>(scratch_)};
-    sampled_token drawn;
-    if (const status why = keep(policy, row, transform, window, state, space, scratch, summary_); !why.ok()) return why;
-    if (const status why = sample(policy, row, transform, summary_, space, source, counter, {}, drawn); !why.ok())
-      return why;
-    token = drawn.token;
+    const auto made = under_budget(
+        window, [&](const auto& rule) noexcept { return make_draft_law(row, rule, state, law_options(), scratch); });
+    if (!made) return made.error();
+    drafted_ = made->drafted;
+    if (format_.format != law_format::top_k_tail) drafted_.vocab_size = format_.vocab_size;
+    if (const status why = learn(made->kept, state); !why.ok()) return why;
+    return drafted_;
+  }
+
+  //! The law that travels with a token drawn from the row: what a rejection will subtract. Else as `draft`.
+  template <class Window>
+  [[nodiscard]] result<law> claim_law(const row_summary& row, const Window& window, state_type& state,
+                                      const drawn_token& drawn) noexcept {
+    workspace scratch{std::span<std::byte>(scratch_)};
+    const auto made = [&]() noexcept {
+      if constexpr (token_sparsifier<Sparsifier>) {
+        return make_claim(row, sparsifier_, state, drawn, law_options(), scratch);
+      } else {
+        return under_budget(window, [&](const auto& rule) noexcept {
+          return make_claim(row, rule, state, drawn, law_options(), scratch);
+        });
+      }
+    }();
+    if (!made) return made.error();
+    if (const status why = learn(made->kept, state); !why.ok()) return why;
+    const law& from = made->claimed;
+    if (from.size > entries_ + 1) return status{errc::support_too_large, part::session, from.size};
+    return make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
+  }
+
+  //! A token was drawn from the row, its law does not travel: a rule that learns has seen the position all the same.
+  template <class Window>
+  [[nodiscard]] status pass(const row_summary& row, const Window& window, state_type& state) noexcept {
+    if constexpr (!std::is_same_v<state_type, no_state>) {
+      workspace scratch{std::span<std::byte>(scratch_)};
+      const auto kept =
+          under_budget(window, [&](const auto& rule) noexcept { return rule.select(row, state, scratch); });
+      return kept ? learn(*kept, state) : kept.error();
+    }
     return {};
   }
 
-  //! The law of the token that `draw_foreign` gave: what a rejection will subtract. A token that the lattice left
-  //! nothing gets one unit of the largest entry: what travels names it.
-  [[nodiscard]] status claim_beside(const drawn_token& drawn, law& out) noexcept {
-    const token_id token = drawn.token;
-    workspace space{std::span<std::byte>(digest_space_)};
-    workspace law_space{std::span<std::byte>(law_space_)};
-    if constexpr (token_sparsifier<Sparsifier>) {
-      workspace scratch{std::span<std::byte>(scratch_)};
-      if (const status why = sparsifier_.select_beside(summary_, space, scratch, drawn, kept_); !why.ok()) return why;
-      if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
-    }
-    const compressed_law_options options{value_format::lattice, format_.resolution, true};
-    const auto made = compressed_draft(summary_, space, kept_, token, options, law_space);
-    if (!made) return made.error();
-    const law& from = made->claimed_law;
-    if (from.size > ids_.size()) return {errc::support_too_large, part::session, from.size};
-    std::copy_n(from.ids, from.size, ids_.begin());
-    std::copy_n(from.counts, from.size, counts_.begin());
-    const std::uint32_t place = from.find(token);
-    if (place < from.size && counts_[place] == 0) {
-      const std::uint32_t unit = std::max<std::uint32_t>(1, from.vocab_size - from.size);
-      *std::max_element(counts_.begin(), counts_.begin() + from.size) -= unit;
-      counts_[place] = unit;
-    }
-    const auto claimed =
-        make_law(std::span<const token_id>(ids_).first(from.size),
-                 std::span<const std::uint32_t>(counts_).first(from.size), format_.vocab_size, from.tail_count);
-    if (claimed) out = *claimed;
-    return claimed.error();
-  }
-
-  //! What the row of the last proposal gives a token, before any lattice; 0 where its digest does not say. O(log K).
+  //! What the row of the last law gives a token, before any lattice; 0 where its reading does not say. O(log K).
   [[nodiscard]] float probability(token_id token) const noexcept {
     if (format_.format == law_format::fp16_row)
-      return static_cast<float>(whole_.count(token)) / static_cast<float>(whole_.resolution);
+      return static_cast<float>(drafted_.count(token)) / static_cast<float>(drafted_.resolution);
     if (kept_.total_weight == 0) return 0;
     const auto place = std::lower_bound(kept_.ids.begin(), kept_.ids.end(), token);
     if (place == kept_.ids.end() || *place != token) return 0;
@@ -193,89 +152,44 @@ class drafter {
     if (format_.support_size != 0 && format_.support_size > bound) bound = format_.support_size;
     return bound < format_.vocab_size ? bound : format_.vocab_size;
   }
-  [[nodiscard]] top_k lattice_support() const noexcept {
-    return {lattice_support_size(format_.vocab_size, format_.resolution), true};
-  }
+  [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }
 
-  [[nodiscard]] read_request wanted(const state_type& state) const noexcept {
-    read_request made;
-    if (format_.format == law_format::fp16_row) {
-      made.exact_normaliser = true;
-    } else if (format_.format == law_format::dense_lattice) {
-      made = lattice_support().request({}, format_.vocab_size);
-    } else {
-      made = sparsifier_.request(state, format_.vocab_size);
-    }
-    if (format_.format == law_format::top_k_tail || (wishes_.probabilities && format_.format != law_format::fp16_row))
+  [[nodiscard]] read_request wanted(const Sparsifier& rule, const state_type& state) const noexcept {
+    read_request made = draft_law_request(format_.vocab_size, rule, state, law_options());
+    if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row)
       made.integer_total = true;
     if (wishes_.whole_row) made.survivors = format_.vocab_size;
     return made;
   }
 
-  //! Digests the row and keeps the tokens that the rule names; `kept_` lives in `scratch`.
-  template <class Policy, class Scalar, class Window>
-  [[nodiscard]] status keep(Policy policy, row_view<Scalar> row, const row_transform& transform, const Window& window,
-                            state_type& state, workspace& space, workspace& scratch, row_digest& summary) noexcept {
-    clamped_ = false;
-    if (row.valid_size() > format_.vocab_size) return {errc::vocabulary_mismatch, part::session, row.valid_size()};
-    if (const status why = digest(policy, row, transform, wanted(state), space, summary); !why.ok()) return why;
-    if (format_.format == law_format::fp16_row) return {};
-    if constexpr (token_sparsifier<Sparsifier>) {
-      if (wishes_.whole_row) return {};  // `claim_beside` selects
+  //! `use` with the rule, under the window's budget where it has one.
+  template <class Window, class Use>
+  [[nodiscard]] auto under_budget(const Window& window, const Use& use) const noexcept {
+    if constexpr (budgeted_window<Window>) {
+      return use(budgeted<Sparsifier, Window>{sparsifier_, window});
+    } else {
+      return use(sparsifier_);
     }
-    const bool ruled = has_support(format_.format);
-    const std::size_t mark = scratch.mark();
-    const status selected = ruled ? sparsifier_.select(summary, space, scratch, state, kept_)
-                                  : lattice_support().select(summary, space, scratch, {}, kept_);
-    if (!selected.ok()) return selected;
-    if (kept_.ids.size() > ids_.size()) return {errc::support_too_large, part::session, kept_.size()};
-    if (!ruled) return {};
-    if constexpr (budgeted_window<Window> && requires { sparsifier_.support_size; }) {
-      clamped_ =
-          budget_cap_ != 0 && kept_.size() >= budget_cap_ && (kept_.total_weight == 0 || dropped_mass(kept_) > 0);
-    } else if constexpr (budgeted_window<Window> && requires { sparsifier_.max_support_size; }) {
-      if (const budget_clamp cut = window.clamp(kept_.size()); cut.clamped) {
-        scratch.rewind(mark);
-        return keep_capped(cut.support_size, state, space, scratch, summary);
-      }
-    }
-    state = sparsifier_.advance(state, kept_);
+  }
+
+  //! The support of this position; where the rule chose it, its state learns from it.
+  [[nodiscard]] status learn(const support& kept, state_type& state) noexcept {
+    kept_ = kept;
+    if (!has_support(format_.format)) return {};
+    if (kept.size() > entries_ + 1) return {errc::support_too_large, part::session, kept.size()};
+    state = sparsifier_.advance(state, kept);
     return {};
-  }
-
-  //! The rule once more, capped at the largest tokens that the budget leaves, so that its state learns that the cap
-  //! binds.
-  [[nodiscard]] status keep_capped(std::uint32_t cap, state_type& state, const workspace& space, workspace& scratch,
-                                   const row_digest& summary) noexcept {
-    const std::uint32_t own = std::exchange(sparsifier_.max_support_size, cap);
-    const status selected = sparsifier_.select(summary, space, scratch, state, kept_);
-    if (selected.ok()) state = sparsifier_.advance(state, kept_);
-    sparsifier_.max_support_size = own;
-    clamped_ = selected.ok();
-    return selected;
-  }
-
-  [[nodiscard]] status finish(std::uint32_t size, law& out) const noexcept {
-    const auto made = make_law(std::span<const token_id>(ids_).first(size),
-                               std::span<const std::uint32_t>(counts_).first(size), format_.vocab_size);
-    if (made) out = *made;
-    return made.error();
   }
 
   draft_format format_;
   Sparsifier sparsifier_;
   drafter_wishes wishes_;
-  std::vector<std::byte> digest_space_;
+  std::vector<std::byte> reading_space_;
   std::vector<std::byte> scratch_;
-  std::vector<std::byte> law_space_;
-  std::vector<token_id> ids_;
-  std::vector<std::uint32_t> counts_;
-  row_digest summary_{};
   support kept_{};
-  law whole_{};
-  std::uint32_t own_size_ = 0;    // K of the rule as it was given
-  std::uint32_t budget_cap_ = 0;  // what the round's budget makes of a K that costs more; 0: it leaves K as it is
-  bool clamped_ = false;
+  law drafted_{};
+  std::uint32_t entries_ = 0;   // tokens that a law may list
+  std::uint32_t own_size_ = 0;  // K of the rule as it was given
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
+#include <specverify/policy/observe_skip.hpp>
 #include <specverify/session/edge_session.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
@@ -92,18 +93,17 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
 }
 
 //! Whether the token is committed here alone. Pure in (prefix, round, key): a restarted edge answers the same. The coin
-//! and the measurement have counters of their own, so the draw of the token says nothing about them. `observe_skip` is
-//! that of policy/skip.hpp, which whoever names a policy includes.
+//! and the measurement have counters of their own, so the draw of the token says nothing about them.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::keeps(Policy policy, row_view<Scalar> row,
-                                                           const row_transform& transform, const row_extras& extras,
-                                                           token_id token, skip_observation& seen,
-                                                           bool& keep) noexcept {
+status basic_edge_session<Sparsifier, Window, Skip>::keeps(const row_reading<Policy, Scalar>& row,
+                                                           std::span<const float> attention, token_id token,
+                                                           skip_observation& seen, bool& keep) noexcept {
   workspace scratch{std::span<std::byte>(skip_space_)};
-  const status why = observe_skip(policy, skip_, row, transform, token, extras.attention, source_, place_.length(),
-                                  place_.round(), scratch, seen);
-  if (!why.ok()) return why;
+  const auto observed =
+      observe_skip(row, skip_, token, attention, uniforms{source_, place_.length(), place_.round()}, scratch);
+  if (!observed) return observed.error();
+  seen = *observed;
   if (place_.pending() >= options_.format.attachments.max_skipped) return {};  // the cloud must hear of them
   keep = !skip_.send(seen);
   if constexpr (requires { skip_.uncertain(seen); })
@@ -139,44 +139,49 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
                                                                 const row_extras& extras, token_id& token,
                                                                 bool& keep) noexcept {
   const std::uint32_t position = block_end(), drafted = drafts_.size();
+  state_type& state = states_[drafted + 1] = states_[drafted];
   skip_observation seen;
-  const auto gate = [&]() noexcept -> status {
+  const auto gate = [&](const auto& reading) noexcept -> status {
     if constexpr (detail::gates<Skip>) {
-      if (drafted == 0) return keeps(policy, row, transform, extras, token, seen, keep);
+      if (drafted == 0) return keeps(reading, extras.attention, token, seen, keep);
     }
     return {};
   };
-  state_type& state = states_[drafted + 1] = states_[drafted];
-  const random_counter counter{position, ahead_.round_of(position, place_.round()), 0, purpose::draft_draw, 0};
   if (detail::carries_claims(options_.format.format)) {
     argmax_result best;
     if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
     if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size)
       return {errc::vocabulary_mismatch, part::session, 0};
     token = best.token;
-    return gate();
+    if constexpr (!detail::gates<Skip>) return {};
+    const auto reading = drafter_.read(policy, row, transform, state);
+    return reading ? gate(*reading) : reading.error();
   }
-  law proposed;
+  const auto reading = drafter_.read(policy, row, transform, state);
+  if (!reading) return reading.error();
+  const uniform_stream draws =
+      uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw);
   if (options_.draw_from_row) {
-    if (const status why = drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token);
-        !why.ok())
-      return why;
-    if (const status why = gate(); !why.ok() || keep) return why;
-    if (const status why = drafter_.claim_beside({token, seen.disagreements, seen.samples}, proposed); !why.ok())
-      return why;
-  } else if (const status why = drafter_.propose(policy, row, transform, window_, state, proposed); !why.ok()) {
-    return why;
+    const auto drawn = reading->sample(draws);
+    if (!drawn) return drawn.error();
+    token = drawn->token;
+    if (const status why = gate(*reading); !why.ok()) return why;
+    if (keep) return drafter_.pass(*reading, window_, state);
   }
-  if (!takes(position, proposed)) {
+  const auto made = options_.draw_from_row
+                        ? drafter_.claim_law(*reading, window_, state, {token, seen.disagreements, seen.samples})
+                        : drafter_.draft(*reading, window_, state);
+  if (!made) return made.error();
+  if (!takes(position, *made)) {
     token = no_token;
     return {};
   }
   if (options_.draw_from_row) {
-    if (const status why = drafts_.push(detail::claim{token, proposed}); !why.ok()) return why;
+    if (const status why = drafts_.push(detail::claim{token, *made}); !why.ok()) return why;
   } else {
-    const draft drawn = draw(proposed, source_, counter);
+    const draft drawn = draw(*made, draws.source, draws.first);
     token = drawn.token();
-    if (const status why = gate(); !why.ok() || keep) return why;
+    if (const status why = gate(*reading); !why.ok() || keep) return why;
     if (const status why = drafts_.push(drawn); !why.ok()) return why;
   }
   open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
@@ -223,14 +228,20 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
     if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
     token = best.token;
   } else {
-    law proposed;
     state_type state = ahead_state_;
-    const random_counter counter{position, ahead_.drawn_in(), 0, purpose::draft_draw, 0};
-    const status made = options_.draw_from_row
-                            ? drafter_.draw_foreign(policy, row, transform, window_, state, source_, counter, token)
-                            : drafter_.propose(policy, row, transform, window_, state, proposed);
-    if (!made.ok()) return fail(made);
-    if (!options_.draw_from_row) token = draw(proposed, source_, counter).token();
+    const auto reading = drafter_.read(policy, row, transform, state);
+    if (!reading) return fail(reading.error());
+    const uniform_stream draws = uniforms{source_, position, ahead_.drawn_in()}.at(purpose::draft_draw);
+    if (options_.draw_from_row) {
+      const auto drawn = reading->sample(draws);
+      if (!drawn) return fail(drawn.error());
+      token = drawn->token;
+      if (const status why = drafter_.pass(*reading, window_, state); !why.ok()) return fail(why);
+    } else {
+      const auto made = drafter_.draft(*reading, window_, state);
+      if (!made) return fail(made.error());
+      token = draw(*made, draws.source, draws.first).token();
+    }
     // the law at a bonus position teaches nothing (states[min(T + 1, L)])
     if (!first || !options_.bonus) ahead_state_ = state;
   }

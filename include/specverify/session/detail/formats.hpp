@@ -10,13 +10,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
-[[nodiscard]] constexpr bool is_sparse(law_format format) noexcept {
-  return format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
-}
-//! Formats whose ids a sparsifier chooses.
-[[nodiscard]] constexpr bool has_support(law_format format) noexcept {
-  return is_sparse(format) || format == law_format::top_k_tail;
-}
 [[nodiscard]] constexpr bool has_lattice(law_format format) noexcept {
   return has_support(format) || format == law_format::dense_lattice;
 }

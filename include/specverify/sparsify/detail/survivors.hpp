@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the sparsifiers share: a digest's survivors, and a prefix of their total order as a support.
+//! What the sparsifiers share: the survivors of a row, and a prefix of their total order as a support.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 
@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The survivors of a digest: a prefix of the total order (weight descending, id ascending), listed by ascending id.
+//! The survivors of a row: a prefix of the total order (weight descending, id ascending), listed by ascending id.
 struct survivor_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
@@ -30,13 +30,15 @@ struct survivor_view {
   }
 };
 
-[[nodiscard]] inline survivor_view survivors_of(const row_digest& digest, const workspace& space) noexcept {
+//! Errors: reading_expired.
+[[nodiscard]] inline result<survivor_view> survivors_of(const row_summary& row) noexcept {
+  if (row.expired()) return status{errc::reading_expired, part::sparsify, 0};
   survivor_view view;
-  view.ids = space.at<token_id>(digest.survivor_ids);
-  view.weights = space.at<std::uint32_t>(digest.survivor_weights);
-  view.vocab_size = digest.valid_size;
-  view.complete = digest.survivors_complete;
-  view.total_weight = digest.total_weight;
+  view.ids = row.survivor_ids();
+  view.weights = row.survivor_weights();
+  view.vocab_size = row.vocab_size();
+  view.complete = row.survivors_complete();
+  view.total_weight = row.total_weight();
   std::uint64_t listed = 0;
   view.smallest = view.weights.empty() ? 0 : view.weights[0];
   for (const std::uint32_t weight : view.weights) {
@@ -45,12 +47,12 @@ struct survivor_view {
     view.largest = weight > view.largest ? weight : view.largest;
   }
   if (view.complete) view.total_weight = listed;
-  if (digest.minimum_probability > 0 && view.total_weight > 0)
-    view.promised = share_of(digest.minimum_probability, view.total_weight);
+  if (row.minimum_probability() > 0 && view.total_weight > 0)
+    view.promised = share_of(row.minimum_probability(), view.total_weight);
   return view;
 }
 
-//! How many survivors a request can leave in a digest, at most.
+//! How many survivors a request can leave in a reading, at most.
 [[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
   const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
@@ -65,20 +67,19 @@ struct survivor_view {
 }
 
 //! The first `count` survivors of the total order as a support in `scratch`.
-[[nodiscard]] inline status keep_largest(const survivor_view& from, std::uint32_t count, workspace& scratch,
-                                         support& out) noexcept {
+[[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
+                                                  workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
   workspace_slice ids, weights;
   if (!scratch.take<token_id>(count, ids) || !scratch.take<std::uint32_t>(count, weights)) {
     scratch.rewind(mark);
-    return {errc::workspace_too_small, part::sparsify, count};
+    return status{errc::workspace_too_small, part::sparsify, count};
   }
   kernel::order_cut cut;
   if (count < from.size()) cut = kernel::radix_cut(from.weights.data(), from.size(), count, false);
   (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(),
                           scratch.at<std::uint32_t>(weights).data());
-  out = {scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
-  return {};
+  return support{scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
 }
 
 //! How many survivors weigh at least `least`.
@@ -90,13 +91,13 @@ struct survivor_view {
 
 //! The support of all tokens of weight >= `least`, of the largest one if there is none, of the `cap` largest if there
 //! are more (0: no cap).
-[[nodiscard]] inline status keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap,
-                                      workspace& scratch, support& out) noexcept {
+[[nodiscard]] inline result<support> keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap,
+                                               workspace& scratch) noexcept {
   const std::uint32_t found = count_from(from, least);
   const std::uint32_t count = found == 0 ? 1 : (cap > 0 && found > cap ? cap : found);
   const bool enough = from.has_all_from(least) || (cap > 0 && found >= cap);
-  if (from.size() == 0 || !enough) return {errc::digest_insufficient, part::sparsify, from.size()};
-  return keep_largest(from, count, scratch, out);
+  if (from.size() == 0 || !enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
+  return keep_largest(from, count, scratch);
 }
 
 }  // namespace detail

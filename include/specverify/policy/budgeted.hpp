@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A sparsifier under a window's budget of bits: no position costs more than a round has.
+//!
+//! Use it to draft with a `budgeted_window`; sessions do. A rule that keeps K tokens gets the window's K from its plan,
+//! and hears here whether it was cut. A rule that chooses their number is asked once more, with a cap, where its
+//! support costs too much.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch; the cut is ours.
+//! Symbols:    K' = what `clamp` leaves of K.
+//! Guarantees: a sparsifier itself, with the state of the one it holds; `support::cut` tells `advance` that the budget
+//!             cut. No allocation; noexcept; bit-exact where the sparsifier is.
+//! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
+#ifndef SPECVERIFY_POLICY_BUDGETED_HPP
+#define SPECVERIFY_POLICY_BUDGETED_HPP
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/sparsify/concepts.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+template <sparsifier Sparsifier, budgeted_window Window>
+struct budgeted {
+  using state_type = typename Sparsifier::state_type;
+  Sparsifier sparsifier{};
+  Window window{};
+
+  [[nodiscard]] constexpr state_type initial_state() const noexcept { return sparsifier.initial_state(); }
+  [[nodiscard]] constexpr state_type widest_state() const noexcept { return specverify::widest_state(sparsifier); }
+  [[nodiscard]] state_type advance(const state_type& state, const support& kept) const noexcept {
+    return sparsifier.advance(state, kept);
+  }
+  [[nodiscard]] constexpr read_request request(const state_type& state, std::uint32_t vocab_size) const noexcept {
+    return sparsifier.request(state, vocab_size);
+  }
+  [[nodiscard]] constexpr std::size_t workspace_size(const state_type& state, std::uint32_t vocab_size) const noexcept {
+    return sparsifier.workspace_size(state, vocab_size);
+  }
+
+  //! Errors: those of the sparsifier.
+  [[nodiscard]] result<support> select(const row_summary& row, const state_type& state,
+                                       workspace& scratch) const noexcept {
+    const std::size_t mark = scratch.mark();
+    result<support> kept = sparsifier.select(row, state, scratch);
+    if (!kept) return kept;
+    if constexpr (requires { sparsifier.support_size; }) {
+      const budget_clamp most = window.clamp();
+      kept->cut = most.clamped && !most.dense && sparsifier.support_size == most.support_size &&
+                  kept->size() >= most.support_size && (kept->total_weight == 0 || dropped_mass(*kept) > 0);
+    } else if constexpr (requires { sparsifier.max_support_size; }) {
+      const budget_clamp most = window.clamp(kept->size());
+      if (!most.clamped) return kept;
+      scratch.rewind(mark);
+      Sparsifier capped = sparsifier;
+      capped.max_support_size = most.support_size;
+      kept = capped.select(row, state, scratch);
+      if (kept) kept->cut = true;
+    }
+    return kept;
+  }
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

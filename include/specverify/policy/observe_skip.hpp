@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a skip policy looks at, measured on the drafter's row: disagreements, the coin, the attention row.
+//!
+//! Use it before `skip.send(seen)`; sessions do.
+//! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
+//! Symbols:    u = disagreements / samples.
+//! Guarantees: pure in (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and 5 for the
+//!             disagreements, 10 for the coin, none for a policy that asks for neither.
+//! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp,
+//!             examples/docs/skip.cpp
+#ifndef SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
+#define SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Bytes of scratch that `observe_skip` takes and gives back.
+template <skip_policy Skip>
+[[nodiscard]] constexpr std::size_t skip_workspace_size(std::uint32_t vocab_size) noexcept {
+  return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
+}
+
+//! Measures what `skip` asks for about the drafted `token`: the disagreements on the drafter's row, the coin, and
+//! whether the attention row can be used. `attention`: the row of the query that produced `row`, or empty. Then ask
+//! `skip.send(seen)`.
+//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`.
+template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_source Source>
+[[nodiscard]] result<skip_observation> observe_skip(const row_reading<Policy, Scalar>& row, const Skip& skip,
+                                                    token_id token, std::span<const float> attention,
+                                                    const uniforms<Source>& random, workspace& scratch) noexcept {
+  skip_observation seen;
+  seen.position = random.position;
+  seen.round = random.round;
+  if constexpr (Skip::needs_attention) {
+    const result<bool> usable = skip.importance.eligible(attention);
+    if (!usable) return usable.error();
+    seen.attention = attention;
+  }
+  if constexpr (Skip::needs_uncertainty) {
+    const workspace_scope scope(scratch);
+    const auto plain = read_for_perturbation(row, skip.perturbation, scratch);
+    if (!plain) return plain.error();
+    const auto found = temperature_perturbation(*plain, token, skip.perturbation, random);
+    if (!found) return found.error();
+    seen.disagreements = found->disagreements;
+    seen.samples = found->samples;
+  }
+  if constexpr (Skip::needs_coin) seen.coin = random.at(purpose::skip_coin).uniform();
+  return seen;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/quantize/claim.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace specverify;
+
+namespace {
+
+//! A row of six probabilities, read for all of them.
+struct whole_row {
+  whole_row() : memory(digest_workspace_size(6, {}, wanted)), space{std::span<std::byte>(memory)} {}
+  [[nodiscard]] auto read() {
+    const auto row = read_row(exec::seq, probability_row<double>(law), {}, wanted, space);
+    REQUIRE(row.ok());
+    return *row;
+  }
+  read_request wanted{.survivors = 6, .integer_total = true};
+  std::vector<double> law{0.6, 0.2, 0.1, 0.06, 0.0399, 0.0001};
+  std::vector<std::byte> memory;
+  workspace space;
+};
+
+constexpr draft_law_options tail{law_format::top_k_tail, 15};
+
+}  // namespace
+
+TEST_CASE("claim: a token among the kept is claimed with what the lattice gives it") {
+  whole_row held;
+  const auto row = held.read();
+  const top_k rule{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  workspace scratch{std::span<std::byte>(memory)};
+  const auto made = make_claim(row, rule, {}, {1}, tail, scratch);
+  REQUIRE(made.ok());
+  CHECK(check(made->claimed).ok());
+  CHECK(made->claimed.size == 2);
+  CHECK(made->claimed.count(0) == 9 * 4);
+  CHECK(made->claimed.count(1) == 3 * 4);
+  CHECK(made->claimed.tail_count == 3);
+  CHECK(made->kept.size() == 2);
+}
+
+TEST_CASE("claim: a token that the lattice left nothing gets one unit of the largest entry") {
+  whole_row held;
+  const auto row = held.read();
+  const top_k rule{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  workspace scratch{std::span<std::byte>(memory)};
+  const auto made = make_claim(row, rule, {}, {5}, tail, scratch);
+  REQUIRE(made.ok());
+  CHECK(check(made->claimed).ok());
+  CHECK(made->claimed.size == 3);  // an entry of its own
+  CHECK(made->claimed.count(5) == 3);
+  CHECK(made->claimed.count(0) == (9 - 1) * 3);
+  CHECK(made->claimed.resolution == 15 * 3);
+}
+
+TEST_CASE("claim: a sparsifier that may look at the token does") {
+  whole_row held;
+  const auto row = held.read();
+  const online_vocabulary_budget rule{{0.8, 2}};
+  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  workspace scratch{std::span<std::byte>(memory)};
+  const auto sure = make_claim(row, rule, {}, {0, 0, 20}, tail, scratch);
+  REQUIRE(sure.ok());
+  const std::uint32_t few = sure->kept.size();
+  scratch.rewind(0);
+  const auto unsure = make_claim(row, rule, {}, {0, 20, 20}, tail, scratch);
+  REQUIRE(unsure.ok());
+  CHECK(few < unsure->kept.size());
+}
+
+TEST_CASE("claim: errors give the space back") {
+  whole_row held;
+  const auto row = held.read();
+  const top_k rule{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  workspace scratch{std::span<std::byte>(memory)};
+  CHECK(make_claim(row, rule, {}, {1}, {law_format::sparse_paper, 15}, scratch).error().code == errc::unsupported);
+  CHECK(make_claim(row, rule, {}, {6}, tail, scratch).error().code == errc::token_out_of_range);
+  CHECK(make_claim(row, rule, {}, {1}, {law_format::top_k_tail, 0}, scratch).error().code == errc::invalid_resolution);
+  CHECK(scratch.used() == 0);
+  for (std::size_t size = 0; size < memory.size(); size += 64) {
+    workspace small{std::span<std::byte>(memory).first(size)};
+    const auto made = make_claim(row, rule, {}, {5}, tail, small);
+    if (made) break;
+    CHECK(made.error().code == errc::workspace_too_small);
+    CHECK(small.used() == 0);
+  }
+  held.space.rewind(0);
+  CHECK(make_claim(row, rule, {}, {1}, tail, scratch).error().code == errc::reading_expired);
+}
