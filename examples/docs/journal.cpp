@@ -12,16 +12,17 @@ int main() {
   };
   std::array<std::byte, 256> file{};
   const std::array<token_id, 3> ids{7, 8, 9};
-  std::size_t first = 0, second = 0;
-  if (!write_journal_record(std::span(file), first, 0, std::span<const token_id>(ids), snapshot{1}).ok()) return 1;
-  if (!write_journal_record(std::span(file).subspan(first), second, 3, std::span<const token_id>(ids).first(1),
-                            snapshot{2})
-           .ok())
-    return 2;
+  const auto first = write_journal_record(0, ids, snapshot{1}, file);
+  if (!first) return 1;
+  const auto second =
+      write_journal_record(3, std::span(ids).first(1), snapshot{2}, std::span(file).subspan(first->size()));
+  if (!second) return 2;
   std::array<token_id, 16> text{};
-  snapshot last;
-  journal_reading found;
-  const auto torn = std::span<const std::byte>(file).first(first + second - 1);
-  if (!read_journal(torn, std::span(text), last, found).ok()) return 3;
-  return found.torn && found.valid_bytes == first && found.text_length == 3 && last.round == 1 ? 0 : 4;
+  const auto torn = std::span<const std::byte>(file).first(first->size() + second->size() - 1);
+  const auto read = read_journal<snapshot>(torn, text);
+  if (!read || !read->last) return 3;
+  return read->found.torn && read->found.valid_bytes == first->size() && read->text.size() == 3 &&
+                 read->last->round == 1
+             ? 0
+             : 4;
 }

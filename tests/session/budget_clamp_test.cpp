@@ -66,10 +66,10 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
     between.serve(sv::exec::simd, edge, edge_engine, [&](const sv::session_output& out) {
       if (out.action != sv::session_action::committed) return;
       made.rounds.push_back(edge.last_round());
-      typename session::snapshot last;
       std::vector<sv::token_id> text(max_length);
-      sv::journal_reading found;
-      REQUIRE(sv::read_journal(between.journal, text, last, found).ok());
+      const auto read = sv::read_journal<typename session::snapshot>(between.journal, text);
+      REQUIRE(read.ok());
+      const auto& last = *read->last;
       if constexpr (requires { last.sparsifier.beta; }) made.states.push_back(last.sparsifier);
     });
     between.exchange(sv::exec::simd, cloud, cloud_engine, edge);

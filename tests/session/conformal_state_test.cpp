@@ -95,11 +95,11 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
           if (position < last || !bonus || (closed && rule.update_on_bonus)) learn(rule, row, expected);
           REQUIRE(oracle.feed(position, out.tokens.subspan(position - out.position, 1), 1));
         }
-        session::snapshot last_snapshot;
         std::vector<sv::token_id> text(max_length);
-        sv::journal_reading found;
-        REQUIRE(sv::read_journal(between.journal, text, last_snapshot, found).ok());
-        INFO("seed ", seed, ", length ", found.text_length);
+        const auto read = sv::read_journal<session::snapshot>(between.journal, text);
+        REQUIRE(read.ok());
+        const auto& last_snapshot = *read->last;
+        INFO("seed ", seed, ", length ", read->text.size());
         CHECK(last_snapshot.sparsifier.updates == expected.updates);
         CHECK(last_snapshot.sparsifier.beta == doctest::Approx(expected.beta).epsilon(1e-5));
         CHECK(last_snapshot.sparsifier.dropped == doctest::Approx(expected.dropped).epsilon(1e-5));

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -31,6 +32,14 @@ struct journal_reading {
   std::uint32_t records = 0;
   std::uint32_t text_length = 0;  //!< ids in the text
   bool torn = false;              //!< the file went on after valid_bytes
+};
+
+//! What `read_journal` gives back.
+template <class Snapshot>
+struct journal_content {
+  journal_reading found{};
+  std::span<const token_id> text{};  //!< the filled part of the caller's memory
+  std::optional<Snapshot> last{};    //!< the snapshot of the last record; none without a record
 };
 
 SPECVERIFY_TYPES_END
@@ -56,11 +65,12 @@ template <class Number>
 }
 
 //! One record with a snapshot that is given as bytes.
-[[nodiscard]] inline status write_journal_bytes(std::span<std::byte> out, std::size_t& written,
-                                                std::uint32_t first_position, std::span<const token_id> ids,
-                                                std::span<const std::byte> snapshot) noexcept {
+[[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(std::uint32_t first_position,
+                                                                      std::span<const token_id> ids,
+                                                                      std::span<const std::byte> snapshot,
+                                                                      std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(ids.size(), snapshot.size());
-  if (out.size() < bytes) return {errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
+  if (out.size() < bytes) return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
   const std::size_t payload = 4 * ids.size() + snapshot.size();
   journal_store(at, journal_magic);
@@ -75,15 +85,21 @@ template <class Number>
   }
   std::memcpy(next, snapshot.data(), snapshot.size());
   journal_store(next + snapshot.size(), numeric::fnv1a(out.subspan(journal_head_bytes, payload)));
-  written = bytes;
-  return {};
+  return out.first(bytes);
 }
 
-//! Reads records whose snapshots have `snapshot_bytes` bytes; `last` is the last one, inside `bytes`.
-[[nodiscard]] inline status read_journal_bytes(std::span<const std::byte> bytes, std::size_t snapshot_bytes,
-                                               std::span<token_id> text, std::span<const std::byte>& last,
-                                               journal_reading& found) noexcept {
-  found = {};
+//! The last snapshot stands inside the journal.
+struct journal_bytes_content {
+  journal_reading found{};
+  std::span<const std::byte> last{};
+};
+
+//! Reads records whose snapshots have `snapshot_bytes` bytes.
+[[nodiscard]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
+                                                                      std::size_t snapshot_bytes,
+                                                                      std::span<token_id> text) noexcept {
+  journal_reading found;
+  std::span<const std::byte> last;
   while (found.valid_bytes < bytes.size()) {
     const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
     const status corrupt{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
@@ -104,7 +120,7 @@ template <class Number>
     const std::byte* next = rest.data() + journal_head_bytes;
     if (journal_load<std::uint64_t>(next + payload) != numeric::fnv1a(rest.subspan(journal_head_bytes, payload)))
       return corrupt;
-    if (std::uint64_t{first} + count > text.size()) return {errc::output_too_small, part::session, count};
+    if (std::uint64_t{first} + count > text.size()) return status{errc::output_too_small, part::session, count};
     for (std::uint32_t i = 0; i < count; ++i, next += 4)
       text[first + i] = static_cast<token_id>(journal_load<std::uint32_t>(next));
     last = {next, snapshot_bytes};
@@ -112,7 +128,7 @@ template <class Number>
     found.valid_bytes += journal_head_bytes + payload + journal_check_bytes;
     ++found.records;
   }
-  return {};
+  return journal_bytes_content{found, last};
 }
 
 }  // namespace detail
@@ -123,24 +139,29 @@ template <class Snapshot>
   return detail::journal_bytes(tokens, sizeof(Snapshot));
 }
 
-//! Writes one record to the front of `out`. Errors: output_too_small (`where` = bytes needed).
+//! Writes one record to the front of `out`, which it returns. Errors: output_too_small (`where` = bytes needed).
 template <class Snapshot>
-[[nodiscard]] status write_journal_record(std::span<std::byte> out, std::size_t& written, std::uint32_t first_position,
-                                          std::span<const token_id> ids, const Snapshot& snapshot) noexcept {
+[[nodiscard]] result<std::span<std::byte>> write_journal_record(std::uint32_t first_position,
+                                                                std::span<const token_id> ids, const Snapshot& snapshot,
+                                                                std::span<std::byte> out) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
-  return detail::write_journal_bytes(out, written, first_position, ids, std::as_bytes(std::span(&snapshot, 1)));
+  return detail::write_journal_bytes(first_position, ids, std::as_bytes(std::span(&snapshot, 1)), out);
 }
 
-//! Reads a whole journal: ids to the front of `text`, the last snapshot to `last` (unchanged when there is no record).
+//! Reads a whole journal, its ids to the front of `text`.
 //! Errors: journal_corrupt (`where` = byte of the record), output_too_small (the text does not fit).
 template <class Snapshot>
-[[nodiscard]] status read_journal(std::span<const std::byte> bytes, std::span<token_id> text, Snapshot& last,
-                                  journal_reading& found) noexcept {
+[[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
+                                                             std::span<token_id> text) noexcept {
   static_assert(std::is_trivially_copyable_v<Snapshot>);
-  std::span<const std::byte> snapshot;
-  const status read = detail::read_journal_bytes(bytes, sizeof(Snapshot), text, snapshot, found);
-  if (!snapshot.empty()) std::memcpy(static_cast<void*>(&last), snapshot.data(), sizeof(Snapshot));
-  return read;
+  const result<detail::journal_bytes_content> read = detail::read_journal_bytes(bytes, sizeof(Snapshot), text);
+  if (!read) return read.error();
+  journal_content<Snapshot> content{read->found, text.first(read->found.text_length)};
+  if (!read->last.empty()) {
+    content.last.emplace();
+    std::memcpy(static_cast<void*>(&*content.last), read->last.data(), sizeof(Snapshot));
+  }
+  return content;
 }
 
 SPECVERIFY_NAMESPACE_END

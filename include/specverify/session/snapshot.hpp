@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a restarted session needs: the snapshot that each journal record of an edge or a cloud ends with.
 //!
-//! Use it to look into a journal: `read_journal(bytes, text, snapshot, found)` gives the text and the last snapshot.
+//! Use it to look into a journal: `read_journal<Snapshot>(bytes, text)` gives the text and the last snapshot.
 //! Guarantees: trivially copyable; the members and their offsets are those of every journal written so far.
 //! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP

@@ -57,11 +57,12 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
 SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
   if (state_ != cloud_state::blank || heard_.any()) return {errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  cloud_snapshot last;
-  journal_reading reading;
-  if (const status why = read_journal(journal, space, last, reading); !why.ok()) return why;
+  const auto read = read_journal<cloud_snapshot>(journal, space);
+  if (!read) return read.error();
+  const journal_reading& reading = read->found;
   if (found != nullptr) *found = reading;
-  if (reading.records == 0) return {errc::unknown_session, part::session, 0};
+  if (!read->last) return {errc::unknown_session, part::session, 0};
+  const cloud_snapshot& last = *read->last;
   if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)) ||
       last.format.vocab_size != options_.largest.vocab_size) {
     return {errc::journal_corrupt, part::session, 0};

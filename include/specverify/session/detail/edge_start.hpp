@@ -89,11 +89,10 @@ SPECVERIFY_BODY status edge_protocol::restore(std::span<const std::byte> journal
                                               journal_reading* found) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  std::span<const std::byte> snapshot;
-  journal_reading reading;
-  if (const status why = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space, snapshot, reading);
-      !why.ok())
-    return why;
+  const auto read = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space);
+  if (!read) return read.error();
+  const journal_reading& reading = read->found;
+  const std::span<const std::byte> snapshot = read->last;
   if (found != nullptr) *found = reading;
   if (reading.records == 0) return {errc::unknown_session, part::session, 0};
   const edge_snapshot_head last = committed_state::head_of(snapshot);

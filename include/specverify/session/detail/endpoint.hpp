@@ -54,14 +54,13 @@ class journal_buffer {
   [[nodiscard]] std::span<const std::byte> write(std::uint32_t first, std::span<const token_id> text,
                                                  std::span<const std::byte> snapshot) noexcept {
     if (first > length_) first = length_;
-    std::size_t written = 0;
     const std::span<std::byte> space = std::span<std::byte>(bytes_).subspan(used_);
-    const status done = write_journal_bytes(space, written, first, text.subspan(first), snapshot);
-    SPECVERIFY_ASSERT(done.ok(), "the journal's buffer is sized for every record");
-    if (!done.ok()) return {};
-    used_ += written;
+    const auto written = write_journal_bytes(first, text.subspan(first), snapshot, space);
+    SPECVERIFY_ASSERT(written.ok(), "the journal's buffer is sized for every record");
+    if (!written) return {};
+    used_ += written->size();
     length_ = static_cast<std::uint32_t>(text.size());
-    return space.first(written);
+    return *written;
   }
 
  private:
