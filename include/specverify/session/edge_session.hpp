@@ -50,8 +50,9 @@ class basic_edge_session : private detail::edge_protocol {
   static constexpr guarantee strength = Skip::strength;
 
   //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here);
-  //! invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those
-  //! of `check` of the sparsifier, the window and the skip policy, where they have one.
+  //! invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0; a K of
+  //! the sparsifier that the format or a fixed window would cut); those of `check` of the sparsifier, the window and
+  //! the skip policy, where they have one.
   [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {},
                                                        const Window& window = {}, const Skip& skip = {});
 

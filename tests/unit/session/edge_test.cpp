@@ -46,6 +46,15 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
         status{errc::invalid_argument, part::policy, 2});
   CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() ==
         status{errc::invalid_argument, part::policy, 2});
+  // K of 64 twice, and 16 in the default window, which would win
+  o.format.vocab_size = 100;
+  o.format.support_size = 64;
+  CHECK(edge_session::make(o, top_k{64}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(edge_session::make(o, top_k{64}, draft_plan{4, 100, 64}).ok());
+  CHECK(edge_session::make(o, top_k{65}, draft_plan{4, 100, 65}).error() ==
+        status{errc::invalid_argument, part::session, 4});  // more than the format carries
+  CHECK(edge_session::make(o, top_k{8}).ok());              // fewer than both allow
+  o.format.vocab_size = 30;
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
   const conformal whole{.max_support_size = 30};

@@ -22,6 +22,24 @@ template <class Options>
   return {};
 }
 
+//! K of the sparsifier, of the format and of a fixed window: the smallest would win in silence, so they may not differ
+//! against the sparsifier. Errors: invalid_argument (`where` = 4 of the session: the format carries fewer tokens; 2 of
+//! the policy: the window plans fewer, or none).
+template <class Sparsifier>
+[[nodiscard]] constexpr status check_support_size(const draft_format& format, const Sparsifier& rule,
+                                                  const draft_plan& plan, bool draw_from_row) noexcept {
+  if (format.support_size == 0) return {};
+  if (plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
+  if constexpr (requires { rule.support_size; }) {
+    if (!has_support(format.format)) return {};
+    if (rule.support_size > format.support_size) return {errc::invalid_argument, part::session, 4};
+    const std::uint32_t room = format.support_size - (draw_from_row ? 1u : 0u);
+    if (plan.support_size < (rule.support_size < room ? rule.support_size : room))
+      return {errc::invalid_argument, part::policy, 2};
+  }
+  return {};
+}
+
 }  // namespace detail
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -34,8 +52,9 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
   if constexpr (std::is_convertible_v<Window, draft_plan>) {
-    if (options.format.support_size != 0 && static_cast<draft_plan>(window).support_size == 0)
-      return status{errc::invalid_argument, part::policy, 2};
+    const status agreed =
+        detail::check_support_size(options.format, rule, static_cast<draft_plan>(window), options.draw_from_row);
+    if (!agreed.ok()) return agreed;
   }
   auto drafts = detail::edge_drafts::make(options);
   if (!drafts) return drafts.error();
