@@ -32,8 +32,8 @@ std::vector<lab_problem> demo_tasks(lab_context& context, const std::string& set
 
 void save_network(const lab_context& context, const specverify::dqn_weights& network) {
   std::vector<std::byte> bytes(specverify::dqn_file_bytes);
-  if (const specverify::status why = specverify::save(network, bytes); !why.ok())
-    throw std::runtime_error(specverify::message(why.code));
+  if (const auto saved = specverify::save(network, bytes); !saved)
+    throw std::runtime_error(specverify::message(saved.error().code));
   context.write("qs_network.dqn", bytes);
 }
 

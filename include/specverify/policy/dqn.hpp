@@ -154,12 +154,12 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return {};
 }
 
-//! Writes `dqn_file_bytes` bytes: magic and version, the sizes of the layers, the weights in little-endian float32, a
-//! checksum.
-//! Errors: output_too_small, value_not_finite.
-[[nodiscard]] constexpr status save(const dqn_weights& weights, std::span<std::byte> out) noexcept {
+//! Writes `dqn_file_bytes` bytes to the front of `out`, which it returns: magic and version, the sizes of the layers,
+//! the weights in little-endian float32, a checksum. Errors: output_too_small, value_not_finite.
+[[nodiscard]] constexpr result<std::span<std::byte>> save(const dqn_weights& weights,
+                                                          std::span<std::byte> out) noexcept {
   if (out.size() < dqn_file_bytes)
-    return {errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
+    return status{errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
   if (const status why = check(weights); !why.ok()) return why;
   std::size_t at = 0;
   detail::dqn_put(out, at, detail::dqn_magic);
@@ -171,12 +171,12 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   for (const float value : weights.values) detail::dqn_put(out, at, std::bit_cast<std::uint32_t>(value));
   const std::uint64_t sum = numeric::fnv1a(out.first(at));
   detail::dqn_put(out, at, sum);
-  return {};
+  return out.first(at);
 }
 
-//! Reads what `save` wrote. Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version,
-//! weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as
-//! it was.
+//! Reads what `save` wrote into the caller's weights, which are too large to return (0.2 MB).
+//! Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version, weights_shape (`where` = layer),
+//!         checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as it was.
 [[nodiscard]] inline status load(std::span<const std::byte> in, dqn_weights& out) noexcept {
   constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();
   if (in.size() < 8) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
