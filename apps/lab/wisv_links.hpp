@@ -83,13 +83,13 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   lengths.curves.push_back(greedy_length), lengths.curves.push_back(reject_length);
   rounds.curves.push_back(greedy_rounds), rounds.curves.push_back(reject_rounds);
   // Beside Table I: what the paper's rows give and what ours give, as changes against greedy.
-  struct beside {
+  struct compared_row {
     std::size_t link = 0;
     std::uint32_t length = 0;
     double paper_length = 0, paper_rounds = 0, paper_latency = 0;
     estimate tokens, rounds, latency;
   };
-  std::vector<beside> table_one;
+  std::vector<compared_row> table_one;
   bool fewer = true, adaptive_good = true;
   double worst_adaptive = 0;
   const auto links = grid_links();
@@ -152,14 +152,14 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
         const bool slow = link == poor;
         const specverify_test::wisv_cell &before = slow ? plain.slow : plain.fast,
                                          &after = slow ? judged.slow : judged.fast;
-        beside row_of{link,
-                      length,
-                      after.tokens_per_round / before.tokens_per_round - 1,
-                      after.rounds / before.rounds - 1,
-                      after.latency / before.latency - 1,
-                      {},
-                      {},
-                      {}};
+        compared_row row_of{link,
+                            length,
+                            after.tokens_per_round / before.tokens_per_round - 1,
+                            after.rounds / before.rounds - 1,
+                            after.latency / before.latency - 1,
+                            {},
+                            {},
+                            {}};
         const std::vector<double> ones(set.size(), 1.0);
         row_of.tokens = detail::length_gain(greedy, set, context.seed("wisv_gain"));
         row_of.rounds = ratio_change(rounds_of(set), ones, rounds_of(greedy), ones, context.seed("wisv_gain"), 400);
@@ -184,7 +184,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
                                {"link", "L", "tokens a round, paper", "ours [95 %]", "rounds, paper", "ours [95 %]",
                                 "latency, paper", "ours [95 %]"});
   std::size_t met_tokens = 0, met_rounds = 0, met_latency = 0;
-  for (const beside& one : table_one) {
+  for (const compared_row& one : table_one) {
     against.rows.push_back({detail::link_name(one.link), std::to_string(one.length),
                             detail::percent(one.paper_length, 1), change_text(one.tokens),
                             detail::percent(one.paper_rounds, 1), change_text(one.rounds),
@@ -193,9 +193,9 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
     met_rounds += one.rounds.high < 0 ? 1 : 0;
     met_latency += one.latency.high < 0 ? 1 : 0;
   }
-  const auto row_at = [&](std::size_t link, std::uint32_t length) -> const beside& {
+  const auto row_at = [&](std::size_t link, std::uint32_t length) -> const compared_row& {
     return *std::find_if(table_one.begin(), table_one.end(),
-                         [&](const beside& one) { return one.link == link && one.length == length; });
+                         [&](const compared_row& one) { return one.link == link && one.length == length; });
   };
   const double answer = mean_of(rounds_of(r.greedy[3])) * tokens_per_round(r.greedy[3]);
   const std::string shorter =
@@ -203,7 +203,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
       " tokens and the paper's 209, so that a last window, cut by the end of the text, weighs more";
   const std::tuple<std::size_t, std::uint32_t> headline[] = {{2, 10}, {2, 32}, {poor, 32}, {2, 64}, {poor, 64}};
   for (const auto& [link, length] : headline) {
-    const beside& one = row_at(link, length);
+    const compared_row& one = row_at(link, length);
     const std::string where = ", L = " + std::to_string(length) + ", " + detail::link_name(link);
     f.compare("latency" + where, detail::percent(one.paper_latency, 1), change_text(one.latency),
               standing(one.latency, one.paper_latency, one.paper_latency) + shorter);

@@ -11,16 +11,16 @@
 int main() {
   using namespace specverify;
   const std::array<float, 8> logits{0.5f, 3.0f, -1.0f, 2.0f, 2.0f, 2.0f, -9.0f, -9.0f};
-  const top_k rule{4};
+  const top_k sparsifier{4};
   const row_transform transform{.temperature = 0.5};
   const draft_law_options options{.format = law_format::sparse_drop_zero, .resolution = 100};
-  const read_request wanted = draft_law_request(8, rule, {}, options);
+  const read_request wanted = draft_law_request(8, sparsifier, {}, options);
   std::vector<std::byte> memory(digest_workspace_size(8, transform, wanted) +
-                                draft_law_workspace_size(8, rule, {}, options));
+                                draft_law_workspace_size(8, sparsifier, {}, options));
   workspace scratch{memory};
   const auto row = read_row(exec::simd, logits_row<float>(logits), transform, wanted, scratch);
   if (!row) return 1;
-  const auto made = make_draft_law(*row, rule, {}, options, scratch);
+  const auto made = make_draft_law(*row, sparsifier, {}, options, scratch);
   if (!made) return 1;
   // At temperature 0.5 the four tokens weigh e^6 : e^4 : e^4 : e^4.
   if (made->drafted.count(1) != 71 || made->drafted.count(3) != 10 || made->drafted.count(5) != 9) return 2;

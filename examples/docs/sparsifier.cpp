@@ -11,16 +11,16 @@ struct shrinking_top_k {
   struct state_type {
     std::uint32_t budget = 64;
   };
-  static constexpr top_k rule(state_type state) noexcept { return {state.budget, true}; }
+  static constexpr top_k sparsifier(state_type state) noexcept { return {state.budget, true}; }
   constexpr state_type initial_state() const noexcept { return {}; }
   constexpr read_request request(state_type state, std::uint32_t vocab_size) const noexcept {
-    return rule(state).request({}, vocab_size);
+    return sparsifier(state).request({}, vocab_size);
   }
   constexpr std::size_t workspace_size(state_type state, std::uint32_t vocab_size) const noexcept {
-    return rule(state).workspace_size({}, vocab_size);
+    return sparsifier(state).workspace_size({}, vocab_size);
   }
   result<support> select(const row_summary& row, state_type state, workspace& scratch) const noexcept {
-    return rule(state).select(row, {}, scratch);
+    return sparsifier(state).select(row, {}, scratch);
   }
   state_type advance(state_type state, const support& kept) const noexcept {
     return {retained_mass(kept) > 0.99 ? std::max(1u, state.budget / 2) : 64u};

@@ -10,13 +10,13 @@ int main() {
   using namespace specverify;
   const std::array<double, 8> law{0.5, 0.2, 0.1, 0.06, 0.04, 0.04, 0.03, 0.03};
   const row_transform as_it_is{};
-  const vocabulary_budget rule{0.05};
-  const read_request wanted = rule.request({}, 8);
-  std::vector<std::byte> memory(digest_workspace_size(8, as_it_is, wanted)), more(rule.workspace_size({}, 8));
+  const vocabulary_budget sparsifier{0.05};
+  const read_request wanted = sparsifier.request({}, 8);
+  std::vector<std::byte> memory(digest_workspace_size(8, as_it_is, wanted)), more(sparsifier.workspace_size({}, 8));
   workspace space{memory}, scratch{more};
   const auto row = read_row(exec::seq, probability_row<double>(law), as_it_is, wanted, space);
   if (!row) return 1;
-  const auto kept = rule.select(*row, {}, scratch);
+  const auto kept = sparsifier.select(*row, {}, scratch);
   if (!kept || kept->size() != 3) return 2;
   scratch.rewind(0);
   const auto profile = make_tail_profile(*row, scratch);

@@ -45,7 +45,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! `state(source, step, previous)` is the link of round `step` (from 0); `previous` is that of step - 1 and is not read
 //! at step 0.
-//! Models: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
+//! Channels: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
 template <class Model>
 concept channel_model = std::copyable<Model> &&
     requires(const Model& model, const philox& source, std::uint32_t step, const channel_state& previous) {

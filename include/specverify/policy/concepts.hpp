@@ -45,8 +45,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
 //! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
 //! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
-//! `bits` is the sum of the charges of the laws before it.
-//! Models: `draft_plan` (the same plan every round), `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
+//! `bits` is the sum of the charges of the laws before it. Satisfied by: `draft_plan` (the same plan every round),
+//! `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -100,7 +100,7 @@ template <window_policy Window, uniform_source Source>
 //! `seen` must hold, and how strongly the text is tied to the target's law. A policy that needs uncertainty has
 //! `perturbation`, one that needs attention `importance`. One that also has `uncertain(seen)` lets a session count the
 //! uncertain tokens that it skips (`session_statistics::skipped_uncertain`).
-//! Models: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
+//! Satisfied by: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {
   { policy.send(seen) } noexcept -> std::same_as<bool>;

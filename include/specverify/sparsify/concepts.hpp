@@ -2,10 +2,10 @@
 //! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of the row that was read and of
 //! a small state.
 //!
-//! Models: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
+//! Satisfied by: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //!         `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's
-//!         law exact. The state carries what a rule learns along the text (an adaptive threshold); a session keeps the
-//!         states of a window and goes back to the one after the last token that stood.
+//!         law exact. The state carries what a sparsifier learns along the text (an adaptive threshold); a session
+//!         keeps the states of a window and goes back to the one after the last token that stood.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP
@@ -19,7 +19,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The state of a rule that learns nothing.
+//! The state of a sparsifier that learns nothing.
 struct no_state {
   friend SPECVERIFY_INLINE constexpr bool operator==(no_state, no_state) noexcept { return true; }
 };
@@ -56,7 +56,7 @@ concept token_sparsifier = sparsifier<Sparsifier> &&
   { rule.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
-//! The state under which a rule asks for the most: what arrays that serve every state are sized by.
+//! The state under which a sparsifier asks for the most: what arrays that serve every state are sized by.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& rule) noexcept {
   if constexpr (requires { rule.widest_state(); }) {

@@ -58,7 +58,7 @@ struct online_vocabulary_budget;
 //! Errors (where = theta, eta, a, b, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const online_vocabulary_budget& rule) noexcept;
 
-//! The paper's online size as a rule. A session that draws from the row (`edge_options::draw_from_row`) asks
+//! The paper's online size as a sparsifier. A session that draws from the row (`edge_options::draw_from_row`) asks
 //! `select_with_token`, which sees the token; whoever draws from the kept law asks `select`, which does not.
 struct online_vocabulary_budget {
   using state_type = no_state;

@@ -4,8 +4,8 @@
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
 //! Symbols:    n = deviations, sigma = row_summary::standard_deviation, X = { v : z_v >= max z - n sigma }.
 //! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest
-//!             probability, which no rule keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of
-//!             the bound may fall to either side. Near-tie: sigma is a sum of V doubles.
+//!             probability, which no sparsifier keeps); O(survivors), no sort; no allocation. Logits within 2^-26
+//!             octaves of the bound may fall to either side. Near-tie: sigma is a sum of V doubles.
 //! Deviates:   rows of logits only; the cap is ours. At temperature 0 the argmax alone.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp, examples/docs/top_n_sigma.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP

@@ -99,7 +99,7 @@ std::vector<hlm_system> all_systems() {
 //! What two records of one text have in common: steps up to the first that differs, and of them what was sent.
 struct common_part {
   std::size_t steps = 0, sent = 0, rejected = 0, carried = 0;
-  double least_beside = 1e9, most_beside = -1e9;  //!< bits of an upload apart from those of `upload_bits`
+  double least_overhead = 1e9, most_overhead = -1e9;  //!< bits of an upload apart from those of `upload_bits`
   bool whole = false;
 };
 common_part compare(const hlm_system& system, const hlm_text& text, const run_result& made) {
@@ -115,8 +115,9 @@ common_part compare(const hlm_system& system, const hlm_text& text, const run_re
         (step.sent && step.accepted != (round.accepted == 1)))
       return same;
     if (!step.sent) continue;
-    const double beside = 8.0 * static_cast<double>(round.bytes_up) - upload_bits(system, step);
-    same.least_beside = std::min(same.least_beside, beside), same.most_beside = std::max(same.most_beside, beside);
+    const double overhead = 8.0 * static_cast<double>(round.bytes_up) - upload_bits(system, step);
+    same.least_overhead = std::min(same.least_overhead, overhead),
+    same.most_overhead = std::max(same.most_overhead, overhead);
     same.sent += 1, same.rejected += step.accepted ? 0 : 1, same.carried += step.carried;
   }
   same.whole = figure.size() == made.tokens.size();
@@ -179,8 +180,8 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
         CHECK_FALSE(text.steps[same.steps].draft_in_support);
       }
       all.steps += same.steps, all.sent += same.sent, all.rejected += same.rejected, all.carried += same.carried;
-      all.least_beside = std::min(all.least_beside, same.least_beside),
-      all.most_beside = std::max(all.most_beside, same.most_beside);
+      all.least_overhead = std::min(all.least_overhead, same.least_overhead),
+      all.most_overhead = std::max(all.most_overhead, same.most_overhead);
     }
     CHECK(parted <= 3);
     CHECK(all.steps >= 500);
@@ -188,8 +189,8 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
     CHECK((all.carried > 0) == !std::holds_alternative<sv::always_send>(system.gate));
     // Header, frame and rounding take about the same room everywhere: an id of a kept token is 12 bits, an entry 17 or
     // more.
-    CHECK(all.least_beside > 60);
-    CHECK(all.most_beside < all.least_beside + (system.size == lab::hlm_size::full ? 8 : 17));
+    CHECK(all.least_overhead > 60);
+    CHECK(all.most_overhead < all.least_overhead + (system.size == lab::hlm_size::full ? 8 : 17));
   }
 }
 

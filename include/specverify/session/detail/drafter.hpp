@@ -55,7 +55,7 @@ class drafter {
   }
 
   [[nodiscard]] const Sparsifier& rule() const noexcept { return sparsifier_; }
-  //! K of the plan goes to a rule that keeps K tokens, where the format limits K or the window has a budget.
+  //! K of the plan goes to a sparsifier that keeps K tokens, where the format limits K or the window has a budget.
   template <class Window>
   void begin_round(const Window&, const draft_plan& plan) noexcept {
     if constexpr (requires { sparsifier_.support_size; }) {
@@ -69,7 +69,7 @@ class drafter {
   }
   //! Whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
-  //! Tokens that the rule kept for the last law; 0 where the format takes no support.
+  //! Tokens that the sparsifier kept for the last law; 0 where the format takes no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
   //! At most the format's own.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
@@ -121,7 +121,8 @@ class drafter {
     return make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
   }
 
-  //! A token was drawn from the row, its law does not travel: a rule that learns has seen the position all the same.
+  //! A token was drawn from the row, its law does not travel: a sparsifier that learns has seen the position all the
+  //! same.
   template <class Window>
   [[nodiscard]] status pass(const row_summary& row, const Window& window, state_type& state) noexcept {
     if constexpr (!std::is_same_v<state_type, no_state>) {
@@ -162,7 +163,7 @@ class drafter {
     return made;
   }
 
-  //! `use` with the rule, under the window's budget where it has one.
+  //! `use` with the sparsifier, under the window's budget where it has one.
   template <class Window, class Use>
   [[nodiscard]] auto under_budget(const Window& window, const Use& use) const noexcept {
     if constexpr (budgeted_window<Window>) {
@@ -172,7 +173,7 @@ class drafter {
     }
   }
 
-  //! The support of this position; where the rule chose it, its state learns from it.
+  //! The support of this position; where the sparsifier chose it, its state learns from it.
   [[nodiscard]] status learn(const support& kept, state_type& state) noexcept {
     kept_ = kept;
     if (!has_support(format_.format)) return {};
@@ -189,7 +190,7 @@ class drafter {
   support kept_{};
   law drafted_{};
   std::uint32_t entries_ = 0;   // tokens that a law may list
-  std::uint32_t own_size_ = 0;  // K of the rule as it was given
+  std::uint32_t own_size_ = 0;  // K of the sparsifier as it was given
 };
 
 }  // namespace detail
