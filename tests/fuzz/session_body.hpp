@@ -121,6 +121,7 @@ class session_script {
   void new_edge() {
     edge_options o;
     o.session_id = 7;
+    o.secret = 1;
     o.format = format_;
     o.mode = mode_;
     o.rule = rule_;
@@ -136,6 +137,7 @@ class session_script {
   }
   void new_cloud() {
     cloud_options o;
+    o.secret = 2;
     o.largest = format_;
     o.max_text_length = max_length;
     o.text_chunk = 5;

@@ -48,6 +48,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   constexpr std::uint32_t vocab_size = 3000;
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
+  device.secret = 1;
   device.format = {format,
                    vocab_size,
                    sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u,
@@ -61,6 +62,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   device.token_budget = 60;
   device.max_text_length = 128;
   cloud_options server;
+  server.secret = 2;
   server.largest = device.format;
   server.max_text_length = 128;
   auto edge = std::move(basic_edge_session<top_k, draft_plan, Skip>::make(device, {}, {}, skip)).value();

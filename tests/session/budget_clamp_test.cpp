@@ -48,9 +48,11 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   drafter.agreement = 0.9F;
   drafter.own = 4;
   sv::edge_options asked;
+  asked.secret = 1;
   asked.format = {law, window.vocab_size, window.plan.resolution, format_size, 8, 1};
   asked.max_text_length = max_length;
   sv::cloud_options serves;
+  serves.secret = 2;
   serves.largest = asked.format;
   serves.max_text_length = max_length;
   auto edge_made = session::make(asked, rule, window);

@@ -165,6 +165,7 @@ TEST_CASE("T1 NET-5 a session that writes ahead while the link is lost keeps the
 
 TEST_CASE("session: a lost link can end the session by name, and its journal goes on from there") {
   edge_options device;
+  device.secret = 1;
   device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
   device.on_link_loss = link_loss::stop;
   device.token_budget = tokens;
@@ -185,6 +186,7 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
 TEST_CASE("session: questions asked in vain make a lost link; waiting is the default") {
   for (const link_loss what : {link_loss::wait, link_loss::stop}) {
     edge_options device;
+    device.secret = 1;
     device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
     device.retry_timeout = 10;
     device.loss_after = 3;
@@ -203,10 +205,12 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
 
 TEST_CASE("session: a row that is written ahead is supplied before anything else happens") {
   edge_options device;
+  device.secret = 1;
   device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
   device.on_link_loss = link_loss::continue_local;
   device.max_ahead = 2;
   cloud_options server;
+  server.secret = 2;
   server.largest = device.format;
   auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();

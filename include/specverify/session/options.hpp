@@ -25,7 +25,7 @@ enum class link_loss : std::uint8_t {
 
 struct edge_options {
   std::uint64_t session_id = 1;  //!< unique for the cloud's secret: keys derive from it
-  std::uint64_t secret = 0;      //!< of this device; never travels (docs/decisions/0003)
+  std::uint64_t secret = 0;      //!< of this device, not 0; never travels (docs/decisions/0003)
   draft_format format{};         //!< how laws travel; format.vocab_size must be set
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
@@ -47,10 +47,19 @@ struct edge_options {
   //! times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
   std::uint32_t loss_after = 0;
   std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
+
+  // `where` of what `make`, `start` and `restore` refuse
+  static constexpr std::uint32_t at_max_text_length = 0;
+  static constexpr std::uint32_t at_text_chunk = 1;
+  static constexpr std::uint32_t at_retry_limit = 2;
+  static constexpr std::uint32_t at_max_skipped = 3;
+  static constexpr std::uint32_t at_support_size = 4;
+  static constexpr std::uint32_t at_secret = 5;
+  static constexpr std::uint32_t at_vocab_size = 6;
 };
 
 struct cloud_options {
-  std::uint64_t secret = 0;  //!< of this cloud; never travels (docs/decisions/0003)
+  std::uint64_t secret = 0;  //!< of this cloud, not 0; never travels (docs/decisions/0003)
   //! sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
   draft_format largest{};
   vocabulary_fingerprint fingerprint{};
@@ -62,6 +71,18 @@ struct cloud_options {
   std::uint32_t trial_cap = 32;             //!< of token_rule
   std::uint32_t text_chunk = 256;           //!< tokens of one text message
   bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
+
+  // `where` of what `make` and `restore` refuse, and of the limit that a hello is beyond
+  static constexpr std::uint32_t at_max_text_length = 0;
+  static constexpr std::uint32_t at_text_chunk = 1;
+  static constexpr std::uint32_t at_trial_cap = 2;
+  static constexpr std::uint32_t at_max_skipped = 3;
+  static constexpr std::uint32_t at_support_size = 4;  //!< listed ids of all laws of a message
+  static constexpr std::uint32_t at_secret = 5;
+  static constexpr std::uint32_t at_vocab_size = 6;
+  static constexpr std::uint32_t at_max_draft_length = 7;
+  static constexpr std::uint32_t at_hidden_size = 8;
+  static constexpr std::uint32_t at_pad_to = 9;
 };
 
 SPECVERIFY_TYPES_END

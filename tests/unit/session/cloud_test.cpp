@@ -25,8 +25,13 @@ errc refusal_of(pair& p, const bytes& message) {
 TEST_CASE("cloud: options are checked") {
   cloud_options o;
   CHECK(cloud_session::make(o).error().code != errc::ok);
+  o.secret = 2;
+  CHECK(cloud_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.largest.vocab_size = 30;
   CHECK(cloud_session::make(o).ok());
+  o.secret = 0;  // what nobody set is known to everybody
+  CHECK(cloud_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
+  o.secret = 2;
   o.max_text_length = 1;
   CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
   o.max_text_length = 8;
@@ -62,11 +67,37 @@ TEST_CASE("NET-7 cloud: a hello that needs more than the buffers is refused") {
   pair p(o);
   p.options.draft_length = 9;
   p.new_edge();
-  CHECK(refusal_of(p, p.start()) == errc::unsupported);
+  CHECK(refusal_of(p, p.start()) == errc::beyond_limit);
   pair_options tight;
   tight.cloud_max_length = 10;  // prompt and budget need 23
   pair q(tight);
-  CHECK(refusal_of(q, q.start()) == errc::unsupported);
+  CHECK(refusal_of(q, q.start()) == errc::beyond_limit);
+}
+
+TEST_CASE("NET-7 cloud: a refused hello names the limit that it is beyond") {
+  const auto limit_of = [](const pair_options& wanted, const pair_options& served = {}) {
+    pair p(wanted);
+    p.options = served;
+    p.new_cloud();
+    const status why = p.cloud->receive(p.start(), 1);
+    CHECK(why.code == errc::beyond_limit);
+    return why.where;
+  };
+  pair_options o;
+  o.draft_length = 9;
+  CHECK(limit_of(o) == cloud_options::at_max_draft_length);
+  o = {};
+  o.format = law_format::dense_lattice;  // lists as many ids as its resolution
+  CHECK(limit_of(o) == cloud_options::at_support_size);
+  o = {};
+  o.attachments.max_skipped = 1;
+  CHECK(limit_of(o) == cloud_options::at_max_skipped);
+  o = {};
+  o.attachments = {4, hidden_format::float16, true, false, 0};
+  CHECK(limit_of(o) == cloud_options::at_hidden_size);
+  o = {};
+  o.cloud_max_length = 22;  // one less than prompt and budget
+  CHECK(limit_of({}, o) == cloud_options::at_max_text_length);
 }
 
 TEST_CASE("NET-5 cloud: the same question gets the same verdict bytes but for number and checksum") {
@@ -263,6 +294,32 @@ TEST_CASE("cloud: journals that do not fit are refused") {
   CHECK(q.cloud->length() == 3);
 }
 
+// What is served after a restart must fit the options of the new process: its buffers are sized by them.
+TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused, and named") {
+  pair p;  // prompt 3, budget 20, drafts of 3
+  (void)to_first_draft(p);
+  const auto restored = [&](auto change) {
+    cloud_options o;
+    o.secret = 2;
+    o.largest = p.format();
+    o.max_text_length = 100;
+    change(o);
+    auto made = cloud_session::make(o);
+    REQUIRE(made.ok());
+    return made->restore(p.cloud_journal);
+  };
+  CHECK(restored([](cloud_options&) {}).ok());
+  CHECK(restored([](cloud_options& o) { o.max_text_length = 23; }).ok());
+  const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
+  CHECK(restored([](cloud_options& o) { o.max_text_length = 22; }) == beyond(cloud_options::at_max_text_length));
+  CHECK(restored([](cloud_options& o) { o.max_text_length = 5; }) == beyond(cloud_options::at_max_text_length));
+  CHECK(restored([](cloud_options& o) { o.largest.max_draft_length = 2; }) ==
+        beyond(cloud_options::at_max_draft_length));
+  CHECK(restored([](cloud_options& o) { o.largest.support_size = 1; }) == beyond(cloud_options::at_support_size));
+  CHECK(restored([](cloud_options& o) { o.largest.vocab_size = 31; }).code == errc::vocabulary_mismatch);
+  CHECK(restored([](cloud_options& o) { o.required = guarantee::unconditional; }).code == errc::guarantee_too_weak);
+}
+
 TEST_CASE(
     "SEC-1 cloud: an edge that claims more text than there may be is refused, and nothing is written behind the text") {
   pair p;  // prompt 3, budget 20
@@ -287,7 +344,7 @@ TEST_CASE(
   const auto made = encode_hello(hello, message);
   REQUIRE(made.ok());
   message.resize(made->size());
-  CHECK(refusal_of(q, message) == errc::unsupported);
+  CHECK(refusal_of(q, message) == errc::beyond_limit);
 }
 
 TEST_CASE(
@@ -302,7 +359,7 @@ TEST_CASE(
   hello.format.pad_to = 4096;
   const auto wide = encode_hello(hello, message);
   REQUIRE(wide.ok());
-  CHECK(refusal_of(p, bytes(wide->begin(), wide->end())) == errc::unsupported);
+  CHECK(refusal_of(p, bytes(wide->begin(), wide->end())) == errc::beyond_limit);
   o.required = guarantee::unconditional;
   pair trusting(o);
   hello.format.pad_to = 1;

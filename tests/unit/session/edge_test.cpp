@@ -20,8 +20,10 @@ struct link_window {
 
 TEST_CASE("edge: options are checked") {
   specverify::edge_options o;
-  CHECK(edge_session::make(o).error().code != errc::ok);  // no vocabulary
+  CHECK(edge_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.format.vocab_size = 30;
+  CHECK(edge_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
+  o.secret = 1;
   CHECK(edge_session::make(o).ok());
   o.format.format = law_format::token_and_count;
   CHECK(edge_session::make(o).error().code == errc::unsupported);
@@ -38,6 +40,7 @@ TEST_CASE("edge: options are checked") {
 
 TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are checked before the first row") {
   specverify::edge_options o;
+  o.secret = 1;
   o.format.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
   CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).ok());  // the plan's l and K are not used
@@ -82,7 +85,7 @@ TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
   CHECK(p.edge->start({}, 0).code == errc::invalid_argument);
   const std::vector<token_id> bad{1, 30};
   CHECK(p.edge->start(bad, 0) == status{errc::token_out_of_range, part::session, 1});
-  CHECK(p.edge->start(std::vector<token_id>(100, 1), 0).code == errc::invalid_argument);
+  CHECK(p.edge->start(std::vector<token_id>(100, 1), 0) == status{errc::prompt_too_long, part::session, 100});
   (void)p.start();
   CHECK(p.edge->start(std::vector<token_id>{1}, 0).code == errc::unexpected_message);
 }

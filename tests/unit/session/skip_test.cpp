@@ -258,7 +258,7 @@ TEST_CASE(
   basic_pair<random_skip> p(o);
   p.options.attachments.max_skipped = 5;
   p.new_edge();
-  CHECK(refusal_of(p) == errc::unsupported);
+  CHECK(refusal_of(p) == errc::beyond_limit);
 }
 
 TEST_CASE("session: a policy that needs an attention row says that it is missing") {

@@ -11,34 +11,51 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Whether drafts in this format fit.
-SPECVERIFY_BODY bool received_drafts::hold(const draft_format& format) const noexcept {
-  return format.max_draft_length <= alone_.size() && decode_draft_workspace_size(format) <= decode_space_.size() &&
-         format.attachments.max_skipped <= skipped_.size();
-}
-
-SPECVERIFY_BODY errc cloud_protocol::check_hello(const hello_message& hello) const noexcept {
-  const draft_format& format = hello.format;
-  if (format.vocab_size != options_.largest.vocab_size) return errc::vocabulary_mismatch;
-  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
-    return errc::fingerprint_mismatch;
-  // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
-  if (std::min(hello.strength, strength_of(format, hello.rule)) < options_.required) return errc::guarantee_too_weak;
-  if (format.format == law_format::token_and_count) return errc::unsupported;
-  if (!drafts_.hold(format)) return errc::unsupported;
+//! Whether this cloud's buffers hold messages of this format.
+SPECVERIFY_BODY status cloud_protocol::check_format(const draft_format& format) const noexcept {
+  const cloud_options& limits = options_;
+  const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
+  if (format.vocab_size != limits.largest.vocab_size)
+    return {errc::vocabulary_mismatch, part::session, limits.at_vocab_size};
+  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, 0};
+  if (!drafts_.hold_drafts(format.max_draft_length)) return beyond(limits.at_max_draft_length);
+  if (!drafts_.hold_laws(decode_draft_workspace_size(format))) return beyond(limits.at_support_size);
   const bool claims = format.format == law_format::token_only;
   if (!claims && max_draft_entries(format, format.max_draft_length) >
-                     max_draft_entries(options_.largest, options_.largest.max_draft_length))
-    return errc::unsupported;
-  if (hidden_bytes(format.attachments) * format.max_draft_length > scoring_.hidden_capacity()) return errc::unsupported;
-  // padding
-  if (max_control_bytes(format) > message_.size() || text_bytes(format, options_.text_chunk) > message_.size())
-    return errc::unsupported;
-  if (hello.prompt_length == 0 || hello.prompt_length > options_.max_text_length) return errc::unsupported;
-  if (hello.token_budget > options_.max_text_length - hello.prompt_length) return errc::unsupported;
-  const std::uint32_t limit =
-      hello.token_budget == 0 ? options_.max_text_length : hello.prompt_length + hello.token_budget;
-  return hello.context.base_length > limit ? errc::unsupported : errc::ok;
+                     max_draft_entries(limits.largest, limits.largest.max_draft_length))
+    return beyond(limits.at_support_size);
+  if (!drafts_.hold_skipped(format.attachments.max_skipped)) return beyond(limits.at_max_skipped);
+  if (hidden_bytes(format.attachments) * format.max_draft_length > scoring_.hidden_capacity())
+    return beyond(limits.at_hidden_size);
+  if (max_control_bytes(format) > message_.size() || text_bytes(format, limits.text_chunk) > message_.size())
+    return beyond(limits.at_pad_to);
+  return {};
+}
+
+//! Whether this cloud serves a session on these terms, which a hello or a journal gives.
+SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
+                                                   std::uint32_t prompt_length) const noexcept {
+  if (const status why = check_format(terms.format()); !why.ok()) return why;
+  if (strength_of(terms.format(), terms.rule()) < options_.required)
+    return {errc::guarantee_too_weak, part::session, 0};
+  return terms.fit(prompt_length, options_.max_text_length)
+             ? status{}
+             : status{errc::beyond_limit, part::session, options_.at_max_text_length};
+}
+
+SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) const noexcept {
+  if (hello.format.vocab_size != options_.largest.vocab_size)
+    return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
+  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
+    return {errc::fingerprint_mismatch, part::session, 0};
+  // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
+  if (std::min(hello.strength, strength_of(hello.format, hello.rule)) < options_.required)
+    return {errc::guarantee_too_weak, part::session, 0};
+  const session_terms terms(hello);
+  if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
+  if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
+    return {errc::beyond_limit, part::session, options_.at_max_text_length};
+  return {};
 }
 
 //! An edge that says to have more text than there may be is refused: its text would not fit.
@@ -77,11 +94,11 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
     if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
-    if (const errc code = check_hello(hello); code != errc::ok) {
+    if (const status why = check_hello(hello); !why.ok()) {
       wire_context session{};
       session.session_id = peer.session_id;
-      refuse(session, {code, part::session, 0});
-      return {code, part::session, 0};
+      refuse(session, why);
+      return why;
     }
     begin_session(hello, header);
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {

@@ -59,6 +59,10 @@ class session_terms {
     made.truncation = truncation_;
     return made;
   }
+  //! Prompt and budget within `most` tokens.
+  [[nodiscard]] bool fit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
+    return prompt_length != 0 && prompt_length <= most && token_budget_ <= most - prompt_length;
+  }
   //! Tokens that the text may have.
   [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
     return token_budget_ == 0 ? most : prompt_length + token_budget_;
@@ -172,8 +176,10 @@ class received_drafts {
   [[nodiscard]] std::span<const claimed_draft> alone() const noexcept {
     return std::span<const claimed_draft>(alone_).first(size_);
   }
-  //! Whether messages of this format fit.
-  [[nodiscard]] bool hold(const draft_format& format) const noexcept;
+  // What messages of a format need.
+  [[nodiscard]] bool hold_drafts(std::uint32_t most) const noexcept { return most <= alone_.size(); }
+  [[nodiscard]] bool hold_skipped(std::uint32_t most) const noexcept { return most <= skipped_.size(); }
+  [[nodiscard]] bool hold_laws(std::size_t decode_bytes) const noexcept { return decode_bytes <= decode_space_.size(); }
   //! What one draft message holds; nothing enters the open round yet.
   struct contents {
     std::uint32_t drafts = 0;

@@ -68,7 +68,9 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
-  [[nodiscard]] errc check_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_format(const draft_format& format) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;

@@ -13,10 +13,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
+  if (options.largest.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (const status why = check(options.largest); !why.ok()) return why;
-  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, 0};
-  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, 1};
-  if (options.trial_cap == 0) return {errc::invalid_argument, part::session, 2};
+  if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
+  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
+  if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
   return {};
 }
 
@@ -63,10 +65,11 @@ SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journa
   if (found != nullptr) *found = reading;
   if (!read->last) return {errc::unknown_session, part::session, 0};
   const cloud_snapshot& last = *read->last;
-  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)) ||
-      last.format.vocab_size != options_.largest.vocab_size) {
+  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)))
     return {errc::journal_corrupt, part::session, 0};
-  }
+  if (const status why = check_terms(session_terms(last), last.prompt_length); !why.ok()) return why;
+  if (last.target_length > session_terms(last).text_limit(last.prompt_length, options_.max_text_length))
+    return {errc::beyond_limit, part::session, options_.at_max_text_length};
   place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.length, last.prefix_hash);
   place_.end(last.stop);

@@ -47,7 +47,7 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
     const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip) {
   if (const status why = check_options(options); !why.ok()) return why;
   if (detail::gates<Skip> && options.format.attachments.max_skipped == 0)
-    return status{errc::invalid_argument, part::session, 3};
+    return status{errc::invalid_argument, part::session, options.at_max_skipped};
   if (const status why = detail::check_if_any(rule); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;

@@ -13,11 +13,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
+  if (options.format.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (const status why = check(options.format); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count) return {errc::unsupported, part::session, 0};
-  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, 0};
-  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, 1};
-  if (options.retry_limit == 0) return {errc::invalid_argument, part::session, 2};
+  if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
+  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
+  if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
   return {};
 }
 
@@ -31,7 +33,8 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   if (options.draw_from_row && format.format != law_format::top_k_tail)
     return status{errc::unsupported, part::session, 1};
   // no room for the token itself
-  if (options.draw_from_row && format.support_size == 1) return status{errc::invalid_argument, part::session, 4};
+  if (options.draw_from_row && format.support_size == 1)
+    return status{errc::invalid_argument, part::session, options.at_support_size};
   const draft_block_options unused{1, 1};
   auto with_laws = draft_block::make(options.draw_from_row ? unused : space);
   auto with_claims = basic_draft_block<claim>::make(options.draw_from_row ? space : unused);
@@ -69,8 +72,9 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty() || prompt.size() >= options_.max_text_length)
-    return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(prompt.size())};
+  if (prompt.empty()) return {errc::invalid_argument, part::session, 0};
+  if (prompt.size() >= options_.max_text_length)
+    return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size)
       return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
@@ -101,6 +105,8 @@ SPECVERIFY_BODY status edge_protocol::restore(std::span<const std::byte> journal
       last.prefix_hash != prefix_hash(space.first(last.base_length)) || !(last.draft_key == source_.key)) {
     return {errc::journal_corrupt, part::session, 0};
   }
+  if (last.length - last.base_length > options_.format.attachments.max_skipped)
+    return {errc::beyond_limit, part::session, options_.at_max_skipped};
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
