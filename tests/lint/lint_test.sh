@@ -49,7 +49,7 @@ for name in host_loops arrows members mirror sizes forbidden guards row_access p
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
-header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes concepts and observation only'
+header session/a.hpp '#include <specverify/policy/window.hpp>'; red arrows 'session includes what takes any policy only'
 header row/digest.hpp '#include <specverify/specverify.hpp>'; red arrows 'includes the umbrella'
 
 members() { for ((i = 0; i < $1; ++i)); do printf 'int m%s_ = 0; ' "$i"; done; }
