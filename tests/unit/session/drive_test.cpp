@@ -256,7 +256,7 @@ TEST_CASE("host: on_committed hears of committed tokens alone") {
 TEST_CASE("host: a message that is handed over inside on_output is refused by name, never lost in silence") {
   pair_options o;
   o.mode = session_mode::stream;  // work for the engine always waits behind the message that is sent
-  const auto run = [&] {
+  [[maybe_unused]] const auto run = [&] {
     pair p(o);
     engine_model large{p.cloud_engine};
     const bytes text = p.exchange(p.start());
