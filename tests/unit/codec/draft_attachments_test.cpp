@@ -474,7 +474,6 @@ TEST_CASE("channel report: what is refused, by name") {
   CHECK(with(4, 65520.0f) == status{errc::field_out_of_range, part::codec, 4});
   CHECK(encode_channel_report(good, std::span(out).first(9)).error() ==
         status{errc::output_too_small, part::codec, 10});
-  channel_report read;
   CHECK(decode_channel_report(std::span(out).first(9)).error().code == errc::size_mismatch);
 }
 
