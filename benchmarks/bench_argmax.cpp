@@ -12,9 +12,8 @@ template <class Policy>
 void greedy(benchmark::State& state, Policy policy) {
   rows input(static_cast<std::uint32_t>(state.range(0)), state.range(1) != 0);
   run(state, input, [&](const std::vector<float>& row) {
-    argmax_result out;
-    if (!argmax(policy, view(row), {}, out).ok() || row[static_cast<std::size_t>(out.token)] < row[0])
-      state.SkipWithError("argmax");
+    const auto out = argmax(policy, view(row), {});
+    if (!out || row[static_cast<std::size_t>(out->token)] < row[0]) state.SkipWithError("argmax");
     benchmark::DoNotOptimize(out);
   });
 }

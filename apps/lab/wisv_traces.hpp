@@ -48,11 +48,9 @@ struct mismatch_set {
 };
 
 [[nodiscard]] inline token_id argmax_of(std::span<const float> logits) {
-  specverify::argmax_result best;
-  if (!specverify::argmax(specverify::exec::simd, specverify::logits_row(logits), specverify::row_transform{}, best)
-           .ok())
-    throw std::runtime_error("a bad row");
-  return best.token;
+  const auto best = specverify::argmax(specverify::exec::simd, specverify::logits_row(logits), {});
+  if (!best) throw std::runtime_error("a bad row");
+  return best->token;
 }
 
 namespace detail {

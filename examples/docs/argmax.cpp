@@ -8,8 +8,8 @@ int main() {
   using namespace specverify;
   const std::array<float, 4> logits{1.0f, 3.0f, 2.0f, 3.0f};
   const auto row = logits_row(std::span<const float>(logits));
-  argmax_result best;
-  if (!argmax(exec::simd, row, {}, best).ok() || best.token != 1 || !best.near_tie) return 1;  // tie: the smaller id
+  const auto best = argmax(exec::simd, row, {});
+  if (!best || best->token != 1 || !best->near_tie) return 1;  // tie: the smaller id
 
   const std::array<token_id, 1> ids{3};
   const std::array<float, 1> bias{0.5f};
@@ -18,6 +18,7 @@ int main() {
   transform.bias_ids = ids;
   transform.bias_values = bias;
   transform.mask_words = allowed;
-  if (!argmax(exec::simd, row, transform, best).ok() || best.token != 3) return 2;
-  return best.margin == 1.5 ? 0 : 3;  // 3.5 against 2, since token 1 is masked
+  const auto other = argmax(exec::simd, row, transform);
+  if (!other || other->token != 3) return 2;
+  return other->margin == 1.5 ? 0 : 3;  // 3.5 against 2, since token 1 is masked
 }

@@ -52,23 +52,23 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
   CHECK(a.value.normaliser == doctest::Approx(b.value.normaliser).epsilon(1e-13));
 
   argmax_result first, second;
-  REQUIRE(argmax(exec::seq, row, transform, first).ok());
-  REQUIRE(argmax(exec::simd, row, transform, second).ok());
+  REQUIRE(take(first, argmax(exec::seq, row, transform)).ok());
+  REQUIRE(take(second, argmax(exec::simd, row, transform)).ok());
   CHECK((first.token == second.token && first.near_tie == second.near_tie));
   CHECK(std::memcmp(&first.margin, &second.margin, sizeof(double)) == 0);
 
   if (transform.truncation.active()) return;
   std::vector<std::uint32_t> u(row.valid_size()), v(row.valid_size());
   std::uint64_t total = 0, again = 0;
-  REQUIRE(integer_weights(exec::seq, row, transform, std::span<std::uint32_t>(u), total).ok());
-  REQUIRE(integer_weights(exec::simd, row, transform, std::span<std::uint32_t>(v), again).ok());
+  REQUIRE(take(total, integer_weights(exec::seq, row, transform, std::span<std::uint32_t>(u))).ok());
+  REQUIRE(take(again, integer_weights(exec::simd, row, transform, std::span<std::uint32_t>(v))).ok());
   CHECK(u == v);
   CHECK(total == again);
   if (transform.greedy()) return;
   CHECK(total == a.value.total_weight);
   double x = 0, y = 0;
-  REQUIRE(log_sum_exp(exec::seq, row, transform, x).ok());
-  REQUIRE(log_sum_exp(exec::simd, row, transform, y).ok());
+  REQUIRE(take(x, log_sum_exp(exec::seq, row, transform)).ok());
+  REQUIRE(take(y, log_sum_exp(exec::simd, row, transform)).ok());
   CHECK(std::fabs(x - y) <= 2e-6 + std::fabs(x) * 0x1.0p-50);
   std::vector<float> p(row.valid_size()), q(row.valid_size());
   REQUIRE(softmax(exec::seq, row, transform, std::span<float>(p)).ok());

@@ -23,17 +23,17 @@ struct argmax_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not taken). On error
-//!         `out` stays as it was.
+//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not taken).
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status argmax(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                            argmax_result& out) noexcept {
+[[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
+                                           const row_transform& transform) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
   const status outcome = detail::judge_values(source, found);
   if (!outcome.ok()) return outcome;
+  argmax_result out;
   out.token = static_cast<token_id>(found.argmax);
   const auto first = static_cast<double>(found.maximum);
   const auto second = static_cast<double>(found.second);
@@ -46,7 +46,7 @@ template <execution_policy Policy, class Scalar>
     const double b = second < 0.0 ? -second : second;
     out.near_tie = out.margin <= 0x1.0p-20 * (a > b ? a : b);
   }
-  return {};
+  return out;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -15,12 +15,12 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes one weight per valid id and their sum. A temperature below 1e-6 gives 2^31 at the argmax and 0 elsewhere.
+//! Writes one weight per valid id; gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax and 0 elsewhere.
 //! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
 //!         output_too_small (weights shorter than valid_size). On error nothing is written.
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                     std::span<std::uint32_t> weights, std::uint64_t& total) noexcept {
+[[nodiscard]] result<std::uint64_t> integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                                    std::span<std::uint32_t> weights) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
@@ -32,13 +32,11 @@ template <execution_policy Policy, class Scalar>
   if (!outcome.ok()) return outcome;
   if (transform.greedy()) {
     for (std::uint32_t id = 0; id < source.size; ++id) weights[id] = id == found.argmax ? kernel::weight_one : 0;
-    total = kernel::weight_one;
-    return {};
+    return std::uint64_t{kernel::weight_one};
   }
-  total = detail::sum_weights(policy, source,
-                              detail::weights_of(source, static_cast<double>(found.maximum), transform.temperature),
-                              weights.data());
-  return {};
+  return detail::sum_weights(policy, source,
+                             detail::weights_of(source, static_cast<double>(found.maximum), transform.temperature),
+                             weights.data());
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -17,10 +17,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Errors: those of `digest` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
-//!         where z / T has no finite value); unsupported (a truncation). On error `out` stays as it was.
+//!         where z / T has no finite value); unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] status log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                 double& out) noexcept {
+[[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {
   const status checked = detail::check_arguments(row, transform);
   if (!checked.ok()) return checked;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
@@ -34,8 +33,7 @@ template <execution_policy Policy, class Scalar>
   const double sum = kernel::quick_sum(policy, source, weight);
   const status outcome = detail::judge(policy, source, found, sum);
   if (!outcome.ok()) return outcome;
-  out = std::log(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
-  return {};
+  return std::log(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -54,9 +54,10 @@ TEST_CASE("PKG-2 row: no operation allocates") {
       fine = fine && from->residual(one_count{}, uniforms<>{}.at(purpose::residual_draw)).ok();
       fine = fine && from->accept({5, 1, 10}, 0.5).ok() && from->log_probability(5).ok();
       fine = fine && from->fp16_counts(ids, counts).ok() && from->acceptance_probability(point).ok();
-      fine = fine && argmax(policy, logits(row), {}, best).ok() && log_sum_exp(policy, logits(row), {}, number).ok();
+      fine = fine && take(best, argmax(policy, logits(row), {})).ok() &&
+             take(number, log_sum_exp(policy, logits(row), {})).ok();
       fine = fine && softmax(policy, logits(row), {}, std::span<float>(law)).ok();
-      fine = fine && integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts), total).ok();
+      fine = fine && take(total, integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts))).ok();
       const auto allocations = guard.count();
       CHECK(fine);
       CHECK(allocations == 0);

@@ -11,13 +11,13 @@ TEST_CASE("row.argmax: by hand, ties go to the smaller id") {
   const std::vector<float> row{1.0f, 3.0f, 2.0f, 3.0f};
   for_each_policy([&](auto policy) {
     argmax_result out;
-    REQUIRE(argmax(policy, logits(row), {}, out).ok());
+    REQUIRE(take(out, argmax(policy, logits(row), {})).ok());
     CHECK(out.token == 1);
     CHECK(out.margin == 0.0);
     CHECK(out.near_tie);
-    REQUIRE(argmax(policy, logits(std::vector<float>{-0.0f, 0.0f}), {}, out).ok());
+    REQUIRE(take(out, argmax(policy, logits(std::vector<float>{-0.0f, 0.0f}), {})).ok());
     CHECK(out.token == 0);
-    REQUIRE(argmax(policy, logits(std::vector<float>{-3.0f}), {}, out).ok());
+    REQUIRE(take(out, argmax(policy, logits(std::vector<float>{-3.0f}), {})).ok());
     CHECK(out.token == 0);
     CHECK(out.margin == infinity);
     CHECK_FALSE(out.near_tie);
@@ -33,7 +33,7 @@ TEST_CASE("NUM-7 row.argmax: every size and place, every type; margin to the run
       for_each_policy([&](auto policy) {
         const auto check = [&](const auto& row) {
           argmax_result out;
-          REQUIRE(argmax(policy, logits(row), {}, out).ok());
+          REQUIRE(take(out, argmax(policy, logits(row), {})).ok());
           CHECK(out.token == static_cast<token_id>(at));
           if (size > 2) CHECK(out.margin == 0.5);
         };
@@ -54,39 +54,40 @@ TEST_CASE("row.argmax: bias, mask and padding count; probabilities too") {
   const std::uint64_t mask[1] = {0b110};
   for_each_policy([&](auto policy) {
     argmax_result out;
-    REQUIRE(argmax(policy, padded, {}, out).ok());
+    REQUIRE(take(out, argmax(policy, padded, {})).ok());
     CHECK(out.token == 2);
     row_transform transform;
     transform.bias_ids = ids;
     transform.bias_values = bias;
-    REQUIRE(argmax(policy, padded, transform, out).ok());
+    REQUIRE(take(out, argmax(policy, padded, transform)).ok());
     CHECK(out.token == 0);
     CHECK(out.margin == 3.0);
     transform.mask_words = mask;
-    REQUIRE(argmax(policy, padded, transform, out).ok());
+    REQUIRE(take(out, argmax(policy, padded, transform)).ok());
     CHECK(out.token == 2);
-    REQUIRE(argmax(policy, probabilities(std::vector<double>{0.2, 0.5, 0.3}), {}, out).ok());
+    REQUIRE(take(out, argmax(policy, probabilities(std::vector<double>{0.2, 0.5, 0.3}), {})).ok());
     CHECK(out.token == 1);
   });
 }
 
 TEST_CASE("COR-12 row.argmax: near ties are told by a relative 2^-20") {
   argmax_result out;
-  REQUIRE(argmax(exec::simd, logits(std::vector<double>{100.0, 100.0 * (1 - 0x1.0p-21)}), {}, out).ok());
+  REQUIRE(take(out, argmax(exec::simd, logits(std::vector<double>{100.0, 100.0 * (1 - 0x1.0p-21)}), {})).ok());
   CHECK(out.near_tie);
-  REQUIRE(argmax(exec::simd, logits(std::vector<double>{100.0, 100.0 * (1 - 0x1.0p-19)}), {}, out).ok());
+  REQUIRE(take(out, argmax(exec::simd, logits(std::vector<double>{100.0, 100.0 * (1 - 0x1.0p-19)}), {})).ok());
   CHECK_FALSE(out.near_tie);
 }
 
 TEST_CASE("T28 row.argmax: bad rows give a status and leave the output alone") {
   for_each_policy([&](auto policy) {
     argmax_result out{42, true, 1.5};
-    CHECK(argmax(policy, logits(std::vector<float>{1.0f, nanf("")}), {}, out) ==
+    CHECK(take(out, argmax(policy, logits(std::vector<float>{1.0f, nanf("")}), {})) ==
           status{errc::row_has_nan, part::row, 1});
-    CHECK(argmax(policy, logits(std::vector<double>{infinity, 1.0}), {}, out).code == errc::row_has_positive_infinity);
-    CHECK(argmax(policy, logits(std::vector<double>{-infinity, -infinity}), {}, out).code == errc::row_is_empty);
-    CHECK(argmax(policy, row_view<float>{}, {}, out).code == errc::empty_vocabulary);
+    CHECK(take(out, argmax(policy, logits(std::vector<double>{infinity, 1.0}), {})).code ==
+          errc::row_has_positive_infinity);
+    CHECK(take(out, argmax(policy, logits(std::vector<double>{-infinity, -infinity}), {})).code == errc::row_is_empty);
+    CHECK(take(out, argmax(policy, row_view<float>{}, {})).code == errc::empty_vocabulary);
     CHECK((out.token == 42 && out.near_tie && out.margin == 1.5));
-    static_assert(noexcept(argmax(policy, row_view<float>{}, row_transform{}, out)));
+    static_assert(noexcept(take(out, argmax(policy, row_view<float>{}, row_transform{}))));
   });
 }

@@ -12,7 +12,7 @@ TEST_CASE("row.integer_weights: golden values, the same on every machine") {
   for_each_policy([&](auto policy) {
     std::vector<std::uint32_t> weights(8);
     std::uint64_t total = 0;
-    REQUIRE(integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(weights), total).ok());
+    REQUIRE(take(total, integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(weights))).ok());
     CHECK(weights == std::vector<std::uint32_t>{2147483648u, 790015088u, 176276192u, 97496u, 4u, 1u, 0u, 0u});
     CHECK(total == std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}));
   });
@@ -27,8 +27,9 @@ TEST_CASE(
     const double maximum = *std::max_element(values.begin(), values.end());
     std::vector<std::uint32_t> weights(row.size()), again(row.size());
     std::uint64_t total = 0, total_again = 0;
-    REQUIRE(integer_weights(exec::seq, logits(row), transform, std::span<std::uint32_t>(weights), total).ok());
-    REQUIRE(integer_weights(exec::simd, logits(row), transform, std::span<std::uint32_t>(again), total_again).ok());
+    REQUIRE(take(total, integer_weights(exec::seq, logits(row), transform, std::span<std::uint32_t>(weights))).ok());
+    REQUIRE(
+        take(total_again, integer_weights(exec::simd, logits(row), transform, std::span<std::uint32_t>(again))).ok());
     CHECK(weights == again);
     CHECK(total == total_again);
     long double worst = 0;
@@ -71,7 +72,7 @@ TEST_CASE("row.integer_weights: probabilities in proportion, zeros stay zero") {
   for_each_policy([&](auto policy) {
     std::vector<std::uint32_t> weights(5);
     std::uint64_t total = 0;
-    REQUIRE(integer_weights(policy, probabilities(row), {}, std::span<std::uint32_t>(weights), total).ok());
+    REQUIRE(take(total, integer_weights(policy, probabilities(row), {}, std::span<std::uint32_t>(weights))).ok());
     CHECK(weights == std::vector<std::uint32_t>{2147483648u, 1073741824u, 0u, 536870912u, 536870912u});
   });
 }
@@ -82,25 +83,25 @@ TEST_CASE("row.integer_weights: temperature zero, masks, and errors that write n
   greedy.temperature = 0;
   std::vector<std::uint32_t> weights(3, 9);
   std::uint64_t total = 5;
-  CHECK(integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights).first(2), total).code ==
+  CHECK(take(total, integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights).first(2))).code ==
         errc::output_too_small);
-  CHECK(integer_weights(exec::seq, logits(std::vector<float>{nanf(""), 1.0f, 1.0f}), {},
-                        std::span<std::uint32_t>(weights), total)
+  CHECK(take(total, integer_weights(exec::seq, logits(std::vector<float>{nanf(""), 1.0f, 1.0f}), {},
+                                    std::span<std::uint32_t>(weights)))
             .code == errc::row_has_nan);
   row_transform cut;
   cut.truncation.top_k = 2;
-  CHECK(integer_weights(exec::seq, logits(row), cut, std::span<std::uint32_t>(weights), total).code ==
+  CHECK(take(total, integer_weights(exec::seq, logits(row), cut, std::span<std::uint32_t>(weights))).code ==
         errc::unsupported);
   CHECK(weights == std::vector<std::uint32_t>(3, 9));
   CHECK(total == 5);
-  REQUIRE(integer_weights(exec::seq, logits(row), greedy, std::span<std::uint32_t>(weights), total).ok());
+  REQUIRE(take(total, integer_weights(exec::seq, logits(row), greedy, std::span<std::uint32_t>(weights))).ok());
   CHECK(weights == std::vector<std::uint32_t>{0, 2147483648u, 0});
   const std::uint64_t mask[1] = {0b101};
   row_transform masked;
   masked.mask_words = mask;
-  REQUIRE(integer_weights(exec::simd, logits(row), masked, std::span<std::uint32_t>(weights), total).ok());
+  REQUIRE(take(total, integer_weights(exec::simd, logits(row), masked, std::span<std::uint32_t>(weights))).ok());
   CHECK(weights[1] == 0);
   CHECK(weights[2] == 2147483648u);
-  static_assert(
-      noexcept(integer_weights(exec::seq, row_view<float>{}, row_transform{}, std::span<std::uint32_t>{}, total)));
+  static_assert(noexcept(
+      take(total, integer_weights(exec::seq, row_view<float>{}, row_transform{}, std::span<std::uint32_t>{}))));
 }

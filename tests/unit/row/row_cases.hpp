@@ -177,6 +177,13 @@ held_digest<Policy, Scalar> make_digest(Policy policy, row_view<Scalar> row, con
   return made;
 }
 
+//! The value of a result into `out`, which stays as it was without one.
+template <class Value>
+status take(Value& out, const result<Value>& made) noexcept {
+  if (made.ok()) out = *made;
+  return made.error();
+}
+
 template <class Check>
 void for_each_policy(const Check& check) {
   check(exec::seq);

@@ -41,7 +41,7 @@ TEST_CASE("SMP-2 SMP-6 row.transform: bias, then mask, then temperature, then th
       REQUIRE(softmax(policy, logits(row), transform, std::span<double>(out)).ok());
       CHECK(total_variation(out, law) < 1e-15);
       argmax_result best;
-      REQUIRE(argmax(policy, logits(row), transform, best).ok());
+      REQUIRE(take(best, argmax(policy, logits(row), transform)).ok());
       CHECK(best.token == 0);
     });
   };

@@ -167,9 +167,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
     return {};
   };
   if (detail::carries_claims(options_.format.format)) {
-    argmax_result best;
-    if (const status why = argmax(policy, row, transform, best); !why.ok()) return why;
-    if (static_cast<std::uint32_t>(best.token) >= options_.format.vocab_size)
+    const result<argmax_result> best = argmax(policy, row, transform);
+    if (!best) return best.error();
+    if (static_cast<std::uint32_t>(best->token) >= options_.format.vocab_size)
       return {errc::vocabulary_mismatch, part::session, 0};
     token = best.token;
     if constexpr (!detail::gates<Skip>) return {};
@@ -243,9 +243,9 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
   }
   token_id token = no_token;
   if (detail::carries_claims(options_.format.format)) {
-    argmax_result best;
-    if (const status why = argmax(policy, row, transform, best); !why.ok()) return fail(why);
-    token = best.token;
+    const result<argmax_result> best = argmax(policy, row, transform);
+    if (!best) return fail(best.error());
+    token = best->token;
   } else {
     state_type state = ahead_state_;
     const auto reading = drafter_.read(policy, row, transform, state);

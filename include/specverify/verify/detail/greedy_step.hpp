@@ -19,11 +19,12 @@ namespace detail {
 template <class Policy, class Rows>
 [[nodiscard]] bool read_argmax(Policy policy, const Rows& rows, std::uint32_t index, round& verdict_of,
                                argmax_result& best) noexcept {
-  const status why = argmax(policy, rows(index), rows.transform(index), best);
-  if (!why.ok()) {
-    verdict_of.fail_row(why, index);
+  const result<argmax_result> found = argmax(policy, rows(index), rows.transform(index));
+  if (!found) {
+    verdict_of.fail_row(found.error(), index);
     return false;
   }
+  best = *found;
   verdict_of.row_read(index);
   return true;
 }
