@@ -130,20 +130,6 @@ struct row_memory {
   }
 };
 
-//! A digest and the space it lives in.
-struct digested {
-  std::vector<std::byte> memory;
-  workspace space;
-  row_digest value;
-  digested(std::uint32_t vocab_size, const row_transform& transform, const read_request& request)
-      : memory(digest_workspace_size(vocab_size, transform, request)) {}
-  template <class Policy>
-  bool make(Policy policy, const std::vector<float>& row, const row_transform& transform, const read_request& request) {
-    space = workspace(std::span<std::byte>(memory));
-    return digest(policy, logits_row(std::span<const float>(row)), transform, request, space, value).ok();
-  }
-};
-
 inline row_view<float> view(const std::vector<float>& row) { return logits_row(std::span<const float>(row)); }
 
 //! Vocabulary size, rotating or not.

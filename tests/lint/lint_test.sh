@@ -109,6 +109,10 @@ printf '# Errata\n\n## E1 a\n\n[test](../tests/unit/row/digest_test.cpp)\n' >doc
 header row/digest.hpp "// $(printf '%0118d' 0)"; red prose '121 columns'
 echo 'All of it is agreed.' >docs/a.md; red phrases '"of it"'
 printf 'It is the law\nbeside it.\n' >docs/a.md; red phrases '"beside"'
+header row/digest.hpp 'int seven(int a, int b, int c, int d, int e, int f = 1, int g = 2);'; red arguments 'seven has 7 parameters'
+header row/digest.hpp 'struct s { int seven(int, int, int, int, int, int, std::pair<int, int> = {}) const noexcept { return 0; } };'; red arguments 'seven has 7 parameters'
+header row/digest.hpp 'int six(int a, int b, int c, std::pair<int, int> d, int (*e)(int, int), int f = g(1, 2, 3));'; green arguments; reset
+header session/a.hpp 'reading_access x;'; red row_access 'joins a digest to a row'
 header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
 echo 'Call `no_such_name`.' >docs/a.md; red stale 'no_such_name is nowhere'

@@ -60,23 +60,6 @@ template <class Policy, class Scalar>
 
 }  // namespace detail
 
-//! Tests a token that was drawn from a law in which it has `count` of `resolution`. `uniform` is in [0, 1). A count of
-//! 0 accepts iff p > 0.
-//! Errors: token_out_of_range, invalid_resolution (0, or below count), invalid_argument (uniform outside [0, 1), an
-//!         empty digest), null_span, size_mismatch (another row). On error `out` stays as it was.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status accept_token(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const row_digest& from, const workspace& space, token_id token, std::uint32_t count,
-                                  std::uint32_t resolution, double uniform, acceptance& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  const result<acceptance> tested =
-      detail::accept(detail::opened_row{policy, detail::open(row, transform), from, space.base()},
-                     {token, count, resolution}, uniform);
-  if (tested.ok()) out = tested.value();
-  return tested.error();
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -23,7 +23,7 @@ struct argmax_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values, except row_not_normalised (the sum is not taken).
+//! Errors: those of `read_row` about arguments and values, except row_not_normalised (the sum is not taken).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
                                            const row_transform& transform) noexcept {

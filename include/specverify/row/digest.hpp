@@ -23,6 +23,7 @@
 #include <specverify/core/execution.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/core/workspace.hpp>
+#include <specverify/kernel/block_source.hpp>
 #include <specverify/row/transform.hpp>
 
 #include <span>
@@ -74,59 +75,52 @@ SPECVERIFY_TYPES_END
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-[[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform,
-                                                 const read_request& request) noexcept;
-template <class Policy, class Scalar>
-[[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const read_request& request, workspace& space, row_digest& out) noexcept;
+
+//! How many elements every array of a digest has.
+struct digest_layout {
+  std::uint32_t blocks = 0;
+  std::uint32_t wanted = 0;    // survivors asked for
+  std::uint32_t capacity = 0;  // candidates held while gathering
+  std::uint32_t kept = 0;      // truncated rows: at most this many ids
+  std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept {
+    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
+           2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
+           slice_bytes<std::uint32_t>(weights) + slice_bytes<reading_mark>(1) + workspace_alignment;
+  }
+};
+
+[[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform,
+                                                   const read_request& request) noexcept {
+  digest_layout layout;
+  layout.blocks = kernel::block_count(vocab_size);
+  layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
+  std::uint32_t above = 0;
+  if (request.minimum_probability > 0) {
+    const double bound = 1.0 / request.minimum_probability + 2.0;
+    above = bound < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(bound) : vocab_size;
+  }
+  const std::uint32_t most = layout.wanted > above ? layout.wanted : above;
+  const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;
+  layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;
+  if (transform.truncation.active()) {
+    layout.weights = vocab_size;
+    layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size
+                      ? transform.truncation.top_k
+                      : vocab_size;
+  }
+  return layout;
+}
+
 }  // namespace detail
 
-//! Bytes of workspace that `digest` takes. Pure; O(1).
+//! Bytes of workspace that `read_row` takes. Pure; O(1).
 [[nodiscard]] constexpr std::size_t digest_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           const read_request& request) noexcept {
-  return detail::digest_bytes(vocab_size, transform, request);
-}
-
-//! Reads a row and fills `out`. On error `out` stays as it was and the workspace gives back what was taken.
-//! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside
-//!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
-//!         invalid_truncation, unsupported (nodes; a bias on probabilities, or their spread), workspace_too_small;
-//!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
-//!         4e-3), `where` = id. The stored values of masked and padded ids are never read.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                            const read_request& request, workspace& space, row_digest& out) noexcept {
-  const std::size_t mark = space.mark();
-  row_digest built;
-  const status outcome = detail::build_digest(policy, row, transform, request, space, built);
-  if (outcome.ok()) {
-    out = built;
-  } else {
-    space.rewind(mark);
-  }
-  return outcome;
-}
-
-//! One digest per row; a row in error leaves the others as they are. Spans of transforms, requests and workspaces have
-//! one entry per row. Returns size_mismatch when the spans differ in length, else ok: the rows' own outcomes are in
-//! `statuses`.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status digest_batch(Policy policy, std::span<const row_view<Scalar>> rows,
-                                  std::span<const row_transform> transforms, std::span<const read_request> requests,
-                                  std::span<workspace> spaces, std::span<row_digest> digests,
-                                  std::span<status> statuses) noexcept {
-  const std::size_t count = rows.size();
-  if (transforms.size() != count || requests.size() != count || spaces.size() != count || digests.size() != count ||
-      statuses.size() != count) {
-    return {errc::size_mismatch, part::row, 0};
-  }
-  for (std::size_t i = 0; i < count; ++i)
-    statuses[i] = digest(policy, rows[i], transforms[i], requests[i], spaces[i], digests[i]);
-  return {};
+  return detail::digest_space(vocab_size, transform, request).bytes();
 }
 
 SPECVERIFY_NAMESPACE_END
-
-#include <specverify/row/detail/digest.hpp>
 
 #endif

@@ -93,23 +93,6 @@ template <class Policy, class Scalar>
 
 }  // namespace detail
 
-//! Writes the ids with a positive count, ascending, and their counts. `row`, `transform`, `from`, `space` as in
-//! `sample`.
-//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row, or two spans of different
-//!         lengths), support_too_large (the spans are too short: `where` = ids needed), empty_support (no probability
-//!         reaches 2^-25). The spans' contents are unspecified on error, `out` stays as it was.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status fp16_row_counts(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                     const row_digest& from, const workspace& space, std::span<token_id> ids,
-                                     std::span<std::uint32_t> counts, fp16_row& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  const result<fp16_row> found =
-      detail::count_fp16(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, ids, counts);
-  if (found.ok()) out = found.value();
-  return found.error();
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -15,8 +15,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes one weight per valid id; gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax and 0 elsewhere.
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
+//! Writes one weight per valid id and gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax, 0 elsewhere.
+//! Errors: those of `read_row` about arguments and values (row_not_normalised included); unsupported (a truncation),
 //!         output_too_small (weights shorter than valid_size). On error nothing is written.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::uint64_t> integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,

@@ -61,20 +61,6 @@ template <class Policy, class Scalar, class Law>
 
 }  // namespace detail
 
-//! Errors: token_out_of_range, invalid_argument (an empty digest), null_span, size_mismatch (another row). On error
-//!         `out` stays as it was.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status log_probability(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                     const row_digest& from, const workspace& space, token_id token,
-                                     double& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  const result<double> found =
-      detail::log_probability(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token);
-  if (found.ok()) out = found.value();
-  return found.error();
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

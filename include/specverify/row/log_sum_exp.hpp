@@ -16,7 +16,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
+//! Errors: those of `read_row` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
 //!         where z / T has no finite value); unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {

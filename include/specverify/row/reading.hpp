@@ -17,6 +17,7 @@
 
 #include <specverify/core/uniforms.hpp>
 #include <specverify/row/acceptance.hpp>
+#include <specverify/row/detail/digest.hpp>
 #include <specverify/row/fp16_row.hpp>
 #include <specverify/row/log_probability.hpp>
 #include <specverify/row/residual.hpp>
@@ -192,7 +193,11 @@ struct reading_access {
 
 //! Reads a row under its transform. What is taken of `scratch` (at most `digest_workspace_size`) stays taken, so that
 //! the reading lives on; on error it is given back. O(V).
-//! Errors: those of `digest`.
+//! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside
+//!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
+//!         invalid_truncation, unsupported (nodes; a bias on probabilities, or their deviation), workspace_too_small;
+//!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
+//!         4e-3), `where` = id. The stored values of masked and padded ids are never read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                            const row_transform& transform, const read_request& request,

@@ -107,25 +107,6 @@ template <class Policy, class Scalar, class Law, class Source>
 
 }  // namespace detail
 
-//! Draws a token. `row`, `transform`, `from`, `space` as in `sample`; `scale` in (0, 1].
-//! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
-//! Errors: invalid_argument (scale, an empty digest), invalid_resolution, null_span, size_mismatch (another row),
-//!         residual_unavailable (p has no mass). On error `out` stays as it was.
-template <execution_policy Policy, class Scalar, subtracted_law Law, uniform_source Source>
-[[nodiscard]] status residual(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                              const row_digest& from, const workspace& space, const Law& subtracted, double scale,
-                              const Source& source, random_counter counter, residual_options options,
-                              residual_token& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  options.scale = scale;
-  const result<residual_token> drawn =
-      detail::draw_residual(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, subtracted,
-                            uniform_stream<Source>{source, counter}, options);
-  if (drawn.ok()) out = drawn.value();
-  return drawn.error();
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -24,8 +24,6 @@ struct draw_options {
   std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
 };
 
-using sample_options = draw_options;
-
 struct sampled_token {
   token_id token = no_token;
   std::uint32_t trials = 0;  //!< envelope trials made
@@ -64,23 +62,6 @@ template <class Policy, class Scalar, class Source>
 }
 
 }  // namespace detail
-
-//! Draws a token. `row` and `transform` are those of the digest `from`, whose arrays live in `space`.
-//! Reads the counters counter.lane .. counter.lane + trials (and none for a one-hot digest).
-//! Errors: invalid_argument (an empty digest), null_span, size_mismatch (another row), row_is_empty. On error `out`
-//!         stays as it was.
-template <execution_policy Policy, class Scalar, uniform_source Source>
-[[nodiscard]] status sample(Policy policy, row_view<Scalar> row, const row_transform& transform, const row_digest& from,
-                            const workspace& space, const Source& source, random_counter counter, draw_options options,
-                            sampled_token& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  const result<sampled_token> drawn =
-      detail::draw(detail::opened_row{policy, detail::open(row, transform), from, space.base()},
-                   uniform_stream<Source>{source, counter}, options);
-  if (drawn.ok()) out = drawn.value();
-  return drawn.error();
-}
 
 SPECVERIFY_NAMESPACE_END
 

@@ -20,7 +20,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes valid_size probabilities to the front of `out`, which holds float or double and must not overlap the row.
-//! Errors: those of `digest` about arguments and values (row_not_normalised included); unsupported (a truncation),
+//! Errors: those of `read_row` about arguments and values (row_not_normalised included); unsupported (a truncation),
 //!         output_too_small. On error nothing is written.
 template <execution_policy Policy, class Scalar, class Out>
 [[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform,

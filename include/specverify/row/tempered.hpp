@@ -160,30 +160,6 @@ template <class Policy, class Scalar>
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
 }
 
-// The same from a digest and its row.
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_draws(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                    const row_digest& from, const workspace& space, token_id token,
-                                    std::span<const double> temperatures, std::span<const double> uniforms,
-                                    tempered_hits& out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  const result<tempered_hits> found = detail::count_tempered(
-      detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token, temperatures, uniforms);
-  if (found.ok()) out = found.value();
-  return found.error();
-}
-template <execution_policy Policy, class Scalar>
-[[nodiscard]] status tempered_probabilities(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                            const row_digest& from, const workspace& space, token_id token,
-                                            std::span<const double> temperatures, std::span<double> out) noexcept {
-  const status checked = detail::check_row(row, from);
-  if (!checked.ok()) return checked;
-  return detail::write_tempered(detail::opened_row{policy, detail::open(row, transform), from, space.base()}, token,
-                                temperatures, out)
-      .error();
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

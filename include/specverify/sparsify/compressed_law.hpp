@@ -59,12 +59,20 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   return static_cast<std::uint32_t>(each);
 }
 
+//! What stands beyond the listed entries.
+struct lattice_tail {
+  std::uint64_t listed = 0;  // sum of the listed weights
+  std::uint64_t weight = 0;  // of all other entries together
+  std::uint32_t others = 0;  // how many these are
+};
+
 //! The lattice point over the entries and, if there are others, the tail as one entry more, whose count comes last;
 //! false when scratch is short. resolution * others < 2^32 and no weight is above 2^31, so resolution * tail_weight <
 //! 2^63.
-[[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, std::uint64_t listed,
-                                         std::uint64_t tail_weight, std::uint32_t resolution, std::uint32_t others,
-                                         std::span<std::uint32_t> counts, workspace& scratch) noexcept {
+[[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, const lattice_tail& tail,
+                                         std::uint32_t resolution, std::span<std::uint32_t> counts,
+                                         workspace& scratch) noexcept {
+  const auto [listed, tail_weight, others] = tail;
   workspace_slice heap, remainders;
   if (!scratch.take<std::uint32_t>(counts.size(), heap) || !scratch.take<std::int64_t>(counts.size(), remainders))
     return false;
@@ -131,7 +139,7 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   if (listed > kept.total_weight || listed == 0) return fail(listed == 0 ? errc::zero_weight : errc::size_mismatch);
   std::uint32_t tail_count = 0;
   if (on_lattice) {
-    if (!lattice_counts(weights.first(size), listed, kept.total_weight - listed, options.resolution, others, counts,
+    if (!lattice_counts(weights.first(size), {listed, kept.total_weight - listed, others}, options.resolution, counts,
                         scratch)) {
       return fail(errc::workspace_too_small);
     }

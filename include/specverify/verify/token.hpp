@@ -88,7 +88,7 @@ struct token_rule {
 
   //! Verifies `drafts` against rows 0..L and says what to commit. An id of -1 ends the drafts; another id that the
   //! target does not have is rejected and counted. Draft i reads random.after(i): acceptance, and
-  //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `digest` for the rows read;
+  //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `read_row` for the rows read;
   //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count is
   //! above its resolution; `where` = its index).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>

@@ -11,48 +11,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! How many elements every array of a digest has.
-struct digest_layout {
-  std::uint32_t blocks = 0;
-  std::uint32_t wanted = 0;    // survivors asked for
-  std::uint32_t capacity = 0;  // candidates held while gathering
-  std::uint32_t kept = 0;      // truncated rows: at most this many ids
-  std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
-
-  [[nodiscard]] constexpr std::size_t bytes() const noexcept {
-    return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
-           2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
-           slice_bytes<std::uint32_t>(weights) + slice_bytes<reading_mark>(1) + workspace_alignment;
-  }
-};
-
-[[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform,
-                                                   const read_request& request) noexcept {
-  digest_layout layout;
-  layout.blocks = kernel::block_count(vocab_size);
-  layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
-  std::uint32_t above = 0;
-  if (request.minimum_probability > 0) {
-    const double bound = 1.0 / request.minimum_probability + 2.0;
-    above = bound < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(bound) : vocab_size;
-  }
-  const std::uint32_t most = layout.wanted > above ? layout.wanted : above;
-  const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;
-  layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;
-  if (transform.truncation.active()) {
-    layout.weights = vocab_size;
-    layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size
-                      ? transform.truncation.top_k
-                      : vocab_size;
-  }
-  return layout;
-}
-
-[[nodiscard]] constexpr std::size_t digest_bytes(std::uint32_t vocab_size, const row_transform& transform,
-                                                 const read_request& request) noexcept {
-  return digest_space(vocab_size, transform, request).bytes();
-}
-
 //! The arrays of survivors, cut from the workspace.
 [[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out,
                                          kernel::candidate_list& list) noexcept {

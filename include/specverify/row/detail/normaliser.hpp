@@ -3,19 +3,11 @@
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 
+#include <specverify/row/detail/open.hpp>
 #include <specverify/row/digest.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-//! The row must be the one that the digest was made from; its values are trusted.
-template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status check_row(row_view<Scalar> row, const row_digest& from) noexcept {
-  if (from.valid_size == 0) return row_error(errc::invalid_argument);
-  if (!row.has_data()) return row_error(errc::null_span);
-  if (row.valid_size() != from.valid_size || row.kind() != from.kind) return row_error(errc::size_mismatch);
-  return {};
-}
 
 [[nodiscard]] SPECVERIFY_INLINE kernel::exact_weight exact_of(const row_digest& from) noexcept {
   return {from.reference, 1.0 / from.temperature, from.kind == row_kind::probabilities};

@@ -171,7 +171,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
     if (!best) return best.error();
     if (static_cast<std::uint32_t>(best->token) >= options_.format.vocab_size)
       return {errc::vocabulary_mismatch, part::session, 0};
-    token = best.token;
+    token = best->token;
     if constexpr (!detail::gates<Skip>) return {};
     const auto reading = drafter_.read(policy, row, transform, state);
     return reading ? gate(*reading) : reading.error();
