@@ -15,7 +15,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes one weight per valid id and gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax, 0 elsewhere.
+//! Writes one weight per valid id; gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax, else 0.
 //! Errors: those of `read_row` about arguments and values (row_not_normalised included); unsupported (a truncation),
 //!         output_too_small (weights shorter than valid_size). On error nothing is written.
 template <execution_policy Policy, class Scalar>

@@ -16,8 +16,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `read_row` about arguments and values (row_not_normalised included); invalid_temperature (below 1e-6,
-//!         where z / T has no finite value); unsupported (a truncation).
+//! Errors: those of `read_row` about arguments and values (row_not_normalised included); invalid_temperature (below
+//!         1e-6, where z / T has no finite value); unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {
   const status checked = detail::check_arguments(row, transform);
