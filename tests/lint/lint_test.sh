@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale; do green "$name"; done
+for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -115,6 +115,15 @@ header row/digest.hpp 'int six(int a, int b, int c, std::pair<int, int> d, int (
 header session/a.hpp 'reading_access x;'; red row_access 'joins a digest to a row'
 header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
+twin() { # old text, name of the test
+  printf 'header: include/specverify/row/digest.hpp\nsource: tests/unit/row/digest_test.cpp\ntest: %s\n--- old\n%s\n--- new\nint;\n' \
+    "$2" "$1" >tests/unit/row/a.bug
+  echo 'TEST_CASE("digest: one") {}' >>tests/unit/row/digest_test.cpp
+}
+twin 'int digest(Policy);' 'digest: *'; lint twins || { echo "twins complains about a twin that fits"; cat "$work/out"; code=1; }; reset
+twin 'int gone();' 'digest: *'; red twins 'found 0 times'
+twin 'int digest(Policy);' 'law: *'; red twins 'is named law: *'
+rm tests/unit/row/a.bug
 echo 'Call `no_such_name`.' >docs/a.md; red stale 'no_such_name is nowhere'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 mkdir -p apps/lab tests/unit/apps tests/session

@@ -1,0 +1,23 @@
+#!/usr/bin/perl
+# A twin still fits: its header and its source are there, each old text is in the header exactly once, and a test has its name.
+use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+my @bugs = files(qr/\.bug$/, 'tests');
+for my $bug (@bugs) {
+  my $text = slurp($bug);
+  my ($head, @blocks) = split /^--- old\n/m, $text;
+  my %field = $head =~ /^(\w+): *(.*?)\s*$/mg;
+  for my $name (qw(header source)) { complain($bug, "no $name", $field{$name} || '') unless $field{$name} && -e $field{$name} }
+  next unless $field{header} && -e $field{header} && $field{source} && -e $field{source};
+  my $code = slurp($field{header});
+  for my $block (@blocks) {
+    my ($old, $new) = split /^--- new\n/m, $block, 2;
+    my $count = () = $code =~ /\Q$old\E/g;
+    complain($bug, "the old text is found $count times in $field{header}, must be once") unless $count == 1;
+    substr($code, index($code, $old), length $old) = $new if $count == 1 && defined $new;
+  }
+  my $source = slurp($field{source});
+  $source =~ s/"\s*\n\s*"//g;    # names over two lines
+  (my $pattern = quotemeta($field{test} || '')) =~ s/\\\*/.*/g;
+  complain($bug, "no test of $field{source} is named $field{test}") unless $source =~ /TEST_CASE\w*\(\s*"$pattern"/;
+}
+done(scalar @bugs);
