@@ -4,6 +4,9 @@
 set(SPECVERIFY_DEV_FLAGS "" CACHE STRING "Compiler flags of our own tests and examples, separated by semicolons")
 set(SPECVERIFY_PRECOMPILE OFF CACHE STRING
   "Precompile what all tests include (ON, OFF, AUTO: where there is no ccache): faster from scratch, slower while editing headers")
+# Whoever compiles everything pays for each header and each template once a group instead of once a file.
+option(SPECVERIFY_GROUPED
+  "Compile test files and examples in groups, and each program at the level at which compiling and running it cost least" OFF)
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
   "default, or a list of: unit law backend wire session fuzz twins compile_fail examples apps scripts lint headers consumer odr")
@@ -80,4 +83,54 @@ endif()
 function(specverify_program name source)
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE specverify_dev)
+endfunction()
+
+# specverify_group(result files...): the files themselves, or where SPECVERIFY_GROUPED is on, units of up to eight of
+# them. A file that cannot be wrapped in a namespace (scripts/one_unit) stays alone.
+function(specverify_group result)
+  if(NOT SPECVERIFY_GROUPED)
+    set(${result} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(files)
+  foreach(file IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH file)
+    list(APPEND files "${file}")
+  endforeach()
+  execute_process(COMMAND perl "${PROJECT_SOURCE_DIR}/scripts/one_unit" --fits ${files}
+    OUTPUT_VARIABLE fitting COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]+" fitting "${fitting}")
+  list(REMOVE_ITEM files ${fitting})
+  list(LENGTH fitting count)
+  set(begin 0)
+  math(EXPR groups "(${count} + 7) / 8")
+  while(begin LESS count)
+    math(EXPR size "(${count} - ${begin} + ${groups} - 1) / ${groups}")
+    list(SUBLIST fitting ${begin} ${size} group)
+    math(EXPR begin "${begin} + ${size}")
+    math(EXPR groups "${groups} - 1")
+    specverify_one_unit(unit ${group})
+    list(APPEND files "${unit}")
+  endwhile()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# specverify_one_unit(result [--programs] files...): the unit that scripts/one_unit makes of them, written again when
+# one of them changes.
+function(specverify_one_unit result)
+  string(MD5 name "${ARGN}")
+  set(unit "${CMAKE_CURRENT_BINARY_DIR}/units/${name}.cpp")
+  set(files ${ARGN})
+  list(REMOVE_ITEM files --programs)
+  add_custom_command(OUTPUT "${unit}" DEPENDS ${files} "${PROJECT_SOURCE_DIR}/scripts/one_unit"
+    COMMAND perl "${PROJECT_SOURCE_DIR}/scripts/one_unit" ${ARGN} > "${unit}" COMMENT "" VERBATIM)
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/units")
+  set(${result} "${unit}" PARENT_SCOPE)
+endfunction()
+
+# specverify_level(target level): the optimisation level of a program under SPECVERIFY_GROUPED.
+function(specverify_level target level)
+  if(SPECVERIFY_GROUPED)
+    target_compile_options(${target} PRIVATE -O${level})
+  endif()
 endfunction()
