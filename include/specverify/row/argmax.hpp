@@ -31,7 +31,7 @@ template <execution_policy Policy, class Scalar>
   if (!checked.ok()) return checked;
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::judge_values(source, found);
+  const status outcome = detail::check_values(source, found);
   if (!outcome.ok()) return outcome;
   argmax_result out;
   out.token = static_cast<token_id>(found.argmax);

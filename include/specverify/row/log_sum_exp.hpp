@@ -28,7 +28,7 @@ template <execution_policy Policy, class Scalar>
   const auto found = kernel::find_maximum(policy, source);
   const auto maximum = static_cast<double>(found.maximum);
   const kernel::exact_weight weight{maximum, 1.0 / transform.temperature, source.probabilities};
-  const status values = detail::judge_values(source, found);
+  const status values = detail::check_values(source, found);
   if (!values.ok()) return values;
   const double sum = kernel::quick_sum(policy, source, weight);
   const status outcome = detail::judge(policy, source, found, sum);

@@ -87,7 +87,7 @@ template <class Scalar>
 
 //! Turns the extremes of one read into a status.
 template <class Scalar>
-[[nodiscard]] inline status judge_values(const kernel::row_source<Scalar>& source,
+[[nodiscard]] inline status check_values(const kernel::row_source<Scalar>& source,
                                          const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {
   const bool empty = source.probabilities && !(found.maximum > 0);
   if (!found.has_nan && !(source.probabilities && found.has_negative) && kernel::is_finite(found.maximum) && !empty)
@@ -100,7 +100,7 @@ template <class Scalar>
 template <class Policy, class Scalar>
 [[nodiscard]] inline status judge(Policy policy, const kernel::row_source<Scalar>& source,
                                   const kernel::row_extremes<kernel::working<Scalar>>& found, double total) noexcept {
-  const status outcome = judge_values(source, found);
+  const status outcome = check_values(source, found);
   if (!outcome.ok() || !source.probabilities) return outcome;
   double sum = total;
   if (source.mask != nullptr) {
