@@ -27,8 +27,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes that hold any draft message of `draft_length` drafts in this format, header, attachments and padding included; 0 for
-//! a format that does not check. O(1).
+//! Bytes that hold any draft message of `draft_length` drafts in this format, header, attachments and padding included;
+//! 0 for a format that does not check. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
 //! Bytes that hold any feedback, request, refuse, stop, hello or resume message under this format.
 [[nodiscard]] inline std::size_t max_control_bytes(const draft_format& format) noexcept;
@@ -55,11 +55,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 // Encoders write the whole message to the front of `out` and return that part. Every context may carry any transmission
 // number 0..15 (else field_out_of_range); decoders take any. Errors of all: output_too_small (`where` = bytes needed,
-// where they are known), and what `check` says of the format.
-// Decoders take exactly one message. Errors of all: those of check_message; unexpected_message (another kind);
-// truncated, trailing_bytes, padding_not_zero, message_too_large; not_canonical, field_out_of_range.
-// `where` is the index of what is wrong: the byte where a message has fixed fields, else the draft, id or position; or a
-// constant of its type (draft_format::at_resolution, feedback_message::at_stop).
+// where they are known), and what `check` says of the format. Decoders take exactly one message. Errors of all: those
+// of check_message; unexpected_message (another kind); truncated, trailing_bytes, padding_not_zero, message_too_large;
+// not_canonical, field_out_of_range. `where` is the index of what is wrong: the byte where a message has fixed fields,
+// else the draft, id or position; or a constant of its type (draft_format::at_resolution, feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
@@ -68,8 +67,9 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                 std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept;
 
-//! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's vocabulary
-//! size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are multiples of V-K).
+//! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's
+//! vocabulary size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are
+//! multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a
 //!         count that is no half float or no multiple), support_too_large, token_not_in_law and those of check(law);
 //!         `where` = index of the draft. Of the attachments: message_too_large (more skipped ids than agreed),
@@ -103,7 +103,8 @@ template <lawful_draft Draft>
 [[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
-//! The same for formats without laws (token_only, token_and_count). Decoding writes the claims to the front of `claims`.
+//! The same for formats without laws (token_only, token_and_count). Decoding writes the claims to the front of
+//! `claims`.
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 const draft_attachments& attachments,
@@ -152,8 +153,8 @@ template <lawful_draft Draft>
                                                             std::uint32_t draft_length,
                                                             std::span<const std::byte> message,
                                                             std::span<std::uint64_t> words) noexcept;
-//! Decoding points `payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where` = place
-//! among the vectors).
+//! Decoding points `payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where` =
+//! place among the vectors).
 [[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_context& context, const draft_format& format,
                                                                 std::uint32_t draft_length, const supply_message& value,
                                                                 std::span<std::byte> out) noexcept;
