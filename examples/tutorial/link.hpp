@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Step 3: a transport. Here a local socket that keeps messages whole; over TCP put a length in front of each.
+#pragma once
+
 #include <specverify/all.hpp>
 
 #include <poll.h>

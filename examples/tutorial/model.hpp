@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Step 2: an engine becomes a language_model. Replace the body of `feed` by your engine's decode call.
+#pragma once
+
 #include <specverify/all.hpp>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Step 4: the two sides. Each has a secret of its own; the session id is what they share.
+#pragma once
+
 #include "link.hpp"
 #include "model.hpp"
 
