@@ -29,7 +29,7 @@ inline constexpr unsigned systems = 9;  // formats that a script chooses from
 template <class Skip>
 class session_script {
  public:
-  using edge_type = basic_edge_session<top_k, draft_plan, Skip>;
+  using edge_type = basic_edge_session<top_k, fixed_window, Skip>;
 
   explicit session_script(std::span<const std::byte> script)
       : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {

@@ -65,7 +65,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   server.secret = 2;
   server.largest = device.format;
   server.max_text_length = 128;
-  auto edge = std::move(basic_edge_session<top_k, draft_plan, Skip>::make(device, {}, {}, skip)).value();
+  auto edge = std::move(basic_edge_session<top_k, fixed_window, Skip>::make(device, {}, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;

@@ -149,7 +149,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.largest = device.format;
   server.max_text_length = 8;
   server.text_chunk = 4;
-  auto edge = std::move(basic_edge_session<Sparsifier, draft_plan, Skip>::make(device, rule, {1, 0, 0}, skip)).value();
+  auto edge =
+      std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, rule, {{1, 0, 0}}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   last_token_model drafter{true}, target{false};
   std::vector<std::byte> message;  // one question or one answer is under way

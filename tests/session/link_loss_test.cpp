@@ -77,7 +77,7 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   server.largest = device.format;
   server.max_text_length = 16;
   server.text_chunk = 8;
-  auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
+  auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   dice weather(id * 11 + 5);
   last_token_model drafter{true}, target{false};
@@ -212,7 +212,7 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   cloud_options server;
   server.secret = 2;
   server.largest = device.format;
-  auto edge = std::move(edge_session::make(device, top_k{3}, {2, 20, 3})).value();
+  auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   const row z = logits(true, 1);
   std::vector<std::byte> question;

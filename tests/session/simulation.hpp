@@ -95,7 +95,7 @@ struct simulation_options {
 template <class Skip, class Sparsifier = sv::top_k>
 class basic_simulation {
  public:
-  using edge_type = sv::basic_edge_session<Sparsifier, sv::draft_plan, Skip>;
+  using edge_type = sv::basic_edge_session<Sparsifier, sv::fixed_window, Skip>;
   static constexpr std::size_t hidden_size = 6;
 
   explicit basic_simulation(const simulation_options& options, const Skip& skip = {}, const Sparsifier& rule = {8})

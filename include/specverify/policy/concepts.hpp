@@ -45,8 +45,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
 //! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
 //! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
-//! `bits` is the sum of the charges of the laws before it. Satisfied by: `draft_plan` (the same plan every round),
-//! `fixed_window`, `bit_budget_window`, `model_window`, `dqn_window`.
+//! `bits` is the sum of the charges of the laws before it. Satisfied by: `fixed_window` (the same plan every round),
+//! `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -118,6 +118,16 @@ struct always_send {
   static constexpr guarantee strength = guarantee::unconditional;
   [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
 };
+
+//! The same plan for every round; every position up to L is drafted. What a session takes where nothing is said.
+struct fixed_window {
+  static constexpr bool unconditional = true;  //!< `proceed` is always true: nobody needs to count bits for it
+  draft_plan plan{};
+
+  [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return plan; }
+  [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+static_assert(window_policy<fixed_window>);
 
 SPECVERIFY_NAMESPACE_END
 

@@ -52,7 +52,7 @@ struct observation {
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
-//! What a window policy asks of one round; itself the policy that asks the same of every round.
+//! What a window policy asks of one round.
 struct draft_plan {
   static constexpr bool unconditional = true;  //!< `proceed` is always true, so bits need not be counted
 
@@ -60,12 +60,6 @@ struct draft_plan {
   std::uint32_t resolution = 100;      //!< l of the lattice, in [1, 2^16]
   std::uint32_t support_size = 16;     //!< K of the sparsifier, >= 1
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr draft_plan begin(const observation&) const noexcept {
-    return {max_draft_length, resolution, support_size};
-  }
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept {
-    return true;
-  }
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {
     return a.max_draft_length == b.max_draft_length && a.resolution == b.resolution && a.support_size == b.support_size;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Window policies. `fixed_window` plans every round alike; `bit_budget_window` ends a round before the draft that
+//! Window policies beyond `fixed_window` (policy/concepts.hpp): `bit_budget_window` ends a round before the draft that
 //! would exceed a budget.
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
@@ -33,16 +33,6 @@ enum class position_accounting : std::uint8_t {
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
-
-//! The same plan for every round; every position up to L is drafted. Converts to its plan, which is a policy itself.
-struct fixed_window {
-  static constexpr bool unconditional = true;
-  draft_plan plan{};
-
-  [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return plan; }
-  [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
-  constexpr operator draft_plan() const noexcept { return plan; }
-};
 
 //! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the
 //! positive counts. With `at_most` (threshold, drop_zero): of the costliest law of that many tokens or fewer.
@@ -167,7 +157,6 @@ struct bit_budget_window {
                                                              : status{errc::invalid_argument, part::policy, 6};
 }
 
-static_assert(window_policy<fixed_window>);
 static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END

@@ -40,7 +40,7 @@ inline constexpr bool gates = Skip::strength != guarantee::unconditional;
 
 //! Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is
 //! written ahead. The status says what became of the input; a session that fails also says so in an output.
-template <sparsifier Sparsifier = top_k, window_policy Window = draft_plan, skip_policy Skip = always_send>
+template <sparsifier Sparsifier = top_k, window_policy Window = fixed_window, skip_policy Skip = always_send>
 class basic_edge_session : private detail::edge_protocol {
  public:
   using state_type = typename Sparsifier::state_type;

@@ -43,9 +43,9 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   o.secret = 1;
   o.format.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).ok());  // the plan's l and K are not used
+  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // the plan's l and K are not used
   o.format.support_size = 8;
-  CHECK(edge_session::make(o, top_k{4}, draft_plan{4, 0, 0}).error() ==
+  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).error() ==
         status{errc::invalid_argument, part::policy, 2});
   CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() ==
         status{errc::invalid_argument, part::policy, 2});
@@ -53,8 +53,8 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   o.format.vocab_size = 100;
   o.format.support_size = 64;
   CHECK(edge_session::make(o, top_k{64}).error() == status{errc::invalid_argument, part::policy, 2});
-  CHECK(edge_session::make(o, top_k{64}, draft_plan{4, 100, 64}).ok());
-  CHECK(edge_session::make(o, top_k{65}, draft_plan{4, 100, 65}).error() ==
+  CHECK(edge_session::make(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
+  CHECK(edge_session::make(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
         status{errc::invalid_argument, part::session, 4});  // more than the format carries
   CHECK(edge_session::make(o, top_k{8}).ok());              // fewer than both allow
   o.format.vocab_size = 30;
@@ -70,11 +70,11 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
         status{errc::invalid_argument, part::sparsify, 0});
   CHECK(budgeted::make(o, whole, {{8, 100, 16}, 30}).ok());
   o.format.attachments.max_skipped = 4;
-  using gated = basic_edge_session<top_k, draft_plan, uncertainty_and_importance_gate>;
+  using gated = basic_edge_session<top_k, fixed_window, uncertainty_and_importance_gate>;
   CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});
   CHECK(gated::make(o, {}, {}, {.perturbation = {0, 2.0}}).error() == status{errc::invalid_argument, part::policy, 5});
   CHECK(gated::make(o).ok());
-  using tossed = basic_edge_session<top_k, draft_plan, random_skip>;
+  using tossed = basic_edge_session<top_k, fixed_window, random_skip>;
   CHECK(tossed::make(o, {}, {}, {2.0}).error() == status{errc::invalid_probability, part::policy, 0});
   using silent = basic_edge_session<top_k, link_window>;  // a policy without a check of its own
   CHECK(silent::make(o).ok());

@@ -43,7 +43,7 @@ struct pair_options {
 
 template <class Skip>
 struct basic_pair {
-  using edge_type = sv::basic_edge_session<sv::top_k, sv::draft_plan, Skip>;
+  using edge_type = sv::basic_edge_session<sv::top_k, sv::fixed_window, Skip>;
   static constexpr std::uint32_t vocab_size = 30;
 
   explicit basic_pair(const pair_options& with = {}, const Skip& gate = {})

@@ -57,7 +57,7 @@ TEST_CASE("session: without a bonus token a round of one draft commits one token
 }
 
 TEST_CASE("session: a skip policy wants room for what it keeps") {
-  using edge = basic_edge_session<top_k, draft_plan, random_skip>;
+  using edge = basic_edge_session<top_k, fixed_window, random_skip>;
   pair p(hybrid(0));
   CHECK(edge::make(p.edge_options()).error().code == errc::invalid_argument);
   static_assert(edge::strength == guarantee::lossy);

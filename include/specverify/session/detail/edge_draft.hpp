@@ -51,9 +51,8 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (const status why = detail::check_if_any(rule); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
-  if constexpr (std::is_convertible_v<Window, draft_plan>) {
-    const status agreed =
-        detail::check_support_size(options.format, rule, static_cast<draft_plan>(window), options.draw_from_row);
+  if constexpr (std::is_same_v<Window, fixed_window>) {
+    const status agreed = detail::check_support_size(options.format, rule, window.plan, options.draw_from_row);
     if (!agreed.ok()) return agreed;
   }
   auto drafts = detail::edge_drafts::make(options);
