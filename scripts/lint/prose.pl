@@ -37,7 +37,7 @@ for my $page (@pages) {
   $flush->();
 }
 my @sources = files(qr/\.(hpp|cuh|h|cpp|cu|def|cmake)$|CMakeLists\.txt$/,
-  qw(include tests examples apps models benchmarks adapters cmake));
+  qw(include src tests examples apps models benchmarks adapters cmake));
 for my $file (@sources) {
   my $number = 0;
   my $text = text_of($file);
