@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The compiled library: what SPECVERIFY_COMPILED leaves out of other units. Link it
-// to units with the same flags; others find no symbols (the inline namespace names the instruction set and the
-// arithmetic).
+// SPDX-License-Identifier: Apache-2.0
+// The compiled library: what SPECVERIFY_COMPILED leaves out of other units. Link it to units with the same flags;
+// others find no symbols (the inline namespace names the instruction set and the arithmetic).
 #ifndef SPECVERIFY_COMPILED
 #define SPECVERIFY_COMPILED
 #endif

@@ -10,7 +10,7 @@ for my $file (@headers) {
   complain($file, "the guard is not $guard") unless $text =~ /^#ifndef $guard\n#define $guard\n/m && $text =~ /\n#endif[^\n]*\n*$/;
   complain($file, 'macros of the library start with SPECVERIFY_: ' . $1) while $text =~ /^#\s*define\s+(?!SPECVERIFY_)(\w+)/mg;
 }
-my @sources = (files(qr/\.(hpp|cuh|h|cpp|cu|def)$/, qw(include tests examples apps models benchmarks adapters)));
+my @sources = (files(qr/\.(hpp|cuh|h|cpp|cu|def)$/, qw(include src tests examples apps models benchmarks adapters)));
 for my $file (@sources) {
   complain($file, 'does not start with // SPDX-License-Identifier: Apache-2.0') unless slurp($file) =~ m{^// SPDX-License-Identifier: Apache-2\.0\n};
 }
