@@ -57,9 +57,19 @@ template <class Scalar>
   double sum = 0;
   const auto first = static_cast<std::uint32_t>(block * kernel::block_size + lane);
   std::uint32_t count = 0;
-  for (std::uint32_t id = first; count < per_lane && id < source.size; id += kernel::lane_count) {
-    entries[count] = weight(source.value(id));
-    sum += static_cast<double>(entries[count++]);
+  const auto fill = [&](const kernel::row_source<Scalar>& seen) noexcept {
+    for (std::uint32_t id = first; count < per_lane && id < seen.size; id += kernel::lane_count) {
+      entries[count] = weight(seen.value(id));
+      sum += static_cast<double>(entries[count++]);
+    }
+  };
+  if (source.mask == nullptr && source.bias_count == 0) {  // most rows: the loop then asks for neither
+    kernel::row_source<Scalar> plain = source;
+    plain.mask = nullptr;
+    plain.bias_count = 0;
+    fill(plain);
+  } else {
+    fill(source);
   }
   const double correction = sum / static_cast<double>(block_lanes[lane]);
   position *= correction;
