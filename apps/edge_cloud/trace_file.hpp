@@ -30,9 +30,9 @@ inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link t
   const auto refuse = [&](std::size_t line, const char* why) {
     throw std::runtime_error(file.string() + ":" + std::to_string(line) + ": " + why);
   };
-  const specverify::result<std::size_t> steps = specverify::read_channel_trace(text, states);
+  const auto steps = specverify::read_channel_trace(text, states);
   if (!steps.ok()) refuse(steps.error().where, specverify::message(steps.error().code));
-  states.resize(steps.value());
+  states.resize(steps->size());
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (!can_emulate(states[i]))
       refuse(i + 2, "the emulated link takes 1 kbit/s or more, a loss up to 0.9 and a round trip up to 10 s");
@@ -77,9 +77,9 @@ inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "
     state.round_trip = link.round_trip_ms * 1e-3;
   }
   std::string text(specverify::max_channel_trace_bytes(states.size()), '\0');
-  const specverify::result<std::size_t> size = specverify::write_channel_trace(states, text);
+  const auto size = specverify::write_channel_trace(states, text);
   if (!size.ok()) throw std::runtime_error(specverify::message(size.error().code));
-  text.resize(size.value());
+  text.resize(size->size());
   return text;
 }
 

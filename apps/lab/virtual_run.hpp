@@ -55,7 +55,7 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
     throw std::runtime_error("a channel trace, line " + std::to_string(steps.error().where) + ": " +
                              specverify::message(steps.error().code));
   }
-  states.resize(steps.value());
+  states.resize(steps->size());
   return replayed(std::move(states));
 }
 

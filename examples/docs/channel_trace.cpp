@@ -12,10 +12,10 @@ int main() {
   std::vector<channel_state> states(20);
   record(markov_channel::make(qs_paper_link()).value(), source, std::span<channel_state>(states));
   std::string text(max_channel_trace_bytes(states.size()), '\0');
-  text.resize(write_channel_trace(states, text).value());
+  text.resize(write_channel_trace(states, text).value().size());
 
   std::vector<channel_state> read(max_channel_trace_steps(text));
-  read.resize(read_channel_trace(text, read).value());
+  read.resize(read_channel_trace(text, read).value().size());
   if (read != states) return 1;
   const recorded_channel replay = recorded_channel::make(read).value();  // repeats after its last step
   if (!(replay.state(source, 23, {}) == states[3])) return 2;

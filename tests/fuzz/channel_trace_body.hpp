@@ -25,23 +25,23 @@ inline bool channel_trace_input(std::span<const char> given) {
   const std::vector<char> exact(given.begin(), given.end());  // its end is the end of an allocation
   const std::string_view text(exact.data(), exact.size());
   std::vector<channel_state> states(max_channel_trace_steps(text));
-  const result<std::size_t> steps = read_channel_trace(text, states);
+  const auto steps = read_channel_trace(text, states);
   if (!steps.ok()) {
     const status why = steps.error();
     if (why.code == errc::output_too_small || why.where == 0 || why.where > states.size() + 2) std::abort();
     return false;
   }
-  if (steps.value() == 0 || steps.value() > states.size()) std::abort();
-  const std::span<const channel_state> read(states.data(), steps.value());
+  if (steps->empty() || steps->size() > states.size() || steps->data() != states.data()) std::abort();
+  const std::span<const channel_state> read = *steps;
   if (!recorded_channel::make(read).ok()) std::abort();
 
   std::vector<char> written(max_channel_trace_bytes(read.size()));
-  const result<std::size_t> size = write_channel_trace(read, written);
+  const auto size = write_channel_trace(read, written);
   if (!size.ok()) std::abort();
-  written.resize(size.value());
+  written.resize(size->size());
   std::vector<channel_state> again(read.size());
-  const result<std::size_t> count = read_channel_trace({written.data(), written.size()}, again);
-  if (!count.ok() || count.value() != read.size() || !std::equal(read.begin(), read.end(), again.begin(), same_state))
+  const auto count = read_channel_trace({written.data(), written.size()}, again);
+  if (!count.ok() || count->size() != read.size() || !std::equal(read.begin(), read.end(), again.begin(), same_state))
     std::abort();
 
   // One step less of room, one character less of room.

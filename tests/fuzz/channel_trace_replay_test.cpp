@@ -19,9 +19,9 @@ constexpr philox source{{{29, 4}}};
 
 std::string text_of(std::span<const channel_state> states) {
   std::string text(max_channel_trace_bytes(states.size()), '\0');
-  const result<std::size_t> size = write_channel_trace(states, text);
+  const auto size = write_channel_trace(states, text);
   REQUIRE(size.ok());
-  text.resize(size.value());
+  text.resize(size->size());
   return text;
 }
 

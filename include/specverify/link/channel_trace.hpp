@@ -55,6 +55,11 @@ namespace detail {
   return errc::ok;
 }
 
+//! Lines are counted from 1; those above 2^32 - 1 share their number.
+[[nodiscard]] constexpr status trace_error(errc code, std::size_t line) noexcept {
+  return link_error(code, static_cast<std::uint32_t>(line < 0xFFFFFFFFu ? line : 0xFFFFFFFFu));
+}
+
 //! Text into a span, as long as it fits.
 class trace_writer {
  public:
@@ -96,6 +101,7 @@ class trace_writer {
   return line;
 }
 
+//! Reads the number before the next comma into `out`, a field of a state that is being read.
 template <class Number>
 [[nodiscard]] bool cut_number(std::string_view& line, Number& out) noexcept {
   const std::string_view field = cut_before(line, ',');
@@ -104,31 +110,27 @@ template <class Number>
   return !field.empty() && read.ec == std::errc() && read.ptr == end;
 }
 
-[[nodiscard]] inline errc read_step(std::string_view line, channel_state& out) noexcept {
+//! The state of a line; `number` counts the lines from 1.
+[[nodiscard]] inline result<channel_state> read_step(std::string_view line, std::size_t number) noexcept {
   std::size_t fields = 1;
   for (const char c : line) fields += c == ',' ? 1u : 0u;
-  if (fields != 6) return errc::trace_fields;
+  if (fields != 6) return trace_error(errc::trace_fields, number);
   channel_state read;
   const bool numbers = cut_number(line, read.uplink_rate) && cut_number(line, read.downlink_rate) &&
                        cut_number(line, read.uplink_loss) && cut_number(line, read.downlink_loss) &&
                        cut_number(line, read.round_trip) && cut_number(line, read.index);
-  if (!numbers) return errc::trace_number;
-  out = read;
-  return check_traced(read);
-}
-
-//! Lines are counted from 1; those above 2^32 - 1 share their number.
-[[nodiscard]] constexpr status trace_error(errc code, std::size_t line) noexcept {
-  return link_error(code, static_cast<std::uint32_t>(line < 0xFFFFFFFFu ? line : 0xFFFFFFFFu));
+  if (!numbers) return trace_error(errc::trace_number, number);
+  if (const errc why = check_traced(read); why != errc::ok) return trace_error(why, number);
+  return read;
 }
 
 }  // namespace detail
 
-//! Writes `states` as a trace and gives the number of characters, no terminator among them. `max_channel_trace_bytes`
+//! Writes `states` as a trace and gives the text, without a terminator. `max_channel_trace_bytes`
 //! is room enough. Errors (where = line from 1; step i, from 0, is line i + 2): empty_record (1), null_span (1), those
 //! of check(channel_state), trace_number (a subnormal number), output_too_small.
-[[nodiscard]] inline result<std::size_t> write_channel_trace(std::span<const channel_state> states,
-                                                             std::span<char> out) noexcept {
+[[nodiscard]] inline result<std::string_view> write_channel_trace(std::span<const channel_state> states,
+                                                                  std::span<char> out) noexcept {
   if (states.empty()) return detail::trace_error(errc::empty_record, 1);
   if (states.data() == nullptr || (out.data() == nullptr && !out.empty()))
     return detail::trace_error(errc::null_span, 1);
@@ -138,28 +140,27 @@ template <class Number>
     if (const errc why = detail::check_traced(states[i]); why != errc::ok) return detail::trace_error(why, i + 2);
     if (!writer.step(states[i])) return detail::trace_error(errc::output_too_small, i + 2);
   }
-  return writer.size();
+  return std::string_view(out.data(), writer.size());
 }
 
-//! Reads a trace into `out` and gives the number of steps. `max_channel_trace_steps` is room enough; entries behind the
+//! Reads a trace into `out` and gives its steps. `max_channel_trace_steps` is room enough; entries behind the
 //! last step stay as they were, and after an error so do those from the offending line on. Errors (where = line from
 //! 1): trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or
 //! one that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (NaN, infinity, a
 //! minus sign, out of range); output_too_small.
-[[nodiscard]] inline result<std::size_t> read_channel_trace(std::string_view text,
-                                                            std::span<channel_state> out) noexcept {
+[[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
+                                                                         std::span<channel_state> out) noexcept {
   if (detail::cut_line(text) != channel_trace_columns) return detail::trace_error(errc::trace_header, 1);
   if (text.empty()) return detail::trace_error(errc::empty_record, 2);
   if (out.data() == nullptr && !out.empty()) return detail::trace_error(errc::null_span, 1);
   std::size_t steps = 0;
   for (; !text.empty(); ++steps) {
-    channel_state read;
-    if (const errc why = detail::read_step(detail::cut_line(text), read); why != errc::ok)
-      return detail::trace_error(why, steps + 2);
+    const result<channel_state> read = detail::read_step(detail::cut_line(text), steps + 2);
+    if (!read) return read.error();
     if (steps == out.size()) return detail::trace_error(errc::output_too_small, steps + 2);
-    out[steps] = read;
+    out[steps] = *read;
   }
-  return steps;
+  return out.first(steps);
 }
 
 SPECVERIFY_NAMESPACE_END

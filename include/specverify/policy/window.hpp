@@ -31,6 +31,12 @@ enum class position_accounting : std::uint8_t {
       3  //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
 };
 
+//! How `clamp_support` looks for what fits.
+struct clamp_options {
+  bool allow_dense = false;  //!< where `support_size` does not fit, all of the vocabulary if that does
+  bool at_most = false;      //!< the law may have fewer tokens, and each of these must fit too
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -67,14 +73,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! `at_most`: the law may have fewer tokens, and each of these must fit too. O(log K).
 [[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,
                                                 std::uint32_t support_size, std::uint32_t resolution, double budget,
-                                                bool allow_dense = false, bool at_most = false) noexcept {
+                                                clamp_options options = {}) noexcept {
   if (support_size > vocab_size) support_size = vocab_size;
   if (support_size == 0) support_size = 1;
   const auto fits = [&](std::uint32_t size) {
-    return position_bits(accounting, vocab_size, size, resolution, at_most) <= budget;
+    return position_bits(accounting, vocab_size, size, resolution, options.at_most) <= budget;
   };
   if (fits(support_size)) return {support_size, false, false};
-  if (allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget)
+  if (options.allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget)
     return {vocab_size, true, true};
   // The cost is concave in K: what fits is a run of small K, and perhaps one of large K, which lies above
   // `support_size` if anywhere.
@@ -105,7 +111,7 @@ struct bit_budget_window {
   //! What the budget makes of the plan's support.
   [[nodiscard]] budget_clamp clamp() const noexcept {
     return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()),
-                         allow_dense, accounting != position_accounting::top_k);
+                         {allow_dense, accounting != position_accounting::top_k});
   }
   [[nodiscard]] draft_plan begin(const observation&) const noexcept {
     return {plan.max_draft_length, plan.resolution, clamp().support_size};
@@ -121,8 +127,8 @@ struct bit_budget_window {
       return {support_size < most ? support_size : most, support_size > most, false};
     }
     const bool unknown_counts = accounting == position_accounting::drop_zero;
-    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()), false,
-                         unknown_counts);
+    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()),
+                         {.at_most = unknown_counts});
   }
 
   //! Cost of a position with this law, whatever token is drawn from it.

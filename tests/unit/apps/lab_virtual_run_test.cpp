@@ -82,7 +82,7 @@ TEST_CASE("a run over a channel model and one over the model's trace are the sam
   std::vector<lab::link_state> states(256);
   sv::record(channel, sv::philox{{{17, 0}}}, std::span<lab::link_state>(states));
   std::string text(sv::max_channel_trace_bytes(states.size()), '\0');
-  text.resize(sv::write_channel_trace(states, text).value());
+  text.resize(sv::write_channel_trace(states, text).value().size());
 
   run_options options = options_of(systems[1], prompts[1], 5);
   lab::live_model drafter(models().drafter), target(models().target);

@@ -106,11 +106,12 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
   }
   for (const std::uint32_t last : {49770u, 49771u})
     CHECK(clamp_support(position_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
-  const budget_clamp dense = clamp_support(position_accounting::threshold, 50257, 2000, 100, 5000, true);
+  const budget_clamp dense =
+      clamp_support(position_accounting::threshold, 50257, 2000, 100, 5000, {.allow_dense = true});
   CHECK(dense.dense);
   CHECK(dense.clamped);
   CHECK(dense.support_size == 50257);
-  CHECK_FALSE(clamp_support(position_accounting::threshold, 50257, 2000, 100, 1000, true).dense);
+  CHECK_FALSE(clamp_support(position_accounting::threshold, 50257, 2000, 100, 1000, {.allow_dense = true}).dense);
   CHECK(clamp_support(position_accounting::threshold, 50257, 2000, 100, 32).support_size == 1);
   CHECK(clamp_support(position_accounting::threshold, 50257, 2000, 100, 5).support_size == 1);
   CHECK(clamp_support(position_accounting::threshold, 50257, 0, 100, 5).support_size == 1);
