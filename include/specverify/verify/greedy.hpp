@@ -42,9 +42,10 @@ struct greedy_rule {
     for (std::uint32_t index = 0; index < round.rows(); ++index) {
       const bool bonus = index == round.length();
       argmax_result best;
-      if (!detail::read_argmax(policy, rows, index, round, best)) break;
+      const auto given = detail::ask_row(rows, index);
+      if (!detail::read_argmax(policy, given, round, best)) break;
       if (best.near_tie) ++round.counters().near_ties;
-      if (!detail::keep_log_probability(policy, rows, index, best.token, round, scratch)) break;
+      if (!detail::keep_log_probability(policy, given, best.token, round, scratch)) break;
       if (bonus) {
         round.finish(best.token, token_source::bonus);
         break;
@@ -56,7 +57,7 @@ struct greedy_rule {
       }
       const token_id token = detail::token_of(drafts[index]);
       ++round.counters().evaluated;
-      if (!detail::in_vocabulary(token, rows(index).valid_size())) ++round.counters().invalid_tokens;
+      if (!detail::in_vocabulary(token, given.row.valid_size())) ++round.counters().invalid_tokens;
       if (token != best.token) {
         round.finish(best.token, token_source::residual);
         break;

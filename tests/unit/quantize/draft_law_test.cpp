@@ -153,6 +153,13 @@ TEST_CASE("draft_law hands errors on and gives its space back") {
   const top_k rule{2};
   std::vector<std::byte> memory(draft_law_workspace_size(3, rule, {})),
       reading_memory(digest_workspace_size(3, {}, rule.request({}, 3)));
+  for (std::size_t size = 0; size < reading_memory.size(); size += 64) {
+    workspace space{std::span(reading_memory).first(size)};
+    const auto read = read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, rule.request({}, 3), space);
+    if (read) break;
+    CHECK(read.error().code == errc::workspace_too_small);
+    CHECK(space.used() == 0);
+  }
   workspace reading_space{std::span(reading_memory)};
   const auto row =
       read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, rule.request({}, 3), reading_space);

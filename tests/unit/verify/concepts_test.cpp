@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/verify/concepts.hpp>
 #include <specverify/verify/greedy.hpp>
+#include <specverify/verify/semantic.hpp>
 #include <specverify/verify/token.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <vector>
 
 namespace sv = specverify;
 
@@ -17,7 +19,48 @@ struct lazy_rows {
   [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const { return own; }
 };
 
+//! Rows whose argmax is their own index; counts how often each is made.
+struct counted_rows {
+  std::vector<float>* buffer;
+  std::vector<int>* asked;
+  sv::row_transform plain{};
+  [[nodiscard]] sv::row_view<float> operator()(std::uint32_t index) const {
+    ++(*asked)[index];
+    buffer->assign(4, 0.0f);
+    (*buffer)[index] = 9.0f;
+    return sv::logits_row(std::span<const float>(*buffer));
+  }
+  [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const { return plain; }
+};
+
+struct lenient_scorer {
+  [[nodiscard]] sv::result<double> score(std::uint32_t) const noexcept { return 0.0; }
+};
+
+//! Verifies drafts 0, 3, 2 with log-probabilities; returns how often each of the rows 0..3 was made.
+template <class Rule>
+std::vector<int> rows_asked(const Rule& rule) {
+  std::vector<float> buffer;
+  std::vector<int> asked(4);
+  std::vector<double> log_probabilities(4);
+  alignas(64) std::array<std::byte, 4096> memory{};
+  sv::workspace scratch{std::span<std::byte>(memory)};
+  const std::array<sv::claimed_draft, 3> drafts{{{0}, {3}, {2}}};
+  sv::verify_request request;
+  request.log_probabilities = log_probabilities;
+  const auto said = rule.verify(sv::exec::seq, std::span<const sv::claimed_draft>(drafts),
+                                counted_rows{&buffer, &asked}, sv::uniforms<>{}, request, scratch);
+  CHECK(said.ok());
+  return asked;
+}
+
 }  // namespace
+
+TEST_CASE("concepts: a rule asks for each row once, and for none after the stop") {
+  CHECK(rows_asked(sv::greedy_rule{}) == std::vector<int>{1, 1, 0, 0});
+  CHECK(rows_asked(sv::token_rule{}) == std::vector<int>{1, 1, 0, 0});
+  CHECK(rows_asked(sv::semantic_rule<lenient_scorer>{{}, 0.5}) == std::vector<int>{1, 1, 1, 1});
+}
 
 TEST_CASE("concepts: COR-1 only drafts of their own law are lossless") {
   static_assert(sv::lossless_draft<sv::draft>);

@@ -11,15 +11,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Reads the argmax of row `index`; false on an error, which the round then holds.
+//! A row that a provider gave, asked for once, with its transform.
+template <class Rows>
+struct given_row {
+  decltype(std::declval<const Rows&>()(0)) row;
+  const row_transform& transform;
+  std::uint32_t index;
+};
+template <class Rows>
+[[nodiscard]] given_row<Rows> ask_row(const Rows& rows, std::uint32_t index) noexcept {
+  return {rows(index), rows.transform(index), index};
+}
+
+//! Reads the argmax of a row; false on an error, which the round then holds.
 template <class Policy, class Rows>
-[[nodiscard]] bool read_argmax(Policy policy, const Rows& rows, std::uint32_t index, round& verdict_of,
+[[nodiscard]] bool read_argmax(Policy policy, const given_row<Rows>& given, round& verdict_of,
                                argmax_result& best) noexcept {
-  const result<argmax_result> found = argmax(policy, rows(index), rows.transform(index));
+  const std::uint32_t index = given.index;
+  const result<argmax_result> found = argmax(policy, given.row, given.transform);
   if (!found) {
     verdict_of.fail_row(found.error(), index);
     return false;
@@ -29,17 +43,18 @@ template <class Policy, class Rows>
   return true;
 }
 
-//! Keeps ln p of the token committed at `index`, where that was asked for; false on an error.
+//! Keeps ln p of the token committed on a row, where that was asked for; false on an error.
 template <class Policy, class Rows>
-[[nodiscard]] bool keep_log_probability(Policy policy, const Rows& rows, std::uint32_t index, token_id token,
-                                        round& verdict_of, workspace& scratch) noexcept {
+[[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& verdict_of,
+                                        workspace& scratch) noexcept {
   if (!verdict_of.wants_log_probabilities()) return true;
   const workspace_scope scope(scratch);
   read_request wanted;
   wanted.exact_normaliser = true;
-  const auto row = read_row(policy, rows(index), rows.transform(index), wanted, scratch);
+  const auto row = read_row(policy, given.row, given.transform, wanted, scratch);
   ++verdict_of.counters().exact_normalisers;
-  return verdict_of.keep_log_probability(index, row.ok() ? row->log_probability(token) : result<double>(row.error()));
+  return verdict_of.keep_log_probability(given.index,
+                                         row.ok() ? row->log_probability(token) : result<double>(row.error()));
 }
 
 //! Whether the target has the token at all.
