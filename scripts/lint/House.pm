@@ -1,4 +1,5 @@
-# What the lints share: finding files, reading them, reporting. Needs perl-base only.
+# What the lints share: finding files, reading them, reporting. Lints run from the root of the repository (`./run lint`)
+# and need perl-base only.
 package House;
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # include/ does not throw, allocate, print, read clocks or open namespaces. Containers live in owners alone: classes made once by
 # `static result<T> make(...)`, the session and the test kit.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my @never = (
   [qr/\bthrow\b/, 'throw'], [qr/\b(try|catch)\b/, 'try and catch'], [qr/\bnew\b/, 'new'], [qr/\bdelete\s*(\[\s*\])?\s+?\w+\s*;/, 'delete'],
   [qr/\b(malloc|calloc|realloc|free|aligned_alloc)\s*\(/, 'the C heap'], [qr/\bstd::(cout|cerr|clog|cin|printf|fprintf|puts)\b|\b(f?printf|puts)\s*\(/, 'printing'],

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Include guards follow the path; every source file starts with its licence line.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my @headers = files(qr/\.(hpp|cuh|h)$/, 'include');
 for my $file (@headers) {
   (my $guard = $file) =~ s{^include/}{};

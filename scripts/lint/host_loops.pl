@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # One loop for a host: what a session asks for is chosen in session/drive.hpp, and in the tests named here, which need to see single
 # outputs. Nothing but their own tests includes apps/. Apps, models, examples and benchmarks use the public headers alone.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my %single_outputs = map { $_ => 1 } qw(
   include/specverify/session/drive.hpp include/specverify/session/output.hpp examples/docs/output.cpp
   tests/session/simulation.hpp tests/unit/session/pair.hpp

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Every id of a requirement (COR-1), an erratum (E1) or a conformance test (T1) has an entry, and entries of errata name tests that hold the id.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my $requirement = qr/(?:COR|NUM|VOC|SMP|DET|PRF|NET|PKG|OBS)-\d+/;
 my $id = qr/(?<![\w.\/+-])($requirement|[ET]\d{1,2})(?![\w\/])/;
 my %page = (errata => 'docs/errata.md', requirements => 'docs/requirements.md', guarantees => 'docs/guarantees.md');
@@ -10,7 +10,7 @@ $entry{$1} = 1 while $text{errata} =~ /^## (E\d+) /mg;
 $entry{$1} = 1 while $text{requirements} =~ /^\| ($requirement) \|/mg;
 $entry{$1} = 1 while $text{guarantees} =~ /^\| (T\d+) \|/mg;
 my @files = grep { -T && !/\.(svg|csv|txt)$/ && !m{^tests/fuzz/corpus/|^tests/lint/|^scripts/lint/ids\.pl$} }
-  (files(qr/./, qw(include tests examples apps models benchmarks docs scripts)), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md));
+  (files(qr/./, qw(include src tests examples apps models benchmarks docs scripts)), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md));
 for my $file (@files) {
   my $number = 0;
   for my $line (split /\n/, slurp($file)) {

@@ -2,7 +2,7 @@
 # A class of session/ has at most 25 data members. One whose type is a class of session/detail/ is a group: it counts as
 # one where that type has at most 8 data members, all of them private, and functions that keep them in order; else it
 # counts by its members.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my $limit = 25;
 my $group_limit = 8;
 my (%members, %public, %functions, %file_of, %detail);

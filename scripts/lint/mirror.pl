@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A public header brings its unit test, its page, an example that the page quotes, and a benchmark if it reads rows.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my @files = grep { !m{/(kernel|detail|device|cuda)/} && m{^include/specverify/[^/]+/} } files(qr/\.hpp$/, 'include/specverify');
 for my $file (@files) {
   my ($path) = $file =~ m{^include/specverify/(.*)\.hpp$};

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside). Links lead somewhere, the index
 # docs/README.md names every page, pages of algorithms say first when to use them, and the first screen has at most 6000 bytes.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my $blocks = 0;
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
   my $text = slurp($page);

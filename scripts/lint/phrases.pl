@@ -1,11 +1,11 @@
 #!/usr/bin/perl
 # Phrases and names of scripts/lint/phrases.txt do not come back: in pages, in comments, in names.
-use strict; use warnings; use utf8; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use utf8; use lib 'scripts/lint'; use House;
 binmode STDOUT, ':utf8';
 sub text_of { my $text = slurp($_[0]); utf8::decode($text); return $text }
 my %rules = (pages => [], comments => [], names => []);
 my $number = 0;
-for my $line (split /\n/, text_of("$FindBin::Bin/phrases.txt")) {
+for my $line (split /\n/, text_of('scripts/lint/phrases.txt')) {
   ++$number;
   next if $line =~ /^\s*(#|$)/;
   my ($scope, $pattern, $instead) = split /\t/, $line, 3;

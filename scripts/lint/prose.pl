@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Pages: no sentence of more than 35 words, no line of prose wider than 120 columns (table rows and addresses aside).
 # Code: no line wider than 120 columns. Words are what holds a letter; inline code is one word.
-use strict; use warnings; use utf8; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use utf8; use lib 'scripts/lint'; use House;
 binmode STDOUT, ':utf8';
 my ($most, $widest, $sentences) = (35, 120, 0);
 sub text_of { my $text = slurp($_[0]); utf8::decode($text); return $text }

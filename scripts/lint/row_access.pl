@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Only kernel/, row/, device/ and cuda/ open a row: nobody else names row_access (core/views.hpp declares it)
 # or reading_access.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my @files = grep { !m{^include/specverify/(kernel|row|device|cuda)/} && $_ ne 'include/specverify/core/views.hpp' }
   files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include examples apps models adapters benchmarks));
 for my $file (@files) {

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Pages name nothing that is gone: every word_with_underscore in their inline code is a word of the sources or the name of a file.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my %known = map { $_ => 1 } qw(edge_slowdown dead_ends);    # of an author's code; a page that is to come
 my @sources = grep { -T && !/\.svg$/ && -s $_ < 1_000_000 }
   (files(qr/./, qw(include tests examples apps models benchmarks cmake src scripts)), grep { -e } qw(run CMakeLists.txt CMakePresets.json));

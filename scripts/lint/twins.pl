@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A twin still fits: its header and its source are there, each old text is in the header exactly once, and a test has its name.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my @bugs = files(qr/\.bug$/, 'tests');
 for my $bug (@bugs) {
   my $text = slurp($bug);

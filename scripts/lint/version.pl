@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # version.hpp says the version; the changelog's first entry is of that version.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my $text = slurp('include/specverify/version.hpp');
 my $version = join '.', map { $text =~ /SPECVERIFY_VERSION_$_ (\d+)/ ? $1 : '?' } qw(MAJOR MINOR PATCH);
 my ($first) = slurp('CHANGELOG.md') =~ /^## (\d+\.\d+\.\d+)/m;
