@@ -9,7 +9,7 @@ option(SPECVERIFY_GROUPED
   "Compile test files and examples in groups, and each program at the level at which compiling and running it cost least" OFF)
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
-  "default, or a list of: unit law backend wire session fuzz twins compile_fail examples apps scripts lint headers consumer odr")
+  "default, or a list of: unit law backend wire session fuzz twins compile_fail examples newcomer apps scripts lint headers consumer odr")
 if(SPECVERIFY_TEST_SETS STREQUAL "default")
   set(specverify_test_sets all)
 else()

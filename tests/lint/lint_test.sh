@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins; do green "$name"; done
+for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -138,5 +138,20 @@ plant tests/session/a.cpp 'bool rows(Out out) { return out.action == sv::session
 plant tests/unit/row/a.cpp '#include "../../../apps/lab/models.hpp"'; red host_loops "which is an app's own"; rm tests/unit/row/a.cpp
 plant tests/unit/apps/a.cpp '#include "../../../apps/lab/models.hpp"'; green host_loops; rm tests/unit/apps/a.cpp
 printf 'switch (out.action) { case session_action::send: send(out.bytes); }\n' >>docs/algorithms/digest.md; red host_loops 'quote an example'
+mkdir -p tests/newcomer
+newcomer() { # what the page shows, line of the program
+  printf 'Call `sv::%s` of `specverify/core/views.hpp`.\n' "$1" >docs/a.md
+  header core/views.hpp 'struct views { int hidden_member; int shown_name(int); };'
+  printf 'namespace sv = specverify;\n%s\n' "$2" >tests/newcomer/a.cpp
+}
+newcomer shown_name 'int f(sv::shown_name own) { return own.size(); }'; lint newcomer || { echo "newcomer complains about shown names"; cat "$work/out"; code=1; }; reset
+newcomer shown_name 'sv::guessed_name f();'; red newcomer 'tests/newcomer/a.cpp:2: no page shows guessed_name'
+newcomer shown_name 'int f(auto row) { return row.hidden_member; }'; red newcomer 'no page shows hidden_member'
+newcomer other_name 'int f(auto row) { return shown_name(row); }'; red newcomer 'no page shows shown_name'
+newcomer shown_name '#include <specverify/core/views.hpp>'; lint newcomer || { echo "newcomer complains about a shown header"; cat "$work/out"; code=1; }; reset
+newcomer shown_name '#include <specverify/row/digest.hpp>'; red newcomer 'no page shows the header specverify/row/digest.hpp'
+newcomer shown_name 'using namespace specverify;'; red newcomer 'stand behind specverify::'
+newcomer shown_name ''; seq -f '// %.0f' 60 >>tests/newcomer/a.cpp; red newcomer 'lines, at most 60'
+rm -r tests/newcomer
 [ "$code" -eq 0 ] && echo "every lint sees its breach"
 exit "$code"

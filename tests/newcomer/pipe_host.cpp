@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host for both sides over two pipes, which keep messages whole. Both texts are the same at the end.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+#include <chrono>
+#include <specverify/all.hpp>
+#include <thread>
+namespace sv = specverify;
+
+struct pipe_link {
+  int in, out;
+  std::array<std::byte, 4096> packet{};
+  static constexpr sv::status lost{sv::errc::link_lost, sv::part::host, 0};
+  sv::session_time now() const {
+    return static_cast<sv::session_time>(std::chrono::steady_clock::now().time_since_epoch().count() / 1000);
+  }
+  sv::status send(std::span<const std::byte> message) {
+    return ::write(out, message.data(), message.size()) == std::ssize(message) ? sv::status{} : lost;
+  }
+  sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
+    pollfd ready{in, POLLIN, 0};
+    const sv::session_time time = now(), rest = until && *until > time ? *until - time : 0;
+    if (::poll(&ready, 1, until ? static_cast<int>(rest / 1000 + 1) : -1) == 0) return std::span<const std::byte>{};
+    const auto size = ::read(in, packet.data(), packet.size());
+    if (size <= 0) return lost;
+    return std::span<const std::byte>(packet).first(static_cast<std::size_t>(size));
+  }
+};
+struct toy_model {  // logits follow from the last token; the device's are flatter
+  float scale;
+  std::vector<sv::token_id> last{};
+  std::array<float, 50> logits{};
+  sv::status feed(std::uint32_t, std::span<const sv::token_id> tokens, std::uint32_t rows) {
+    return last.assign(tokens.end() - rows, tokens.end()), sv::status{};
+  }
+  sv::row_view<float> row(std::uint32_t i) {
+    for (int v = 0; float& logit : logits) logit = static_cast<float>((7 * v++ + 3 * last[i]) % 11) * scale;
+    return sv::logits_row<float>(logits);
+  }
+  void truncate(std::uint32_t) {}
+};
+
+int main() {
+  int up[2], down[2];
+  auto edge = sv::edge_session::make({.secret = 1, .format = {.vocab_size = 50}, .token_budget = 80}, sv::top_k{8});
+  auto cloud = sv::cloud_session::make({.secret = 2, .largest = {.vocab_size = 50}});
+  if (!edge || !cloud || ::pipe2(up, O_DIRECT) != 0 || ::pipe2(down, O_DIRECT) != 0) return 1;
+  std::vector<sv::token_id> heard;  // by the cloud: prompt and text
+  auto keep = sv::on_committed([&](const sv::session_output& out) {
+    heard.insert(heard.begin() + out.position, out.tokens.begin(), out.tokens.end());
+  });
+  pipe_link device{down[0], up[1]}, server{up[0], down[1]};
+  toy_model small{0.7f}, large{1.0f};
+  std::jthread serving([&] { (void)sv::serve(*cloud, large, server, keep); });
+  const auto text = sv::generate(*edge, std::array<sv::token_id, 1>{1}, small, device);
+  ::close(up[1]);  // the server ends, whatever the device met
+  serving.join();
+  return text && text->size() == 80 && std::equal(text->begin(), text->end(), heard.begin() + 1, heard.end()) ? 0 : 2;
+}
