@@ -23,14 +23,18 @@ struct lazy_rows {
 struct counted_rows {
   std::vector<float>* buffer;
   std::vector<int>* asked;
-  sv::row_transform plain{};
+  std::span<const std::uint64_t> mask;
   [[nodiscard]] sv::row_view<float> operator()(std::uint32_t index) const {
     ++(*asked)[index];
     buffer->assign(4, 0.0f);
     (*buffer)[index] = 9.0f;
     return sv::logits_row(std::span<const float>(*buffer));
   }
-  [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const { return plain; }
+  [[nodiscard]] sv::row_transform transform(std::uint32_t) const {  // a temporary
+    sv::row_transform made;
+    made.mask_words = mask;
+    return made;
+  }
 };
 
 struct lenient_scorer {
@@ -46,10 +50,11 @@ std::vector<int> rows_asked(const Rule& rule) {
   alignas(64) std::array<std::byte, 4096> memory{};
   sv::workspace scratch{std::span<std::byte>(memory)};
   const std::array<sv::claimed_draft, 3> drafts{{{0}, {3}, {2}}};
+  const std::array<std::uint64_t, 1> mask{15};
   sv::verify_request request;
   request.log_probabilities = log_probabilities;
   const auto said = rule.verify(sv::exec::seq, std::span<const sv::claimed_draft>(drafts),
-                                counted_rows{&buffer, &asked}, sv::uniforms<>{}, request, scratch);
+                                counted_rows{&buffer, &asked, mask}, sv::uniforms<>{}, request, scratch);
   CHECK(said.ok());
   return asked;
 }

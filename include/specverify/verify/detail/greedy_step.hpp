@@ -16,11 +16,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A row that a provider gave, asked for once, with its transform.
+//! A row that a provider gave, asked for once, with a copy of its transform: providers may return a temporary.
 template <class Rows>
 struct given_row {
   decltype(std::declval<const Rows&>()(0)) row;
-  const row_transform& transform;
+  row_transform transform;
   std::uint32_t index;
 };
 template <class Rows>
