@@ -430,7 +430,7 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
             number(risk_at_paper, 3) + " below " + number(bound_at_paper, 3),
             standing(risk_at_paper, 4.94e-3, 5e-4) + "; our line has the slope " + number(fit.slope, 2) +
                 " and is zero at u = " + number(-fit.intercept / fit.slope, 2) + ", the paper's 0.815 and 0.081");
-  f.compare("false skips that happen, beside R", "0.748 (1 - 0.857) = 0.107, 22 times R",
+  f.compare("false skips that happen, compared with R", "0.748 (1 - 0.857) = 0.107, 22 times R",
             number(realised_at_paper, 3) + ", " + number(realised_at_paper / risk_at_paper, 3) + " times R",
             std::string(realised_at_paper > risk_at_paper ? "above R, as in the paper's own numbers"
                                                           : "below R, opposite to the paper's own numbers") +

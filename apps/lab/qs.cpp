@@ -308,7 +308,7 @@ paper qs_paper() {
           "(300 to 400 episodes, Adam 1e-3, batch 32, an update every fourth round, epsilon falling by 0.98). The "
           "paper gives no computing times; with 8 ms a "
           "draft and "
-          "45 ms a verification every gain moves with these two numbers; which of the paper's are met is said beside "
+          "45 ms a verification every gain moves with these two numbers; which of the paper's are met is said with "
           "each."};
 }
 

@@ -180,7 +180,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
     rounds.curves.push_back(of_rounds);
     for (curve& c : of_latency) f.panels[2 + link].curves.push_back(std::move(c));
   }
-  table& against = f.add_table("WISV (FH) against greedy, beside Table I",
+  table& against = f.add_table("WISV (FH) against greedy, compared with Table I",
                                {"link", "L", "tokens a round, paper", "ours [95 %]", "rounds, paper", "ours [95 %]",
                                 "latency, paper", "ours [95 %]"});
   std::size_t met_tokens = 0, met_rounds = 0, met_latency = 0;
