@@ -73,7 +73,7 @@ class rewinding {
     size_ = position;
     in_step_ = false;
   }
-  status keep_from(std::uint32_t position) {
+  [[nodiscard]] status keep_from(std::uint32_t position) {
     keep_ = position;
     if constexpr (requires { model_->keep_from(position); })
       return detail::status_of([&] { return model_->keep_from(position); });
