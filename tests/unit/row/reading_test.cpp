@@ -191,7 +191,7 @@ TEST_CASE("reading: on an error the workspace stands where it stood") {
   row[300] = static_cast<float>(nan_value());
   CHECK(read_row(exec::simd, logits(row), {}, {}, scratch.space).error() == status{errc::row_has_nan, part::row, 300});
   CHECK(scratch.space.mark() == mark);
-  held tiny(200);
+  held tiny(digest_workspace_size(700, {}, {}) - workspace_alignment - 1);  // wherever it stands, one slice short
   CHECK(read_row(exec::simd, logits(small_row()), {}, {}, tiny.space).error().code == errc::workspace_too_small);
   CHECK(tiny.space.used() == 0);
 }
