@@ -184,7 +184,8 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
 //! ends the session: the peer gets a refusal, and the status is the model's.
 //! Errors: why the session failed; what `on_output` returned.
 template <execution_policy Policy, host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
-[[nodiscard]] status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output, Clock&& clock = Clock{}) {
+[[nodiscard]] status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output,
+                           Clock&& clock = Clock{}) {
   return detail::run(policy, session, model, on_output, clock).reason;
 }
 template <host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
