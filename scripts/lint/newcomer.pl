@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # A newcomer's programs in tests/newcomer/ use nothing of the library that README, tutorial and pages do not show: in a block of
 # code, or in a `span`. Checked are included headers, names behind `sv::`, members, and calls by name.
-use strict; use warnings; use FindBin; use lib $FindBin::Bin; use House;
+use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($longest, %shown, %headers, %library) = (60);
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } 'README.md') {
   my $text = slurp($page);
