@@ -27,12 +27,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
                                            const row_transform& transform) noexcept {
-  const status checked = detail::check_arguments(row, transform);
-  if (!checked.ok()) return checked;
+  if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::check_values(source, found);
-  if (!outcome.ok()) return outcome;
+  if (const status why = detail::check_values(source, found); !why.ok()) return why;
   argmax_result out;
   out.token = static_cast<token_id>(found.argmax);
   const auto first = static_cast<double>(found.maximum);

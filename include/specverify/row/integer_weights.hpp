@@ -21,15 +21,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::uint64_t> integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                                     std::span<std::uint32_t> weights) noexcept {
-  const status checked = detail::check_arguments(row, transform);
-  if (!checked.ok()) return checked;
+  if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (weights.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::judge(policy, source, found,
+  if (const status why = detail::judge(policy, source, found,
                                        source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
-  if (!outcome.ok()) return outcome;
+      !why.ok())
+    return why;
   if (transform.greedy()) {
     for (std::uint32_t id = 0; id < source.size; ++id) weights[id] = id == found.argmax ? kernel::weight_one : 0;
     return std::uint64_t{kernel::weight_one};

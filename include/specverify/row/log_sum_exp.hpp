@@ -20,8 +20,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //!         1e-6, where z / T has no finite value); unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {
-  const status checked = detail::check_arguments(row, transform);
-  if (!checked.ok()) return checked;
+  if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (transform.greedy()) return detail::row_error(errc::invalid_temperature);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
@@ -31,8 +30,7 @@ template <execution_policy Policy, class Scalar>
   const status values = detail::check_values(source, found);
   if (!values.ok()) return values;
   const double sum = kernel::quick_sum(policy, source, weight);
-  const status outcome = detail::judge(policy, source, found, sum);
-  if (!outcome.ok()) return outcome;
+  if (const status why = detail::judge(policy, source, found, sum); !why.ok()) return why;
   return std::log(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
 }
 

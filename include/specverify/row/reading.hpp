@@ -204,10 +204,9 @@ template <execution_policy Policy, class Scalar>
                                                            workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
   row_digest built;
-  const status outcome = detail::build_digest(policy, row, transform, request, scratch, built);
-  if (!outcome.ok()) {
+  if (const status why = detail::build_digest(policy, row, transform, request, scratch, built); !why.ok()) {
     scratch.rewind(mark);
-    return outcome;
+    return why;
   }
   return reading_access::reading(reading_access::summary(built, scratch), policy, row, transform);
 }

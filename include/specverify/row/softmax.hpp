@@ -26,15 +26,15 @@ template <execution_policy Policy, class Scalar, class Out>
 [[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform,
                              std::span<Out> out) noexcept {
   static_assert(std::is_same_v<Out, float> || std::is_same_v<Out, double>, "softmax writes float or double");
-  const status checked = detail::check_arguments(row, transform);
-  if (!checked.ok()) return checked;
+  if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (out.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
-  const status outcome = detail::judge(policy, source, found,
+  if (const status why = detail::judge(policy, source, found,
                                        source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
-  if (!outcome.ok()) return outcome;
+      !why.ok())
+    return why;
   if (transform.greedy()) {
     for (std::uint32_t id = 0; id < source.size; ++id) out[id] = id == found.argmax ? Out{1} : Out{0};
     return {};

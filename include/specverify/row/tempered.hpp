@@ -98,8 +98,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline result<tempered_hits> count_tempered(const opened_row<Policy, Scalar>& row, token_id token,
                                                           std::span<const double> temperatures,
                                                           std::span<const double> drawn) noexcept {
-  const status checked = check_tempered(row, token, temperatures);
-  if (!checked.ok()) return checked;
+  if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (drawn.size() != temperatures.size()) return row_error(errc::size_mismatch);
   for (std::size_t m = 0; m < drawn.size(); ++m) {
     if (!kernel::is_finite(drawn[m]) || drawn[m] < 0.0 || drawn[m] >= 1.0)
@@ -120,8 +119,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline result<std::span<double>> write_tempered(const opened_row<Policy, Scalar>& row, token_id token,
                                                               std::span<const double> temperatures,
                                                               std::span<double> out) noexcept {
-  const status checked = check_tempered(row, token, temperatures);
-  if (!checked.ok()) return checked;
+  if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
   const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.space);
   const double difference = opened.difference(token);

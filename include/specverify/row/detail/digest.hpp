@@ -126,8 +126,7 @@ template <class Policy, class Scalar>
   }
   double total = 0;
   for (std::size_t b = 0; b < out.block_sums.count; ++b) total += blocks[b];
-  const status outcome = judge(policy, source, found, total);
-  if (!outcome.ok()) return outcome;
+  if (const status why = judge(policy, source, found, total); !why.ok()) return why;
   out.argmax = static_cast<token_id>(found.argmax);
   out.maximum = static_cast<double>(found.maximum);
   out.reference = static_cast<double>(weight.reference);
@@ -140,8 +139,7 @@ template <class Policy, class Scalar>
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const read_request& request, workspace& space, row_digest& out) noexcept {
-  const status checked = check_arguments(row, transform);
-  if (!checked.ok()) return checked;
+  if (const status why = check_arguments(row, transform); !why.ok()) return why;
   if (!request.temperature_nodes.empty() || (request.standard_deviation && row.kind() == row_kind::probabilities))
     return row_error(errc::unsupported);
   if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 ||
@@ -162,9 +160,10 @@ template <class Policy, class Scalar>
 
   if (transform.greedy()) {
     const auto found = kernel::find_maximum(policy, source);
-    const status outcome =
-        judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
-    if (!outcome.ok()) return outcome;
+    if (const status why =
+            judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+        !why.ok())
+      return why;
     out.argmax = static_cast<token_id>(found.argmax);
     out.maximum = static_cast<double>(found.maximum);
     if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
@@ -176,8 +175,7 @@ template <class Policy, class Scalar>
       !space.take<double>(layout.blocks, out.block_sums)) {
     return row_error(errc::workspace_too_small);
   }
-  const status outcome = read_coarse(policy, source, space, out);
-  if (!outcome.ok()) return outcome;
+  if (const status why = read_coarse(policy, source, space, out); !why.ok()) return why;
   if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
 
   if (transform.truncation.active()) {

@@ -92,16 +92,15 @@ template <class Scalar>
   const bool empty = source.probabilities && !(found.maximum > 0);
   if (!found.has_nan && !(source.probabilities && found.has_negative) && kernel::is_finite(found.maximum) && !empty)
     return {};
-  const status error = find_error(source);
-  return error.ok() && empty ? row_error(errc::row_is_empty) : error;
+  const status why = find_error(source);
+  return why.ok() && empty ? row_error(errc::row_is_empty) : why;
 }
 
 //! The same with the sum of a row of probabilities; `total`: that sum with the mask applied.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status judge(Policy policy, const kernel::row_source<Scalar>& source,
                                   const kernel::row_extremes<kernel::working<Scalar>>& found, double total) noexcept {
-  const status outcome = check_values(source, found);
-  if (!outcome.ok() || !source.probabilities) return outcome;
+  if (const status why = check_values(source, found); !why.ok() || !source.probabilities) return why;
   double sum = total;
   if (source.mask != nullptr) {
     kernel::row_source<Scalar> unmasked = source;
