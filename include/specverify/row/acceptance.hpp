@@ -42,7 +42,7 @@ template <class Policy, class Scalar>
   if (drafted.resolution == 0 || drafted.count > drafted.resolution) return row_error(errc::invalid_resolution);
   if (!kernel::is_finite(uniform) || !(uniform >= 0.0 && uniform < 1.0)) return row_error(errc::invalid_argument);
   const row_digest& from = row.from;
-  const double weight = weight_of(row.source, from, row.space, drafted.token);
+  const double weight = weight_of(row.source, from, row.base, drafted.token);
   if (!(weight > 0.0) || drafted.count == 0) return acceptance{weight > 0.0, false, false};
   const double have = static_cast<double>(drafted.resolution) * weight;
   const double full = static_cast<double>(drafted.count);

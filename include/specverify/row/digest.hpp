@@ -91,8 +91,8 @@ struct digest_layout {
   }
 };
 
-[[nodiscard]] constexpr digest_layout digest_space(std::uint32_t vocab_size, const row_transform& transform,
-                                                   const read_request& request) noexcept {
+[[nodiscard]] constexpr digest_layout layout_of(std::uint32_t vocab_size, const row_transform& transform,
+                                                const read_request& request) noexcept {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
   layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
@@ -118,7 +118,7 @@ struct digest_layout {
 //! Bytes of workspace that `read_row` takes. Pure; O(1).
 [[nodiscard]] constexpr std::size_t digest_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           const read_request& request) noexcept {
-  return detail::digest_space(vocab_size, transform, request).bytes();
+  return detail::layout_of(vocab_size, transform, request).bytes();
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -81,7 +81,7 @@ template <class Policy, class Scalar>
     add(row.from.argmax, 1.0);
   } else {
     const double inverse_total = 1.0 / exact_normaliser(row);
-    (void)inverse(row.policy, row.source, row.from, row.space, 1.0e300, [&](token_id id, double weight) noexcept {
+    (void)inverse(row.policy, row.source, row.from, row.base, 1.0e300, [&](token_id id, double weight) noexcept {
       add(id, weight * inverse_total);
       return weight;
     });

@@ -25,7 +25,7 @@ template <class Policy, class Scalar>
   const bool probabilities = row.source.probabilities;
   bool possible =
       from.one_hot ? token == from.argmax : (probabilities ? value > 0.0 : !kernel::is_negative_infinity(value));
-  if (from.truncated) possible = find_kept(row.space.template at<token_id>(from.kept_ids), token) < from.kept_ids.count;
+  if (from.truncated) possible = find_kept(row.base.template at<token_id>(from.kept_ids), token) < from.kept_ids.count;
   if (!possible) return kernel::negative_infinity<double>();
   if (from.one_hot) return 0.0;
   const double total = exact_normaliser(row);

@@ -57,11 +57,11 @@ template <class Policy, class Scalar, class Law>
     return rest > 0.0 && weight > 0.0 ? rest : 0.0;
   };
   const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double mass = inverse_total(row.policy, row.source, row.from, row.space, left);
+  const double mass = inverse_total(row.policy, row.source, row.from, row.base, left);
   const bool fallback = !(kernel::is_finite(mass) && mass >= residual_mass_floor * total);
-  const double all = fallback ? inverse_total(row.policy, row.source, row.from, row.space, itself) : mass;
-  const token_id token = fallback ? inverse(row.policy, row.source, row.from, row.space, uniform * all, itself)
-                                  : inverse(row.policy, row.source, row.from, row.space, uniform * all, left);
+  const double all = fallback ? inverse_total(row.policy, row.source, row.from, row.base, itself) : mass;
+  const token_id token = fallback ? inverse(row.policy, row.source, row.from, row.base, uniform * all, itself)
+                                  : inverse(row.policy, row.source, row.from, row.base, uniform * all, left);
   if (token == no_token) return row_error(errc::residual_unavailable);
   return residual_token{token, trials, fallback, true};
 }
@@ -85,7 +85,7 @@ template <class Policy, class Scalar, class Law, class Source>
     const kernel::exact_weight exact = exact_of(from);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, from, row.space, decision_uniform(block, 0));
+      const proposal tried = propose(row.source, from, row.base, decision_uniform(block, 0));
       if (tried.token == no_token) continue;
       const double have = scale * exact(row.value(tried.token));
       const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;

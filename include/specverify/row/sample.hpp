@@ -46,7 +46,7 @@ template <class Policy, class Scalar, class Source>
     const kernel::exact_weight exact = exact_of(from);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, from, row.space, decision_uniform(block, 0));
+      const proposal tried = propose(row.source, from, row.base, decision_uniform(block, 0));
       if (tried.token == no_token) continue;
       if (decision_uniform(block, 1) * tried.envelope <
           envelope_slack * tried.correction * exact(row.value(tried.token)))
@@ -54,9 +54,8 @@ template <class Policy, class Scalar, class Source>
     }
   }
   const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double total =
-      from.truncated ? from.normaliser : inverse_total(row.policy, row.source, from, row.space, itself);
-  const token_id token = inverse(row.policy, row.source, from, row.space, stream.uniform(trial) * total, itself);
+  const double total = from.truncated ? from.normaliser : inverse_total(row.policy, row.source, from, row.base, itself);
+  const token_id token = inverse(row.policy, row.source, from, row.base, stream.uniform(trial) * total, itself);
   if (token == no_token) return row_error(errc::row_is_empty);
   return sampled_token{token, trial, true};
 }

@@ -104,7 +104,7 @@ template <class Policy, class Scalar>
     if (!kernel::is_finite(drawn[m]) || drawn[m] < 0.0 || drawn[m] >= 1.0)
       return row_error(errc::invalid_argument, static_cast<std::uint32_t>(m));
   }
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.space);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.base);
   const double difference = opened.difference(token);
   tempered_hits found;
   for (std::size_t first = 0; first < temperatures.size(); first += temper_group) {
@@ -121,7 +121,7 @@ template <class Policy, class Scalar>
                                                               std::span<double> out) noexcept {
   if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.space);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.base);
   const double difference = opened.difference(token);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
     if (temperatures[m] < coldest) {

@@ -12,14 +12,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The arrays of survivors, cut from the workspace.
-[[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& space, row_digest& out,
+[[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& scratch, row_digest& out,
                                          kernel::candidate_list& list) noexcept {
-  if (!space.take<token_id>(layout.capacity, out.survivor_ids) ||
-      !space.take<std::uint32_t>(layout.capacity, out.survivor_weights)) {
+  if (!scratch.take<token_id>(layout.capacity, out.survivor_ids) ||
+      !scratch.take<std::uint32_t>(layout.capacity, out.survivor_weights)) {
     return false;
   }
-  list.ids = space.at<token_id>(out.survivor_ids).data();
-  list.weights = space.at<std::uint32_t>(out.survivor_weights).data();
+  list.ids = scratch.at<token_id>(out.survivor_ids).data();
+  list.weights = scratch.at<std::uint32_t>(out.survivor_weights).data();
   list.capacity = layout.capacity;
   list.wanted = layout.wanted;
   return true;
@@ -56,19 +56,19 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
 //! Truncated rows: the kept ids with their exact weights, and survivors among them.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
-                                     const row_transform& transform, const digest_layout& layout, workspace& space,
+                                     const row_transform& transform, const digest_layout& layout, workspace& scratch,
                                      kernel::candidate_list& list, row_digest& out) noexcept {
   workspace_slice all_weights{};
-  if (!space.take<token_id>(layout.kept, out.kept_ids) || !space.take<double>(layout.kept, out.kept_weights) ||
-      !space.take<std::uint32_t>(layout.weights, all_weights)) {
+  if (!scratch.take<token_id>(layout.kept, out.kept_ids) || !scratch.take<double>(layout.kept, out.kept_weights) ||
+      !scratch.take<std::uint32_t>(layout.weights, all_weights)) {
     return false;
   }
-  std::uint32_t* weights = space.at<std::uint32_t>(all_weights).data();
+  std::uint32_t* weights = scratch.at<std::uint32_t>(all_weights).data();
   const std::uint64_t total = sum_weights(policy, source, weights_of(source, out.maximum, out.temperature), weights);
   kernel::order_cut cut = truncation_cut(transform.truncation, weights, source.size, total);
   const kernel::exact_weight exact{out.maximum, 1.0 / out.temperature, source.probabilities};
-  token_id* ids = space.at<token_id>(out.kept_ids).data();
-  double* kept_weights = space.at<double>(out.kept_weights).data();
+  token_id* ids = scratch.at<token_id>(out.kept_ids).data();
+  double* kept_weights = scratch.at<double>(out.kept_weights).data();
   std::uint32_t kept = 0, floor = 0;
   out.total_weight = 0;
   double sum = 0;
@@ -98,11 +98,11 @@ template <class Policy, class Scalar>
 
 //! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& space,
+[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& scratch,
                                         row_digest& out) noexcept {
   using work = kernel::working<Scalar>;
-  float* lanes = space.at<float>(out.lane_sums).data();
-  double* blocks = space.at<double>(out.block_sums).data();
+  float* lanes = scratch.at<float>(out.lane_sums).data();
+  double* blocks = scratch.at<double>(out.block_sums).data();
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
@@ -138,7 +138,7 @@ template <class Policy, class Scalar>
 
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const read_request& request, workspace& space, row_digest& out) noexcept {
+                                  const read_request& request, workspace& scratch, row_digest& out) noexcept {
   if (const status why = check_arguments(row, transform); !why.ok()) return why;
   if (!request.temperature_nodes.empty() || (request.standard_deviation && row.kind() == row_kind::probabilities))
     return row_error(errc::unsupported);
@@ -147,15 +147,15 @@ template <class Policy, class Scalar>
     return row_error(errc::invalid_argument);
   }
   const kernel::row_source<Scalar> source = open(row, transform);
-  const digest_layout layout = digest_space(source.size, transform, request);
+  const digest_layout layout = layout_of(source.size, transform, request);
   out.kind = row.kind();
   out.valid_size = source.size;
   out.temperature = transform.temperature;
   out.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
-  if (!take_survivors(layout, space, out, list) || !space.take<reading_mark>(1, out.mark))
+  if (!take_survivors(layout, scratch, out, list) || !scratch.take<reading_mark>(1, out.mark))
     return row_error(errc::workspace_too_small);
-  reading_mark& mark = space.at<reading_mark>(out.mark)[0];
+  reading_mark& mark = scratch.at<reading_mark>(out.mark)[0];
   mark = {};
 
   if (transform.greedy()) {
@@ -171,15 +171,15 @@ template <class Policy, class Scalar>
     return {};
   }
 
-  if (!space.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) ||
-      !space.take<double>(layout.blocks, out.block_sums)) {
+  if (!scratch.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) ||
+      !scratch.take<double>(layout.blocks, out.block_sums)) {
     return row_error(errc::workspace_too_small);
   }
-  if (const status why = read_coarse(policy, source, space, out); !why.ok()) return why;
+  if (const status why = read_coarse(policy, source, scratch, out); !why.ok()) return why;
   if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
 
   if (transform.truncation.active()) {
-    if (!build_kept(policy, source, transform, layout, space, list, out)) return row_error(errc::workspace_too_small);
+    if (!build_kept(policy, source, transform, layout, scratch, list, out)) return row_error(errc::workspace_too_small);
     finish_survivors(request, list, out);
     return {};
   }

@@ -19,7 +19,7 @@ struct opened_row {
   Policy policy;
   kernel::row_source<Scalar> source;
   const row_digest& from;
-  workspace_base space;
+  workspace_base base;
 
   [[nodiscard]] bool has(token_id id) const noexcept {
     return id >= 0 && static_cast<std::uint32_t>(id) < from.valid_size;
@@ -35,9 +35,9 @@ opened_row(Policy, kernel::row_source<Scalar>, const row_digest&, workspace_base
 //! Z in double: from the digest, from its cache, or by one more read of the row.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
-                                             const row_digest& from, workspace_base space) noexcept {
+                                             const row_digest& from, workspace_base base) noexcept {
   if (from.normaliser > 0.0) return from.normaliser;
-  double& cached = space.at<reading_mark>(from.mark)[0].normaliser;
+  double& cached = base.at<reading_mark>(from.mark)[0].normaliser;
   if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
   return cached;
 }
@@ -59,18 +59,18 @@ template <class Policy, class Scalar>
 //! e_v of one id, 0 outside the law. The id is in range.
 template <class Scalar>
 [[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      workspace_base space, token_id id) noexcept {
+                                      workspace_base base, token_id id) noexcept {
   if (from.one_hot) return id == from.argmax ? 1.0 : 0.0;
   if (from.truncated) {
-    const std::size_t at = find_kept(space.at<token_id>(from.kept_ids), id);
-    return at < from.kept_ids.count ? space.at<double>(from.kept_weights)[at] : 0.0;
+    const std::size_t at = find_kept(base.at<token_id>(from.kept_ids), id);
+    return at < from.kept_ids.count ? base.at<double>(from.kept_weights)[at] : 0.0;
   }
   return exact_of(from)(static_cast<double>(source.value(static_cast<std::uint32_t>(id))));
 }
 
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(const opened_row<Policy, Scalar>& row) noexcept {
-  return exact_normaliser(row.policy, row.source, row.from, row.space);
+  return exact_normaliser(row.policy, row.source, row.from, row.base);
 }
 
 }  // namespace detail

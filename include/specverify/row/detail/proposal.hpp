@@ -37,10 +37,10 @@ template <class Entry>
 
 template <class Scalar>
 [[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      workspace_base space, double uniform) noexcept {
+                                      workspace_base base, double uniform) noexcept {
   using work = kernel::working<Scalar>;
-  const double* blocks = space.at<double>(from.block_sums).data();
-  const float* lanes = space.at<float>(from.lane_sums).data();
+  const double* blocks = base.at<double>(from.block_sums).data();
+  const float* lanes = base.at<float>(from.lane_sums).data();
   double position = uniform * from.coarse_total;
   const std::size_t block = locate(blocks, static_cast<std::size_t>(from.block_sums.count), position);
   if (block == from.block_sums.count) return {};
@@ -83,13 +83,13 @@ template <class Scalar>
 //! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
-                                      workspace_base space, double target, const Weight& weight) noexcept {
+                                      workspace_base base, double target, const Weight& weight) noexcept {
   (void)policy;
   token_id last = no_token;
   double sum = 0;
   if (from.truncated) {
-    const auto ids = space.at<token_id>(from.kept_ids);
-    const auto weights = space.at<double>(from.kept_weights);
+    const auto ids = base.at<token_id>(from.kept_ids);
+    const auto weights = base.at<double>(from.kept_weights);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const double entry = weight(ids[i], weights[i]);
       if (!(entry > 0.0)) continue;
@@ -119,9 +119,9 @@ template <class Policy, class Scalar, class Weight>
 //! The sum that `inverse` runs along, in the same order.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source,
-                                          const row_digest& from, workspace_base space, const Weight& weight) noexcept {
+                                          const row_digest& from, workspace_base base, const Weight& weight) noexcept {
   double sum = 0;
-  (void)inverse(policy, source, from, space, 1.0e300, [&](token_id id, double exact) noexcept {
+  (void)inverse(policy, source, from, base, 1.0e300, [&](token_id id, double exact) noexcept {
     const double entry = weight(id, exact);
     if (entry > 0.0) sum += entry;
     return entry;

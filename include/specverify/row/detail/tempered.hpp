@@ -94,11 +94,11 @@ template <class Policy, class Scalar>
 class tempered_row {
  public:
   tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
-               workspace_base space) noexcept
+               workspace_base base) noexcept
       : policy_(policy), source_(source), maximum_(from.maximum) {
     if (!from.one_hot && !from.truncated) {  // only then do survivors say something about the ids left out
-      survivors_ = space.at<token_id>(from.survivor_ids);
-      below_ = survivors_.empty() ? 0.0 : distance_below(from, space.at<std::uint32_t>(from.survivor_weights));
+      survivors_ = base.at<token_id>(from.survivor_ids);
+      below_ = survivors_.empty() ? 0.0 : distance_below(from, base.at<std::uint32_t>(from.survivor_weights));
     }
   }
 
