@@ -53,7 +53,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0; a K of
   //! the sparsifier that the format or a fixed window would cut); those of `check` of the sparsifier, the window and
   //! the skip policy, where they have one.
-  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& rule = {},
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& sparsifier = {},
                                                        const Window& window = {}, const Skip& skip = {});
 
   // Inputs.
@@ -142,7 +142,7 @@ class basic_edge_session : private detail::edge_protocol {
  private:
   static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
 
-  basic_edge_session(const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip,
+  basic_edge_session(const edge_options& options, const Sparsifier& sparsifier, const Window& window, const Skip& skip,
                      detail::edge_drafts&& drafts);
 
   // detail/edge_draft.hpp: what is due, and tokens drawn from rows

@@ -39,30 +39,30 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
-    requires(const Sparsifier& rule, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
+    requires(const Sparsifier& sparsifier, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
              const row_summary& row, workspace& scratch, const support& kept) {
-  { rule.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
-  { rule.request(state, vocab_size) } noexcept -> std::same_as<read_request>;
-  { rule.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
-  { rule.select(row, state, scratch) } noexcept -> std::same_as<result<support>>;
-  { rule.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
+  { sparsifier.initial_state() } noexcept -> std::same_as<typename Sparsifier::state_type>;
+  { sparsifier.request(state, vocab_size) } noexcept -> std::same_as<read_request>;
+  { sparsifier.workspace_size(state, vocab_size) } noexcept -> std::same_as<std::size_t>;
+  { sparsifier.select(row, state, scratch) } noexcept -> std::same_as<result<support>>;
+  { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
 //! A sparsifier that may also look at the drawn token. What it keeps then only travels with a token drawn from
 //! the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
-    requires(const Sparsifier& rule, const row_summary& row, const drawn_token& drawn, workspace& scratch) {
-  { rule.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
+    requires(const Sparsifier& sparsifier, const row_summary& row, const drawn_token& drawn, workspace& scratch) {
+  { sparsifier.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
 //! The state under which a sparsifier asks for the most: what arrays that serve every state are sized by.
 template <sparsifier Sparsifier>
-[[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& rule) noexcept {
-  if constexpr (requires { rule.widest_state(); }) {
-    return rule.widest_state();
+[[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& sparsifier) noexcept {
+  if constexpr (requires { sparsifier.widest_state(); }) {
+    return sparsifier.widest_state();
   } else {
-    return rule.initial_state();
+    return sparsifier.initial_state();
   }
 }
 

@@ -50,7 +50,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct conformal;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] inline status check(const conformal& rule) noexcept;
+[[nodiscard]] inline status check(const conformal& sparsifier) noexcept;
 
 struct conformal {
   using state_type = conformal_state;
@@ -121,16 +121,18 @@ struct conformal {
   }
 };
 
-inline status check(const conformal& rule) noexcept {
+inline status check(const conformal& sparsifier) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
-  const bool logarithmic = rule.update == conformal_update::logarithmic;
-  if (!kernel::is_finite(rule.target) || rule.target < 0 || rule.target > 1) return wrong(0);
+  const bool logarithmic = sparsifier.update == conformal_update::logarithmic;
+  if (!kernel::is_finite(sparsifier.target) || sparsifier.target < 0 || sparsifier.target > 1) return wrong(0);
   // one flat law would take beta to 0, for ever
-  if (!kernel::is_finite(rule.step) || rule.step < 0 || (logarithmic && rule.step > 512)) return wrong(1);
-  if (!kernel::is_finite(rule.first_threshold) || (logarithmic && rule.first_threshold <= 0)) return wrong(2);
-  if (rule.update > conformal_update::logarithmic) return wrong(3);
-  if (!kernel::is_finite(rule.least_threshold) || rule.least_threshold < 0) return wrong(4);
-  return rule.max_support_size > 0 ? status{} : wrong(5);
+  if (!kernel::is_finite(sparsifier.step) || sparsifier.step < 0 || (logarithmic && sparsifier.step > 512))
+    return wrong(1);
+  if (!kernel::is_finite(sparsifier.first_threshold) || (logarithmic && sparsifier.first_threshold <= 0))
+    return wrong(2);
+  if (sparsifier.update > conformal_update::logarithmic) return wrong(3);
+  if (!kernel::is_finite(sparsifier.least_threshold) || sparsifier.least_threshold < 0) return wrong(4);
+  return sparsifier.max_support_size > 0 ? status{} : wrong(5);
 }
 
 static_assert(sparsifier<conformal>);
@@ -139,17 +141,18 @@ static_assert(sparsifier<conformal>);
 //! eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) / (eta N) if V
 //! beta_min <= alpha. 1 where nothing is promised (eta = 0, N = 0, a larger beta_min). Steps counted in `cap_hits` are
 //! not covered.
-[[nodiscard]] inline double dropped_mass_bound(const conformal& rule, std::uint64_t updates,
+[[nodiscard]] inline double dropped_mass_bound(const conformal& sparsifier, std::uint64_t updates,
                                                std::uint32_t vocab_size) noexcept {
-  if (!(rule.step > 0) || updates == 0) return 1;
-  double start = rule.initial_state().beta;
-  if (rule.update == conformal_update::logarithmic) {
-    const double least = rule.least(vocab_size);
-    if (!(least > 0) || least * static_cast<double>(vocab_size) > rule.target * (1 + 1e-12)) return 1;
+  if (!(sparsifier.step > 0) || updates == 0) return 1;
+  double start = sparsifier.initial_state().beta;
+  if (sparsifier.update == conformal_update::logarithmic) {
+    const double least = sparsifier.least(vocab_size);
+    if (!(least > 0) || least * static_cast<double>(vocab_size) > sparsifier.target * (1 + 1e-12)) return 1;
     start = std::log(start / least);
   }
-  const double transient = start + rule.step * (1 - rule.target);
-  const double bound = rule.target + (transient > 0 ? transient / (rule.step * static_cast<double>(updates)) : 0.0);
+  const double transient = start + sparsifier.step * (1 - sparsifier.target);
+  const double bound =
+      sparsifier.target + (transient > 0 ? transient / (sparsifier.step * static_cast<double>(updates)) : 0.0);
   return bound < 1 ? bound : 1;
 }
 

@@ -16,7 +16,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct min_p;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const min_p& rule) noexcept;
+[[nodiscard]] constexpr status check(const min_p& sparsifier) noexcept;
 
 struct min_p {
   using state_type = no_state;
@@ -52,8 +52,8 @@ struct min_p {
   }
 };
 
-constexpr status check(const min_p& rule) noexcept {
-  const bool share = !numeric::is_nan(rule.ratio) && rule.ratio >= 0 && rule.ratio <= 1;
+constexpr status check(const min_p& sparsifier) noexcept {
+  const bool share = !numeric::is_nan(sparsifier.ratio) && sparsifier.ratio >= 0 && sparsifier.ratio <= 1;
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 

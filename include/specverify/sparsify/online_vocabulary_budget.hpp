@@ -56,7 +56,7 @@ struct online_size_options {
 
 struct online_vocabulary_budget;
 //! Errors (where = theta, eta, a, b, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const online_vocabulary_budget& rule) noexcept;
+[[nodiscard]] constexpr status check(const online_vocabulary_budget& sparsifier) noexcept;
 
 //! The paper's online size as a sparsifier. A session that draws from the row (`edge_options::draw_from_row`) asks
 //! `select_with_token`, which sees the token; whoever draws from the kept law asks `select`, which does not.
@@ -106,12 +106,12 @@ struct online_vocabulary_budget {
   }
 };
 
-constexpr status check(const online_vocabulary_budget& rule) noexcept {
+constexpr status check(const online_vocabulary_budget& sparsifier) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
-  if (numeric::is_nan(rule.size.distortion) || rule.size.distortion <= 0) return wrong(0);
-  if (numeric::is_nan(rule.size.sharpness) || rule.size.sharpness <= 0) return wrong(1);
-  if (numeric::is_nan(rule.slope)) return wrong(2);
-  return !numeric::is_nan(rule.intercept) ? status{} : wrong(3);
+  if (numeric::is_nan(sparsifier.size.distortion) || sparsifier.size.distortion <= 0) return wrong(0);
+  if (numeric::is_nan(sparsifier.size.sharpness) || sparsifier.size.sharpness <= 0) return wrong(1);
+  if (numeric::is_nan(sparsifier.slope)) return wrong(2);
+  return !numeric::is_nan(sparsifier.intercept) ? status{} : wrong(3);
 }
 
 static_assert(token_sparsifier<online_vocabulary_budget>);

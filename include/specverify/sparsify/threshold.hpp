@@ -19,7 +19,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct threshold;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const threshold& rule) noexcept;
+[[nodiscard]] constexpr status check(const threshold& sparsifier) noexcept;
 
 struct threshold {
   using state_type = no_state;
@@ -60,9 +60,9 @@ struct threshold {
   }
 };
 
-constexpr status check(const threshold& rule) noexcept {
-  if (numeric::is_nan(rule.minimum_probability)) return {errc::invalid_argument, part::sparsify, 0};
-  return rule.max_support_size > 0 ? status{} : status{errc::invalid_argument, part::sparsify, 1};
+constexpr status check(const threshold& sparsifier) noexcept {
+  if (numeric::is_nan(sparsifier.minimum_probability)) return {errc::invalid_argument, part::sparsify, 0};
+  return sparsifier.max_support_size > 0 ? status{} : status{errc::invalid_argument, part::sparsify, 1};
 }
 
 static_assert(sparsifier<threshold>);

@@ -18,7 +18,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_k;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const top_k& rule) noexcept;
+[[nodiscard]] constexpr status check(const top_k& sparsifier) noexcept;
 
 struct top_k {
   using state_type = no_state;
@@ -79,8 +79,8 @@ struct top_k {
   }
 };
 
-constexpr status check(const top_k& rule) noexcept {
-  return rule.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{};
+constexpr status check(const top_k& sparsifier) noexcept {
+  return sparsifier.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{};
 }
 
 static_assert(sparsifier<top_k>);

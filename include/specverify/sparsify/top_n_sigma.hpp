@@ -18,7 +18,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_n_sigma;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] inline status check(const top_n_sigma& rule) noexcept;
+[[nodiscard]] inline status check(const top_n_sigma& sparsifier) noexcept;
 
 struct top_n_sigma {
   using state_type = no_state;
@@ -58,9 +58,10 @@ struct top_n_sigma {
   }
 };
 
-inline status check(const top_n_sigma& rule) noexcept {
-  return kernel::is_finite(rule.deviations) && rule.deviations >= 0 ? status{}
-                                                                    : status{errc::invalid_argument, part::sparsify, 0};
+inline status check(const top_n_sigma& sparsifier) noexcept {
+  return kernel::is_finite(sparsifier.deviations) && sparsifier.deviations >= 0
+             ? status{}
+             : status{errc::invalid_argument, part::sparsify, 0};
 }
 
 static_assert(sparsifier<top_n_sigma>);

@@ -18,7 +18,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_p;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const top_p& rule) noexcept;
+[[nodiscard]] constexpr status check(const top_p& sparsifier) noexcept;
 
 struct top_p {
   using state_type = no_state;
@@ -71,8 +71,8 @@ struct top_p {
   }
 };
 
-constexpr status check(const top_p& rule) noexcept {
-  const bool share = !numeric::is_nan(rule.mass) && rule.mass > 0 && rule.mass <= 1;
+constexpr status check(const top_p& sparsifier) noexcept {
+  const bool share = !numeric::is_nan(sparsifier.mass) && sparsifier.mass > 0 && sparsifier.mass <= 1;
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 

@@ -154,7 +154,7 @@ namespace detail {
 
 struct vocabulary_budget;
 //! Errors (where = field in order, from 0): invalid_argument.
-[[nodiscard]] constexpr status check(const vocabulary_budget& rule) noexcept;
+[[nodiscard]] constexpr status check(const vocabulary_budget& sparsifier) noexcept;
 
 //! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a
 //! sparsifier it keeps them; `compressed_law` turns the support into x^_k.
@@ -185,8 +185,9 @@ struct vocabulary_budget {
   }
 };
 
-constexpr status check(const vocabulary_budget& rule) noexcept {
-  const bool distance = !numeric::is_nan(rule.distortion) && rule.distortion >= 0 && rule.distortion <= 2;
+constexpr status check(const vocabulary_budget& sparsifier) noexcept {
+  const bool distance =
+      !numeric::is_nan(sparsifier.distortion) && sparsifier.distortion >= 0 && sparsifier.distortion <= 2;
   return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 

@@ -29,8 +29,9 @@ class drafter {
  public:
   using state_type = typename Sparsifier::state_type;
 
-  drafter(const draft_format& format, const row_transform& transform, const Sparsifier& rule, drafter_wishes wishes)
-      : format_(format), sparsifier_(rule), wishes_(wishes) {
+  drafter(const draft_format& format, const row_transform& transform, const Sparsifier& sparsifier,
+          drafter_wishes wishes)
+      : format_(format), sparsifier_(sparsifier), wishes_(wishes) {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; })
@@ -46,7 +47,7 @@ class drafter {
       own_size_ = sparsifier_.support_size;
       widest.support_size = entries_;
     }
-    const state_type state = widest_state(rule);
+    const state_type state = widest_state(sparsifier);
     reading_space_.resize(digest_workspace_size(vocab_size, transform, wanted(widest, state)) + workspace_alignment);
     if (carries_claims(format.format)) return;
     scratch_.resize((wishes.whole_row ? claim_workspace_size(vocab_size, widest, state)
@@ -54,7 +55,7 @@ class drafter {
                     workspace_alignment);
   }
 
-  [[nodiscard]] const Sparsifier& rule() const noexcept { return sparsifier_; }
+  [[nodiscard]] const Sparsifier& sparsifier() const noexcept { return sparsifier_; }
   //! K of the plan goes to a sparsifier that keeps K tokens, where the format limits K or the window has a budget.
   template <class Window>
   void begin_round(const Window&, const draft_plan& plan) noexcept {
@@ -91,8 +92,9 @@ class drafter {
   [[nodiscard]] result<law> draft(const row_reading<Policy, Scalar>& row, const Window& window,
                                   state_type& state) noexcept {
     workspace scratch{std::span<std::byte>(scratch_)};
-    const auto made = under_budget(
-        window, [&](const auto& rule) noexcept { return make_draft_law(row, rule, state, law_options(), scratch); });
+    const auto made = under_budget(window, [&](const auto& sparsifier) noexcept {
+      return make_draft_law(row, sparsifier, state, law_options(), scratch);
+    });
     if (!made) return made.error();
     drafted_ = made->drafted;
     if (format_.format != law_format::top_k_tail) drafted_.vocab_size = format_.vocab_size;
@@ -109,8 +111,8 @@ class drafter {
       if constexpr (token_sparsifier<Sparsifier>) {
         return make_claim(row, sparsifier_, state, drawn, law_options(), scratch);
       } else {
-        return under_budget(window, [&](const auto& rule) noexcept {
-          return make_claim(row, rule, state, drawn, law_options(), scratch);
+        return under_budget(window, [&](const auto& sparsifier) noexcept {
+          return make_claim(row, sparsifier, state, drawn, law_options(), scratch);
         });
       }
     }();
@@ -128,7 +130,7 @@ class drafter {
     if constexpr (!std::is_same_v<state_type, no_state>) {
       workspace scratch{std::span<std::byte>(scratch_)};
       const auto kept =
-          under_budget(window, [&](const auto& rule) noexcept { return rule.select(row, state, scratch); });
+          under_budget(window, [&](const auto& sparsifier) noexcept { return sparsifier.select(row, state, scratch); });
       return kept ? learn(*kept, state) : kept.error();
     }
     return {};
@@ -155,8 +157,8 @@ class drafter {
   }
   [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }
 
-  [[nodiscard]] read_request wanted(const Sparsifier& rule, const state_type& state) const noexcept {
-    read_request made = draft_law_request(format_.vocab_size, rule, state, law_options());
+  [[nodiscard]] read_request wanted(const Sparsifier& sparsifier, const state_type& state) const noexcept {
+    read_request made = draft_law_request(format_.vocab_size, sparsifier, state, law_options());
     if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row)
       made.integer_total = true;
     if (wishes_.whole_row) made.survivors = format_.vocab_size;

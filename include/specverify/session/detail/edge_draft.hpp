@@ -26,15 +26,15 @@ template <class Options>
 //! against the sparsifier. Errors: invalid_argument (`where` = 4 of the session: the format carries fewer tokens; 2 of
 //! the policy: the window plans fewer, or none).
 template <class Sparsifier>
-[[nodiscard]] constexpr status check_support_size(const draft_format& format, const Sparsifier& rule,
+[[nodiscard]] constexpr status check_support_size(const draft_format& format, const Sparsifier& sparsifier,
                                                   const draft_plan& plan, bool draw_from_row) noexcept {
   if (format.support_size == 0) return {};
   if (plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
-  if constexpr (requires { rule.support_size; }) {
+  if constexpr (requires { sparsifier.support_size; }) {
     if (!has_support(format.format)) return {};
-    if (rule.support_size > format.support_size) return {errc::invalid_argument, part::session, 4};
+    if (sparsifier.support_size > format.support_size) return {errc::invalid_argument, part::session, 4};
     const std::uint32_t room = format.support_size - (draw_from_row ? 1u : 0u);
-    if (plan.support_size < (rule.support_size < room ? rule.support_size : room))
+    if (plan.support_size < (sparsifier.support_size < room ? sparsifier.support_size : room))
       return {errc::invalid_argument, part::policy, 2};
   }
   return {};
@@ -44,30 +44,31 @@ template <class Sparsifier>
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(
-    const edge_options& options, const Sparsifier& rule, const Window& window, const Skip& skip) {
+    const edge_options& options, const Sparsifier& sparsifier, const Window& window, const Skip& skip) {
   if (const status why = check_options(options); !why.ok()) return why;
   if (detail::gates<Skip> && options.format.attachments.max_skipped == 0)
     return status{errc::invalid_argument, part::session, options.at_max_skipped};
-  if (const status why = detail::check_if_any(rule); !why.ok()) return why;
+  if (const status why = detail::check_if_any(sparsifier); !why.ok()) return why;
   if (const status why = detail::check_if_any(window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
   if constexpr (std::is_same_v<Window, fixed_window>) {
-    const status agreed = detail::check_support_size(options.format, rule, window.plan, options.draw_from_row);
-    if (!agreed.ok()) return agreed;
+    if (const status why = detail::check_support_size(options.format, sparsifier, window.plan, options.draw_from_row);
+        !why.ok())
+      return why;
   }
   auto drafts = detail::edge_drafts::make(options);
   if (!drafts) return drafts.error();
-  return basic_edge_session(options, rule, window, skip, *std::move(drafts));
+  return basic_edge_session(options, sparsifier, window, skip, *std::move(drafts));
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options, const Sparsifier& rule,
-                                                                 const Window& window, const Skip& skip,
-                                                                 detail::edge_drafts&& drafts)
-    : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(rule.initial_state())),
+basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options,
+                                                                 const Sparsifier& sparsifier, const Window& window,
+                                                                 const Skip& skip, detail::edge_drafts&& drafts)
+    : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(sparsifier.initial_state())),
       window_(window),
       skip_(skip),
-      drafter_(options.format, options.transform, rule, {observes_probabilities, options.draw_from_row}),
+      drafter_(options.format, options.transform, sparsifier, {observes_probabilities, options.draw_from_row}),
       states_(std::size_t{options.format.max_draft_length} + 1),
       probabilities_(options.format.max_draft_length) {
   if constexpr (Skip::needs_uncertainty)
@@ -140,7 +141,8 @@ bool basic_edge_session<Sparsifier, Window, Skip>::takes(std::uint32_t position,
       }
     }
     if (!takes_position(window_, so_far, position, next)) {
-      if constexpr (requires { drafter_.rule().update_on_bonus; }) beyond_known_ = drafter_.rule().update_on_bonus;
+      if constexpr (requires { drafter_.sparsifier().update_on_bonus; })
+        beyond_known_ = drafter_.sparsifier().update_on_bonus;
       return false;
     }
     drafts_.charge(so_far.bits);
