@@ -24,21 +24,24 @@ class cloud_session : private detail::cloud_protocol {
  public:
   using snapshot = cloud_snapshot;
 
-  //! Errors: those of `check(draft_format)`; invalid_argument.
+  //! Errors: vocab_size_missing; those of `check(draft_format)`; secret_missing; invalid_argument.
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
 
   // Inputs.
 
   //! status restore(std::span<const std::byte> journal, journal_reading* found = nullptr)
   //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt,
-  //! unknown_session (no whole record), unexpected_message.
+  //! unknown_session (no whole record), output_too_small (the text is longer than max_text_length),
+  //! vocabulary_mismatch, beyond_limit, guarantee_too_weak and unsupported (as of a hello that is refused),
+  //! unexpected_message.
   using cloud_protocol::restore;
   //! status receive(std::span<const std::byte> message, session_time now)
   //! A message arrived. ok, or why it was not used.
   using cloud_protocol::receive;
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
   //! what makes it final.
-  //! Errors: unexpected_message (none are wanted), those of the rule (the session has failed; the edge gets a refusal).
+  //! Errors: unexpected_message (none are wanted), beyond_limit (at_truncation: a transform takes more workspace than
+  //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! status supply_scores(std::span<const double> scores, session_time now)

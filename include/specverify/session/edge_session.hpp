@@ -49,22 +49,25 @@ class basic_edge_session : private detail::edge_protocol {
   //! What a token committed here alone, or under another rule, is worth at most.
   static constexpr guarantee strength = Skip::strength;
 
-  //! Errors: those of `check(draft_format)`; unsupported (token_and_count, whose residual would be drawn here);
-  //! invalid_argument (also a skip policy without room for skipped tokens: format.attachments.max_skipped is 0; a K of
-  //! the sparsifier that the format or a fixed window would cut); those of `check` of the sparsifier, the window and
-  //! the skip policy, where they have one.
+  //! Errors: vocab_size_missing; secret_missing; those of `check(draft_format)`; unsupported (at_format:
+  //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
+  //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0; a K of the sparsifier that the
+  //! format or a fixed window would cut); those of `check` of the sparsifier, the window and the skip policy, where
+  //! they have one.
   [[nodiscard]] static result<basic_edge_session> make(const edge_options& options, const Sparsifier& sparsifier = {},
                                                        const Window& window = {}, const Skip& skip = {});
 
   // Inputs.
 
   //! status start(std::span<const token_id> prompt, session_time now)
-  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), token_out_of_range,
-  //! invalid_argument.
+  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), invalid_argument
+  //! (at_prompt: it is empty), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range
+  //! (`where` = position).
   using edge_protocol::start;
   //! status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr)
   //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
-  //! unexpected_message.
+  //! beyond_limit (at_max_skipped: more tokens committed here alone than the format takes), output_too_small (the text
+  //! is longer than max_text_length), unexpected_message.
   using edge_protocol::restore;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` must be later than in any run before.
@@ -75,8 +78,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! status tick(session_time now)
   //! Time passed. Does nothing before `deadline()`.
   using edge_protocol::tick;
-  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), those of the row operations (the
-  //! session has failed).
+  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), beyond_limit (at_truncation: the
+  //! transform takes more workspace than that of the options), those of the row operations (the session has failed).
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   session_time now) noexcept {

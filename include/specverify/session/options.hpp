@@ -56,6 +56,10 @@ struct edge_options {
   static constexpr std::uint32_t at_support_size = 4;
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
+  static constexpr std::uint32_t at_format = 7;
+  static constexpr std::uint32_t at_draw_from_row = 8;
+  static constexpr std::uint32_t at_prompt = 9;
+  static constexpr std::uint32_t at_truncation = 10;  //!< of a row that was supplied
 };
 
 struct cloud_options {
@@ -64,7 +68,8 @@ struct cloud_options {
   draft_format largest{};
   vocabulary_fingerprint fingerprint{};
   guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
-  //! sizes the workspace (truncation); the rows bring their own (see cloud_session::transform)
+  //! sizes the workspace: a hello or row with a truncation that needs more is refused; the rows bring their own (see
+  //! cloud_session::transform)
   row_transform transform{};
   std::uint32_t max_text_length = 4096;     //!< tokens of prompt and text together
   std::span<const token_id> stop_tokens{};  //!< copied
@@ -83,6 +88,8 @@ struct cloud_options {
   static constexpr std::uint32_t at_max_draft_length = 7;
   static constexpr std::uint32_t at_hidden_size = 8;
   static constexpr std::uint32_t at_pad_to = 9;
+  static constexpr std::uint32_t at_truncation = 10;  //!< also of a row that was supplied
+  static constexpr std::uint32_t at_format = 11;
 };
 
 SPECVERIFY_TYPES_END

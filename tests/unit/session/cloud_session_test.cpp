@@ -15,6 +15,12 @@ TEST_CASE("cloud_session: moves, has no virtual function, and cannot be copied")
   static_assert(std::is_move_constructible_v<sv::cloud_session> && std::is_move_assignable_v<sv::cloud_session>);
   static_assert(!std::is_copy_constructible_v<sv::cloud_session>);
   static_assert(!std::is_polymorphic_v<sv::cloud_session>);
+  sv::cloud_options options{.secret = 2, .largest = {.vocab_size = 30}};
+  auto made = sv::cloud_session::make(options);
+  REQUIRE(made.ok());
+  const sv::cloud_session moved = std::move(*made);
+  CHECK(moved.state() == sv::cloud_state::blank);
+  CHECK_FALSE(moved.has_outputs());
 }
 
 TEST_CASE("cloud_session: one that moves between two messages goes on as if it had not") {
@@ -29,5 +35,17 @@ TEST_CASE("cloud_session: one that moves between two messages goes on as if it h
   REQUIRE(moved.edge->state() == sv::edge_state::finished);
   CHECK(moved.text() == still.text());
   CHECK(moved.cloud_journal.size() == still.cloud_journal.size());
+  // Bytes between the members of a snapshot have no value: what is read from the journals is compared.
+  std::vector<sv::token_id> text(100), other(100);
+  const auto one = sv::read_journal<sv::cloud_snapshot>(moved.cloud_journal, text);
+  const auto two = sv::read_journal<sv::cloud_snapshot>(still.cloud_journal, other);
+  REQUIRE((one.ok() && two.ok() && one->last && two->last));
+  CHECK(text == other);
+  CHECK(one->found.records == two->found.records);
+  CHECK(one->last->prefix_hash == two->last->prefix_hash);
+  CHECK(one->last->kept_hash == two->last->kept_hash);
+  CHECK(one->last->kept_round == two->last->kept_round);
+  CHECK(one->last->next_number == two->last->next_number);
+  CHECK(one->last->stop == two->last->stop);
   CHECK(moved.cloud->statistics() == still.cloud->statistics());
 }

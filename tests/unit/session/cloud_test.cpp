@@ -100,6 +100,55 @@ TEST_CASE("NET-7 cloud: a refused hello names the limit that it is beyond") {
   CHECK(limit_of({}, o) == cloud_options::at_max_text_length);
 }
 
+TEST_CASE("NET-7 cloud: a hello that asks for a truncation without room for it is refused by name") {
+  constexpr status beyond{errc::beyond_limit, part::session, cloud_options::at_truncation};
+  const auto greeted = [](const pair_options& wanted, const pair_options& served) {
+    pair p(wanted);
+    p.options = served;
+    p.new_cloud();
+    return p.cloud->receive(p.start(), 1);
+  };
+  pair_options nucleus;
+  nucleus.truncation.top_p = 0.9;
+  pair_options largest = nucleus;
+  largest.truncation.top_k = 5;
+  CHECK(greeted(nucleus, {}) == beyond);
+  CHECK(greeted(nucleus, largest) == beyond);  // top-p keeps up to V tokens
+  CHECK(greeted(nucleus, nucleus).ok());
+  CHECK(greeted(largest, nucleus).ok());
+  for (const wire_rule rule : {wire_rule::greedy, wire_rule::semantic}) {  // the argmax needs no room
+    nucleus.rule = rule;
+    nucleus.format = law_format::token_only;
+    pair_options plain;
+    plain.format = law_format::token_only;
+    CHECK(greeted(nucleus, plain).ok());
+  }
+}
+
+TEST_CASE("NET-7 cloud: rows whose truncation the options have no room for are refused by name") {
+  pair p;
+  const bytes draft = to_first_draft(p);
+  p.transforms[0].truncation.top_p = 0.9;
+  const bytes answer = p.answer(draft);
+  REQUIRE(p.cloud_failure.has_value());
+  CHECK(*p.cloud_failure == status{errc::beyond_limit, part::session, cloud_options::at_truncation});
+  CHECK(p.edge->receive(answer, 1).code == errc::refused_by_peer);
+}
+
+TEST_CASE("cloud: a hello in a format that no session takes is refused by name") {
+  pair p;
+  const auto first = decode_hello(p.start());
+  REQUIRE(first.ok());
+  hello_message hello = *first;
+  hello.format.format = law_format::token_and_count;
+  hello.format.support_size = 0;
+  bytes message(200);
+  const auto made = encode_hello(hello, message);
+  REQUIRE(made.ok());
+  message.resize(made->size());
+  CHECK(p.cloud->receive(message, 1) == status{errc::unsupported, part::session, cloud_options::at_format});
+}
+
 TEST_CASE("NET-5 cloud: the same question gets the same verdict bytes but for number and checksum") {
   pair p;
   const bytes draft = to_first_draft(p);
@@ -381,7 +430,9 @@ TEST_CASE("NET-7 cloud: a blank cloud that heard of one session takes the hello 
 }
 
 TEST_CASE("SMP-1 cloud: what the edge asks for can be read, is echoed, and survives a restart") {
-  pair p;
+  pair_options o;
+  o.truncation.top_k = 5;  // room for it; what is asked for is in the hello
+  pair p(o);
   const auto first = decode_hello(p.start());
   REQUIRE(first.ok());
   hello_message hello = *first;

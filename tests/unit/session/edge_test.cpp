@@ -26,8 +26,11 @@ TEST_CASE("edge: options are checked") {
   o.secret = 1;
   CHECK(edge_session::make(o).ok());
   o.format.format = law_format::token_and_count;
-  CHECK(edge_session::make(o).error().code == errc::unsupported);
+  CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_format});
   o.format.format = law_format::sparse_drop_zero;
+  o.draw_from_row = true;
+  CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_draw_from_row});
+  o.draw_from_row = false;
   o.max_text_length = 1;
   CHECK(edge_session::make(o).error().code == errc::invalid_argument);
   o.max_text_length = 10;
@@ -55,8 +58,8 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   CHECK(edge_session::make(o, top_k{64}).error() == status{errc::invalid_argument, part::policy, 2});
   CHECK(edge_session::make(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
   CHECK(edge_session::make(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
-        status{errc::invalid_argument, part::session, 4});  // more than the format carries
-  CHECK(edge_session::make(o, top_k{8}).ok());              // fewer than both allow
+        status{errc::invalid_argument, part::session, o.at_support_size});  // more than the format carries
+  CHECK(edge_session::make(o, top_k{8}).ok());                              // fewer than both allow
   o.format.vocab_size = 30;
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
@@ -82,12 +85,27 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
 
 TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
   pair p;
-  CHECK(p.edge->start({}, 0).code == errc::invalid_argument);
+  CHECK(p.edge->start({}, 0) == status{errc::invalid_argument, part::session, p.edge_options().at_prompt});
   const std::vector<token_id> bad{1, 30};
   CHECK(p.edge->start(bad, 0) == status{errc::token_out_of_range, part::session, 1});
   CHECK(p.edge->start(std::vector<token_id>(100, 1), 0) == status{errc::prompt_too_long, part::session, 100});
   (void)p.start();
   CHECK(p.edge->start(std::vector<token_id>{1}, 0).code == errc::unexpected_message);
+}
+
+TEST_CASE("NET-7 edge: a row whose truncation the options have no room for is refused by name") {
+  for (const bool served : {false, true}) {
+    pair_options o;
+    if (served) o.truncation.top_k = 20;
+    pair p(o);
+    p.edge_row.truncation.top_k = 20;
+    const bytes question = p.exchange(p.exchange(p.start()));
+    CHECK(question.empty() != served);
+    REQUIRE(p.edge_failure.has_value() != served);
+    if (!served)
+      CHECK(*p.edge_failure == status{errc::beyond_limit, part::session, specverify::edge_options::at_truncation});
+    if (served) CHECK(kind_of(question) == message_kind::draft);
+  }
 }
 
 TEST_CASE("edge: the order of outputs of a round; the journal stands before the commit and before the next message") {

@@ -39,6 +39,7 @@ struct pair_options {
   double threshold = 0.5;
   sv::attachment_format attachments{};
   bool lazy = false;
+  sv::row_truncation truncation{};  // that both sides have room for, and the edge asks for
 };
 
 template <class Skip>
@@ -81,6 +82,7 @@ struct basic_pair {
     o.stop_tokens = options.stop_tokens;
     o.retry_timeout = options.timeout;
     o.retry_limit = options.retry_limit;
+    o.transform.truncation = options.truncation;
     return o;
   }
   void new_edge() {
@@ -97,6 +99,7 @@ struct basic_pair {
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
     o.stop_tokens = options.stop_tokens;
+    o.transform.truncation = options.truncation;
     cloud.emplace(std::move(sv::cloud_session::make(o)).value());
     cloud_engine.clear();
   }
@@ -118,7 +121,7 @@ struct basic_pair {
       if (out.action == sv::session_action::evaluate) {
         CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
         const std::array<float, 6> hidden = hidden_of<6>(edge_engine.knows());
-        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], {},
+        (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], edge_row,
                                {std::span<const float>(hidden).first(options.attachments.hidden_size), attention}, now);
       }
     }
@@ -189,6 +192,7 @@ struct basic_pair {
   std::string story;
   std::vector<token_id> last_commit;
   std::optional<sv::status> edge_failure, cloud_failure;
+  sv::row_transform edge_row{};
   std::array<sv::row_transform, 1> transforms{};
   sv::session_time now = 1;
   bool hold_rows = false, hold_scores = false;

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/verify/token.hpp>
 
 #include <algorithm>
 
@@ -17,7 +18,7 @@ SPECVERIFY_BODY status cloud_protocol::check_format(const draft_format& format) 
   const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
   if (format.vocab_size != limits.largest.vocab_size)
     return {errc::vocabulary_mismatch, part::session, limits.at_vocab_size};
-  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, 0};
+  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, limits.at_format};
   if (!drafts_.hold_drafts(format.max_draft_length)) return beyond(limits.at_max_draft_length);
   if (!drafts_.hold_laws(decode_draft_workspace_size(format))) return beyond(limits.at_support_size);
   const bool claims = format.format == law_format::token_only;
@@ -38,6 +39,11 @@ SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
   if (const status why = check_format(terms.format()); !why.ok()) return why;
   if (strength_of(terms.format(), terms.rule()) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
+  const auto space = [&](const row_transform& transform) {
+    return verify_workspace_size(terms.format().vocab_size, transform, options_.largest.max_draft_length);
+  };
+  if (terms.reads_laws() && space(terms.transform()) > space(options_.transform))
+    return {errc::beyond_limit, part::session, options_.at_truncation};
   return terms.fit(prompt_length, options_.max_text_length)
              ? status{}
              : status{errc::beyond_limit, part::session, options_.at_max_text_length};

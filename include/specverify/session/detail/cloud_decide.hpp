@@ -41,7 +41,10 @@ status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time)
   journal_.clear();
   rows_wanted_ = false;
   if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
-  if (!terms_.compares()) return commit(decide(policy, rows));
+  if (!terms_.compares()) {
+    const result<verdict> made = decide(policy, rows);
+    return made ? commit(made) : fail(detail::named_truncation(made.error(), options_.at_truncation));
+  }
   if (const status why = compare(policy, rows); !why.ok()) return fail(why);
   return decide_or_ask();
 }

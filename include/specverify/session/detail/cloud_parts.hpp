@@ -52,6 +52,10 @@ class session_terms {
   [[nodiscard]] bool streams() const noexcept { return mode_ == session_mode::stream; }
   //! Drafts are compared and scored.
   [[nodiscard]] bool compares() const noexcept { return rule_ == wire_rule::semantic && !streams(); }
+  //! Rows are read as laws, and not for their argmax alone.
+  [[nodiscard]] bool reads_laws() const noexcept {
+    return rule_ != wire_rule::greedy && !compares() && !transform().greedy();
+  }
   [[nodiscard]] bool laws_travel() const noexcept { return carries_laws(format_.format); }
   [[nodiscard]] row_transform transform() const noexcept {
     row_transform made;

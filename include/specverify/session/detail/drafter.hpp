@@ -8,6 +8,7 @@
 #include <specverify/quantize/claim.hpp>
 #include <specverify/row/argmax.hpp>
 #include <specverify/session/detail/formats.hpp>
+#include <specverify/session/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -83,7 +84,9 @@ class drafter {
     if (row.valid_size() > format_.vocab_size)
       return status{errc::vocabulary_mismatch, part::session, row.valid_size()};
     workspace space{std::span<std::byte>(reading_space_)};
-    return read_row(policy, row, transform, wanted(sparsifier_, state), space);
+    result<row_reading<Policy, Scalar>> reading = read_row(policy, row, transform, wanted(sparsifier_, state), space);
+    if (!reading) return named_truncation(reading.error(), edge_options::at_truncation);
+    return reading;
   }
 
   //! The law of the next draft; its arrays are the drafter's own until the next call. `state` becomes the state after

@@ -22,20 +22,24 @@ template <class Options>
   return {};
 }
 
+//! `where` of a policy's refusal: K of its plan, as `check(bit_budget_window)` says it.
+inline constexpr std::uint32_t at_plan_support_size = 2;
+
 //! K of the sparsifier, of the format and of a fixed window: the smallest would win in silence, so they may not differ
-//! against the sparsifier. Errors: invalid_argument (`where` = 4 of the session: the format carries fewer tokens; 2 of
-//! the policy: the window plans fewer, or none).
+//! against the sparsifier. Errors: invalid_argument (`where` = `edge_options::at_support_size` of the session: the
+//! format carries fewer tokens; `at_plan_support_size` of the policy: the window plans fewer, or none).
 template <class Sparsifier>
 [[nodiscard]] constexpr status check_support_size(const draft_format& format, const Sparsifier& sparsifier,
                                                   const draft_plan& plan, bool draw_from_row) noexcept {
   if (format.support_size == 0) return {};
-  if (plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
+  if (plan.support_size == 0) return {errc::invalid_argument, part::policy, at_plan_support_size};
   if constexpr (requires { sparsifier.support_size; }) {
     if (!has_support(format.format)) return {};
-    if (sparsifier.support_size > format.support_size) return {errc::invalid_argument, part::session, 4};
+    if (sparsifier.support_size > format.support_size)
+      return {errc::invalid_argument, part::session, edge_options::at_support_size};
     const std::uint32_t room = format.support_size - (draw_from_row ? 1u : 0u);
     if (plan.support_size < (sparsifier.support_size < room ? sparsifier.support_size : room))
-      return {errc::invalid_argument, part::policy, 2};
+      return {errc::invalid_argument, part::policy, at_plan_support_size};
   }
   return {};
 }

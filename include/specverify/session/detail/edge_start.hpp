@@ -15,7 +15,8 @@ namespace detail {
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
   if (options.format.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (const status why = check(options.format); !why.ok()) return why;
-  if (options.format.format == law_format::token_and_count) return {errc::unsupported, part::session, 0};
+  if (options.format.format == law_format::token_and_count)
+    return {errc::unsupported, part::session, options.at_format};
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
@@ -31,7 +32,7 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
                           ? 1
                           : std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length));
   if (options.draw_from_row && format.format != law_format::top_k_tail)
-    return status{errc::unsupported, part::session, 1};
+    return status{errc::unsupported, part::session, options.at_draw_from_row};
   // no room for the token itself
   if (options.draw_from_row && format.support_size == 1)
     return status{errc::invalid_argument, part::session, options.at_support_size};
@@ -72,7 +73,7 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty()) return {errc::invalid_argument, part::session, 0};
+  if (prompt.empty()) return {errc::invalid_argument, part::session, options_.at_prompt};
   if (prompt.size() >= options_.max_text_length)
     return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session asks of a draft format, and a token with a law that it was not drawn from.
+//! What a session asks of a draft format, how it names a row beyond its options, and a token with a law that it was
+//! not drawn from.
 #ifndef SPECVERIFY_SESSION_DETAIL_FORMATS_HPP
 #define SPECVERIFY_SESSION_DETAIL_FORMATS_HPP
 
@@ -19,6 +20,11 @@ namespace detail {
 [[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
   if (rule == wire_rule::semantic || format.attachments.max_skipped > 0) return guarantee::lossy;
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
+}
+
+//! A row whose transform takes more workspace than that of the options is refused by the option's name.
+[[nodiscard]] constexpr status named_truncation(status why, std::uint32_t at_truncation) noexcept {
+  return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
 
 //! A token with a law that it was not drawn from, as it travels. Never a `draft`.
