@@ -54,8 +54,6 @@ struct observation {
 
 //! What a window policy asks of one round.
 struct draft_plan {
-  static constexpr bool unconditional = true;  //!< `proceed` is always true, so bits need not be counted
-
   std::uint32_t max_draft_length = 4;  //!< L >= 1
   std::uint32_t resolution = 100;      //!< l of the lattice, in [1, 2^16]
   std::uint32_t support_size = 16;     //!< K of the sparsifier, >= 1
