@@ -116,7 +116,6 @@ stated_verdict two_steps(const scene& in, double threshold, std::vector<double>*
   const auto length = static_cast<std::uint32_t>(in.drafts.size());
   ids best(length + 1);
   std::vector<std::uint64_t> marks(sv::position_words(length)), ties(sv::position_words(length));
-  sv::workspace none;
   const sv::status compared =
       sv::compare_greedily(sv::exec::seq, in.tokens(), in.rows(), in.request, {best, marks, ties});
   if (!compared.ok()) return compared;
@@ -367,7 +366,6 @@ TEST_CASE("semantic: step 1 marks what a judge decides and reads no row that can
   std::array<std::uint64_t, 1> marks{};
   std::array<sv::status, 4> states{};
   in.request.row_states = states;
-  sv::workspace none;
   REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok());
   CHECK(best == ids{1, 0, -1, -1});  // draft 1 is a stop token
   CHECK(marks[0] == 0b010);
@@ -411,7 +409,6 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
   CHECK(joined(in, 0.5).state == sv::status{sv::errc::invalid_argument, sv::part::verify, 2});
   ids best(4);
   std::array<std::uint64_t, 1> marks{};
-  sv::workspace none;
   std::array<double, 2> scores{0.1, 1.5};
   REQUIRE(sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok());
   CHECK(sv::decide_semantically(in.tokens(), {best, marks}, scores, 0.5, in.request).error() ==
@@ -482,7 +479,6 @@ TEST_CASE("semantic: nothing is allocated") {
   link(in);
   ids best(4);
   std::array<std::uint64_t, 1> marks{};
-  sv::workspace none;
   const std::array<double, 2> scores{0.1, 0.2};
   const specverify_test::alloc_guard guard;
   const bool compared = sv::compare_greedily(sv::exec::simd, in.tokens(), in.rows(), in.request, {best, marks}).ok();
