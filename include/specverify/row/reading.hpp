@@ -240,9 +240,6 @@ result<row_reading<Policy, Scalar>> row_reading<Policy, Scalar>::again(const row
   return read_row(policy_, row_, transform, request, scratch);
 }
 
-static_assert(sizeof(row_reading<exec::simd_policy, float>) <= 280);
-static_assert(std::is_trivially_copyable_v<row_reading<exec::simd_policy, float>>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

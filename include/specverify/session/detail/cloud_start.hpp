@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>
+#include <specverify/verify/token.hpp>
 
 #include <algorithm>
 #include <utility>
