@@ -70,7 +70,12 @@ class uniform_script {
 
   //! The counters read since the last `forget`, each once, in order of first reading.
   [[nodiscard]] const std::vector<random_counter>& reads() const { return reads_; }
-  void forget() { reads_.clear(); }
+  //! Bit h: since the last `forget` half h of some counter was answered that the script does not list.
+  [[nodiscard]] unsigned filled_halves() const { return filled_; }
+  void forget() {
+    reads_.clear();
+    filled_ = 0;
+  }
 
   [[nodiscard]] random_block read(random_counter counter) {
     bool seen = false;
@@ -89,7 +94,7 @@ class uniform_script {
     std::uint64_t steps;
   };
 
-  [[nodiscard]] std::uint64_t bits(random_counter counter, int half) const {
+  [[nodiscard]] std::uint64_t bits(random_counter counter, int half) {
     std::uint64_t steps = 0;
     bool listed = false;
     for (const entry& known : entries_) {
@@ -99,7 +104,10 @@ class uniform_script {
         break;
       }
     }
-    if (!listed) steps = filled(counter, half);
+    if (!listed) {
+      steps = filled(counter, half);
+      filled_ |= 1u << half;
+    }
     return (steps << 11) | 0x400u;
   }
 
@@ -122,6 +130,7 @@ class uniform_script {
 
   std::vector<entry> entries_{};
   std::vector<random_counter> reads_{};
+  unsigned filled_ = 0;
   script_fill fill_;
   std::uint32_t seed_ = 0;
 };

@@ -31,3 +31,22 @@ TEST_CASE("enumerate_law: a script answers what was written, remembers what was 
   script.set_fill(sv::script_fill::zero);
   CHECK(first(source, at(8, sv::purpose::acceptance)) == 0.0);
 }
+
+TEST_CASE("enumerate_law: a script says which halves it was asked for and does not list") {
+  sv::uniform_script script;
+  const sv::scripted_source source(script);
+  const sv::random_counter counter = at(7, sv::purpose::acceptance);
+  CHECK(script.filled_halves() == 0u);
+  (void)source(counter);
+  CHECK(script.filled_halves() == 0b11u);
+  script.forget();
+  script.set(counter, 0, 1);
+  (void)source(counter);
+  CHECK(script.filled_halves() == 0b10u);
+  script.forget();
+  script.set(counter, 1, 1);
+  (void)source(counter);
+  CHECK(script.filled_halves() == 0u);
+  (void)source(at(8, sv::purpose::acceptance));
+  CHECK(script.filled_halves() == 0b11u);
+}

@@ -110,10 +110,15 @@ class law_enumerator {
     }
     return seen;
   }
-  [[nodiscard]] signatures evaluate_all(std::uint64_t at) {
+  // The last dimension at `at`, under every setting. A setting that changes no number read is not run again.
+  [[nodiscard]] point evaluate_all(std::uint64_t at) {
     script_.set_last(at);
-    signatures all(setting_count());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = evaluate(i);
+    point all{at, signatures(setting_count(), evaluate(0))};
+    const unsigned filled = script_.filled_halves();
+    for (std::size_t i = 1; i < all.seen.size() && filled != 0; ++i) {
+      if (filled == 0b10 && i < plain_settings.size() && plain_settings[i] == script_fill::scattered_first) continue;
+      all.seen[i] = evaluate(i);
+    }
     return all;
   }
 
@@ -144,16 +149,15 @@ class law_enumerator {
   }
 
   // Appends the breakpoints of (low, high] in ascending order.
-  void split(const point& low, const point& high, std::vector<std::uint64_t>& known,
-             std::vector<std::uint64_t>& breakpoints) {
+  void split(const point& low, const point& high, std::vector<std::uint64_t>& known, std::vector<point>& breakpoints) {
     std::size_t setting = 0;
     while (setting < low.seen.size() && low.seen[setting] == high.seen[setting]) ++setting;
     if (setting == low.seen.size() || over_budget()) return;
     const std::uint64_t at = bisect(low.at, high.at, setting, low.seen[setting], known);
-    const point before = at - 1 == low.at ? low : point{at - 1, evaluate_all(at - 1)};
-    const point after = at == high.at ? high : point{at, evaluate_all(at)};
+    const point before = at - 1 == low.at ? low : evaluate_all(at - 1);
+    const point after = at == high.at ? high : evaluate_all(at);
     split(low, before, known, breakpoints);
-    breakpoints.push_back(at);
+    breakpoints.push_back(after);
     split(after, high, known, breakpoints);
   }
 
@@ -163,29 +167,29 @@ class law_enumerator {
     return true;
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> find_breakpoints(random_counter counter, int half,
-                                                            std::vector<std::uint64_t>& known) {
+  [[nodiscard]] std::vector<point> find_breakpoints(random_counter counter, int half,
+                                                    std::vector<std::uint64_t>& known) {
     std::vector<std::uint64_t> probes = probes_;
     for (const std::uint32_t seed : seeds_) probes.push_back(uniform_script::scatter(counter, half, seed));
     std::sort(probes.begin(), probes.end());
     probes.erase(std::unique(probes.begin(), probes.end()), probes.end());
-    std::vector<std::uint64_t> breakpoints;
-    point previous{probes.front(), evaluate_all(probes.front())};
+    std::vector<point> breakpoints;
+    const point zero = evaluate_all(probes.front());
+    point previous = zero;
     for (std::size_t i = 1; i < probes.size(); ++i) {
-      point next{probes[i], evaluate_all(probes[i])};
+      point next = evaluate_all(probes[i]);
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
     // The middle of an interval will stand for it: it has to behave as the interval's first value does.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
-      const std::uint64_t begin = i == 0 ? 0 : breakpoints[i - 1];
-      const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
-      if (end - begin < 3) continue;
-      const point left{begin, evaluate_all(begin)},
-          middle{begin + (end - begin) / 2, evaluate_all(begin + (end - begin) / 2)};
+      const point& left = i == 0 ? zero : breakpoints[i - 1];
+      const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;
+      if (end - left.at < 3) continue;
+      const point middle = evaluate_all(left.at + (end - left.at) / 2);
       if (left.seen == middle.seen) continue;
-      const point right{end - 1, evaluate_all(end - 1)};
-      std::vector<std::uint64_t> found;
+      const point right = evaluate_all(end - 1);
+      std::vector<point> found;
       split(left, middle, known, found);
       split(middle, right, known, found);
       if (found.empty()) break;  // over budget
@@ -230,7 +234,9 @@ class law_enumerator {
     const random_counter counter = tree_[index].counter;
     const int half = tree_[index].half;
     script_.push(counter, half, 0);
-    const std::vector<std::uint64_t> breakpoints = find_breakpoints(counter, half, known_[key_of(counter, half)]);
+    const std::vector<point> found = find_breakpoints(counter, half, known_[key_of(counter, half)]);
+    std::vector<std::uint64_t> breakpoints;
+    for (const point& each : found) breakpoints.push_back(each.at);
     tree_[index].breakpoints = breakpoints;
     std::uint64_t begin = 0;
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
