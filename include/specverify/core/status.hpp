@@ -60,6 +60,34 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
+namespace detail {
+
+//! A value that may be missing. std::optional takes several times as long to compile, once for every type.
+template <class Value, bool Trivial = std::is_trivially_copyable_v<Value>>
+class maybe {
+ public:
+  SPECVERIFY_INLINE constexpr maybe() noexcept : none_(0) {}
+  SPECVERIFY_INLINE constexpr explicit maybe(Value&& value) : value_(std::move(value)), some_(true) {}
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_value() const noexcept { return some_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr Value& operator*() noexcept { return value_; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& operator*() const noexcept { return value_; }
+
+ private:
+  union {
+    char none_;
+    Value value_;
+  };
+  bool some_ = false;
+};
+
+template <class Value>
+class maybe<Value, false> : public std::optional<Value> {
+ public:
+  using std::optional<Value>::optional;
+};
+
+}  // namespace detail
+
 //! A value, or the status that says why there is none. Reads like std::expected: `if (!made) return made.error();`,
 //! `*made`, `made->size()`.
 template <class Value>
@@ -83,7 +111,7 @@ class [[nodiscard]] result {
   }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value&& value() && noexcept {
     SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
-    return *std::move(value_);
+    return std::move(*value_);
   }
 
   // As std::expected: the value, which must be there.
@@ -95,7 +123,7 @@ class [[nodiscard]] result {
 
  private:
   status status_{};
-  std::optional<Value> value_{};
+  detail::maybe<Value> value_{};
 };
 
 SPECVERIFY_TYPES_END

@@ -62,7 +62,7 @@ struct lattice {
       return status{errc::workspace_too_small, part::quantize, kept.size()};
     }
     std::uint32_t* const b = scratch.at<std::uint32_t>(rounded).data();
-    std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
+    std::int64_t* const zeta = scratch.first_of<std::int64_t>(remainders);
     const kernel::lattice_rounding rounding =
         kernel::round_to_lattice(kept.weights.data(), kept.size(), kept.total_weight, resolution, b, zeta);
     if (!is_sufficient(kept, listed, rounding)) {
@@ -85,8 +85,6 @@ struct lattice {
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});
   }
 };
-
-static_assert(quantizer<lattice>);
 
 SPECVERIFY_NAMESPACE_END
 

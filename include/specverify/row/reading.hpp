@@ -70,7 +70,7 @@ class row_summary {
   row_summary(const row_digest& digest, workspace_base base, std::uint64_t stamp) noexcept
       : digest_(digest), base_(base), stamp_(stamp) {}
   [[nodiscard]] SPECVERIFY_INLINE const reading_mark& mark() const noexcept {
-    return base_.at<reading_mark>(digest_.mark)[0];
+    return *base_.first_of<reading_mark>(digest_.mark);
   }
 
   // The reading's own: row_reading opens it.

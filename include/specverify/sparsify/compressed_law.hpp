@@ -76,7 +76,7 @@ struct lattice_tail {
   workspace_slice heap, remainders;
   if (!scratch.take<std::uint32_t>(counts.size(), heap) || !scratch.take<std::int64_t>(counts.size(), remainders))
     return false;
-  std::int64_t* const zeta = scratch.at<std::int64_t>(remainders).data();
+  std::int64_t* const zeta = scratch.first_of<std::int64_t>(remainders);
   auto size = static_cast<std::uint32_t>(weights.size());
   const std::uint64_t normaliser = others > 0 ? listed + tail_weight : listed;
   kernel::lattice_rounding rounding =

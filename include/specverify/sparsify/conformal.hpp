@@ -135,8 +135,6 @@ inline status check(const conformal& sparsifier) noexcept {
   return sparsifier.max_support_size > 0 ? status{} : wrong(5);
 }
 
-static_assert(sparsifier<conformal>);
-
 //! What the mean dropped mass of any `updates` tokens cannot exceed, whatever the laws: linear alpha + max(0, beta_1 +
 //! eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) / (eta N) if V
 //! beta_min <= alpha. 1 where nothing is promised (eta = 0, N = 0, a larger beta_min). Steps counted in `cap_hits` are

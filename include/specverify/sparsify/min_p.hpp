@@ -57,8 +57,6 @@ constexpr status check(const min_p& sparsifier) noexcept {
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-static_assert(sparsifier<min_p>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -20,7 +20,6 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 
-#include <algorithm>
 #include <cmath>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -95,12 +94,10 @@ struct online_vocabulary_budget {
                                                   workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const std::span<const token_id> ids = row.survivor_ids();
-    const auto place = std::lower_bound(ids.begin(), ids.end(), drawn.token);
+    const std::size_t place = detail::find_kept(ids, drawn.token);
     double share = 0;
-    if (place != ids.end() && *place == drawn.token && row.total_weight() > 0) {
-      const std::uint32_t weight = row.survivor_weights()[static_cast<std::size_t>(place - ids.begin())];
-      share = static_cast<double>(weight) / static_cast<double>(row.total_weight());
-    }
+    if (place < ids.size() && row.total_weight() > 0)
+      share = static_cast<double>(row.survivor_weights()[place]) / static_cast<double>(row.total_weight());
     const double budget = online_budget(share, rejection_probability(drawn), size);
     return detail::keep_within(row, budget, 1, max_support_size, scratch);
   }
@@ -113,8 +110,6 @@ constexpr status check(const online_vocabulary_budget& sparsifier) noexcept {
   if (numeric::is_nan(sparsifier.slope)) return wrong(2);
   return !numeric::is_nan(sparsifier.intercept) ? status{} : wrong(3);
 }
-
-static_assert(token_sparsifier<online_vocabulary_budget>);
 
 SPECVERIFY_NAMESPACE_END
 

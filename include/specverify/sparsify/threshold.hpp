@@ -65,8 +65,6 @@ constexpr status check(const threshold& sparsifier) noexcept {
   return sparsifier.max_support_size > 0 ? status{} : status{errc::invalid_argument, part::sparsify, 1};
 }
 
-static_assert(sparsifier<threshold>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -83,8 +83,6 @@ constexpr status check(const top_k& sparsifier) noexcept {
   return sparsifier.support_size == 0 ? status{errc::invalid_argument, part::sparsify, 0} : status{};
 }
 
-static_assert(sparsifier<top_k>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

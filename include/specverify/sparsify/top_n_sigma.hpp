@@ -64,8 +64,6 @@ inline status check(const top_n_sigma& sparsifier) noexcept {
              : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-static_assert(sparsifier<top_n_sigma>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

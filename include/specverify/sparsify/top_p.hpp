@@ -76,8 +76,6 @@ constexpr status check(const top_p& sparsifier) noexcept {
   return share ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-static_assert(sparsifier<top_p>);
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -191,8 +191,6 @@ constexpr status check(const vocabulary_budget& sparsifier) noexcept {
   return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-static_assert(sparsifier<vocabulary_budget>);
-
 //! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, from which the fixed size k* is read.
 struct offline_calibration {
   std::span<double> sums{};       //!< the caller's, zeros at first: sums[k - 1] for k = 1 .. sums.size()

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/sparsify/concepts.hpp>
+#include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/min_p.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_n_sigma.hpp>
 #include <specverify/sparsify/top_p.hpp>
+#include <specverify/sparsify/vocabulary_budget.hpp>
 
 #include <doctest/doctest.h>
 
@@ -45,6 +49,10 @@ TEST_CASE("sparsifiers are values with a small state") {
   static_assert(specverify::sparsifier<specverify::threshold>);
   static_assert(specverify::sparsifier<specverify::top_p>);
   static_assert(specverify::sparsifier<specverify::min_p>);
+  static_assert(specverify::sparsifier<specverify::conformal>);
+  static_assert(specverify::sparsifier<specverify::top_n_sigma>);
+  static_assert(specverify::sparsifier<specverify::vocabulary_budget>);
+  static_assert(specverify::token_sparsifier<specverify::online_vocabulary_budget>);
   static_assert(specverify::sparsifier<learning>);
   static_assert(!specverify::sparsifier<without_state>);
   static_assert(!specverify::sparsifier<int>);

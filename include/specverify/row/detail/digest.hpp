@@ -155,7 +155,7 @@ template <class Policy, class Scalar>
   kernel::candidate_list list;
   if (!take_survivors(layout, scratch, out, list) || !scratch.take<reading_mark>(1, out.mark))
     return row_error(errc::workspace_too_small);
-  reading_mark& mark = scratch.at<reading_mark>(out.mark)[0];
+  reading_mark& mark = *scratch.first_of<reading_mark>(out.mark);
   mark = {};
 
   if (transform.greedy()) {

@@ -37,7 +37,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
                                              const row_digest& from, workspace_base base) noexcept {
   if (from.normaliser > 0.0) return from.normaliser;
-  double& cached = base.at<reading_mark>(from.mark)[0].normaliser;
+  double& cached = base.first_of<reading_mark>(from.mark)->normaliser;
   if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
   return cached;
 }

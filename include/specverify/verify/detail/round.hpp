@@ -65,7 +65,7 @@ class round {
       fail(errc::workspace_too_small, 0);
       return false;
     }
-    log_probabilities_ = scratch.at<double>(kept);
+    log_probabilities_ = scratch.first_of<double>(kept);
     return true;
   }
   //! Keeps ln p of the token committed at `index`. False: the round has failed.
@@ -154,7 +154,7 @@ class round {
   const verify_request& request_;
   verdict result_{};
   status why_{};
-  std::span<double> log_probabilities_{};
+  double* log_probabilities_ = nullptr;
   std::uint32_t length_ = 0;
   std::uint32_t rows_ = 0;
 };
