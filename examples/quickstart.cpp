@@ -34,7 +34,7 @@ struct toy_model {
 
 status run_cloud(message_pipe& pipe) {
   auto link = pipe.cloud();
-  auto cloud = cloud_session::make({.secret = 0xC10D, .largest = {.vocab_size = toy_model::vocab_size}});
+  auto cloud = cloud_session::make({.secret = 0xC10D, .vocab_size = toy_model::vocab_size});
   if (!cloud) return cloud.error();
   toy_model large{0.0};
   return serve(*cloud, large, link);
@@ -42,8 +42,8 @@ status run_cloud(message_pipe& pipe) {
 
 status run_device(message_pipe& pipe) {
   auto link = pipe.edge();
-  const draft_format format{.vocab_size = toy_model::vocab_size};
-  auto edge = edge_session::make({.session_id = 1, .secret = 0xED6E, .format = format, .token_budget = 40}, top_k{16});
+  constexpr std::uint32_t V = toy_model::vocab_size;
+  auto edge = edge_session::make({.session_id = 1, .secret = 0xED6E, .vocab_size = V, .token_budget = 40}, top_k{16});
   if (!edge) return edge.error();
   toy_model small{2.0};
   const token_id prompt[] = {1};

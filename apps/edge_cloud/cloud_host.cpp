@@ -23,12 +23,14 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
   options.secret = run.cloud_secret;
-  options.largest.format = specverify::law_format::fp16_row;  // the bulkiest laws of this demo
-  options.largest.vocab_size = model.vocab_size;
-  options.largest.resolution = 0;
-  options.largest.max_draft_length = demo_max_draft_length;
-  if (judge) options.largest.attachments = judged_attachments(judge->hidden_size(), true);
-  options.largest.attachments.max_skipped = demo_max_skipped;
+  options.vocab_size = model.vocab_size;
+  specverify::draft_format bulkiest;  // of this demo
+  bulkiest.format = specverify::law_format::fp16_row;
+  bulkiest.resolution = 0;
+  bulkiest.max_draft_length = demo_max_draft_length;
+  if (judge) bulkiest.attachments = judged_attachments(judge->hidden_size(), true);
+  bulkiest.attachments.max_skipped = demo_max_skipped;
+  options.limits = specverify::cloud_session::limits_for({bulkiest, model.vocab_size});
   options.lazy = run.lazy;
   options.fingerprint = model.fingerprint;
   options.max_text_length = model.context;

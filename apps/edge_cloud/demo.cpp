@@ -41,7 +41,7 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
 //! machine.
 std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter,
                           std::string_view pace) {
-  const specverify::draft_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
+  const specverify::wire_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t bytes =
       std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));

@@ -23,6 +23,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   specverify::edge_options options;
   options.session_id = run.session_id;
   options.secret = run.edge_secret;
+  options.vocab_size = model.vocab_size;
   options.format = plan.format;
   options.mode = plan.mode;
   options.rule = plan.rule;

@@ -159,9 +159,9 @@ template <class Sparsifier, class Skip>
 }
 
 //! How the drafts of the system travel.
-[[nodiscard]] inline specverify::draft_format plan_format(const system_plan& system, std::uint32_t vocab_size,
-                                                          std::uint32_t hidden_size) {
-  specverify::draft_format made = plan_of_preset(system, vocab_size, hidden_size).format;
+[[nodiscard]] inline specverify::wire_format plan_format(const system_plan& system, std::uint32_t vocab_size,
+                                                         std::uint32_t hidden_size) {
+  specverify::wire_format made{plan_of_preset(system, vocab_size, hidden_size).format, vocab_size};
   made.attachments.resolution_with_draft = system.changes_resolution();
   return made;
 }

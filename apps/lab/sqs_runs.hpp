@@ -106,12 +106,9 @@ struct sqs_run {
   options.tokens = setting.tokens;
   options.temperature = setting.temperature;
   options.session_id = session_id;
-  options.format = {setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
-                    vocab_size,
-                    setting.resolution,
-                    0,
-                    setting.longest_window,
-                    1};
+  options.format.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
+  options.format.resolution = setting.resolution;
+  options.format.max_draft_length = setting.longest_window;
   options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
   const auto accounting = !setting.paper_code                          ? position_accounting::drop_zero
                           : std::holds_alternative<top_k>(system.rule) ? position_accounting::top_k

@@ -261,8 +261,8 @@ class virtual_pair {
     static constexpr token_id end[] = {tinylm::tokenizer::end_token};
     specverify::cloud_options wanted;
     wanted.secret = options.cloud_secret;
-    wanted.largest = options.format;
-    wanted.largest.vocab_size = target.vocab_size();
+    wanted.vocab_size = target.vocab_size();
+    wanted.limits = specverify::cloud_session::limits_for({options.format, wanted.vocab_size});
     wanted.max_text_length = 256;
     wanted.stop_tokens = end;
     wanted.lazy = options.lazy;
@@ -452,8 +452,8 @@ class virtual_pair {
   specverify::edge_options made;
   made.session_id = options.session_id;
   made.secret = options.edge_secret;
+  made.vocab_size = vocab_size;
   made.format = options.format;
-  made.format.vocab_size = vocab_size;
   made.rule = options.rule;
   made.mode = options.mode;
   made.threshold = options.threshold;

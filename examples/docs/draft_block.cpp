@@ -7,7 +7,7 @@
 
 int main() {
   using namespace specverify;
-  auto made = draft_block::make({.max_length = 4, .max_entries = 64});
+  auto made = draft_block::make({.max_draft_length = 4, .max_entries = 64});
   if (!made.ok()) return 1;
   draft_block& block = made.value();
   std::array<token_id, 2> ids{3, 8};

@@ -18,8 +18,8 @@ struct recurrent_model {  // logits follow from the last token; position 0 begin
 };
 
 int main() {
-  auto edge = edge_session::make({.secret = 1, .format = {.vocab_size = 8}, .token_budget = 20}, top_k{3});
-  auto cloud = cloud_session::make({.secret = 2, .largest = {.vocab_size = 8}});
+  auto edge = edge_session::make({.secret = 1, .vocab_size = 8, .token_budget = 20}, top_k{3});
+  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 8});
   recurrent_model one, other;
   auto drafter = rewinding<recurrent_model>::make(one, 32), target = rewinding<recurrent_model>::make(other, 32);
   message_pipe pipe;

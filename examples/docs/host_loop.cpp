@@ -23,8 +23,8 @@ struct constant_model {  // yours: an engine with a cache
 } drafter, target;
 
 int main() {
-  auto edge = edge_session::make({.secret = 1, .format = {.vocab_size = 4}, .token_budget = 10}, top_k{3});
-  auto cloud = cloud_session::make({.secret = 2, .largest = {.vocab_size = 4}});
+  auto edge = edge_session::make({.secret = 1, .vocab_size = 4, .token_budget = 10}, top_k{3});
+  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 4});
   std::vector<std::byte> message;  // one question or one answer is under way
   if (!edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   while (work(*edge, drafter, message).wait == session_wait::peer && deliver(*cloud, message, 0).ok() &&

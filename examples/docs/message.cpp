@@ -9,7 +9,7 @@ int main() {
   const std::array<token_id, 3> ids{11, 500, 32000};
   const std::array<std::uint32_t, 3> counts{70, 25, 5};
   const draft drafted = draw(law{ids.data(), counts.data(), 3, 0, 100, 50257}, philox{}, {});
-  const draft_format format{law_format::sparse_drop_zero, 50257, 100};
+  const wire_format format{{law_format::sparse_drop_zero, 100}, 50257};
   wire_context context{42, 0, 7, 123, 0x5eed};  // session, epoch, round, base length, prefix hash
   std::array<std::byte, 64> bytes{};
   const auto message = encode_draft(context, format, std::span(&drafted, 1), bytes);

@@ -9,7 +9,7 @@ int main() {
   using namespace specverify;
   edge_options options;
   options.secret = 1;
-  options.format.vocab_size = 100;
+  options.vocab_size = 100;
   auto made = edge_session::make(options);
   if (!made.ok()) return 1;
   edge_session edge = std::move(made).value();

@@ -9,13 +9,14 @@ int main() {
   edge_options device;
   device.session_id = 7;
   device.secret = 0xED6E;
-  device.format.vocab_size = 32000;
+  device.vocab_size = 32000;
   const auto edge = make(device, system);
   if (!edge.ok()) return 1;
 
   cloud_options server;
   server.secret = 0xC10D;
-  server.largest = system.format_for(32000);
+  server.vocab_size = 32000;
+  server.limits = cloud_session::limits_for(system.format_for(32000));
   if (!cloud_session::make(server).ok()) return 2;
 
   device.format.resolution = 240;  // a second l, which would be ignored: refused

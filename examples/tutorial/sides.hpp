@@ -7,8 +7,12 @@
 
 inline specverify::result<specverify::session_statistics> run_device(int socket, auto show) {
   using namespace specverify;
-  const draft_format format{.vocab_size = tutorial_model::vocab_size, .max_draft_length = 4};
-  auto edge = edge_session::make({.session_id = 1, .secret = 0xED6E, .format = format, .token_budget = 60}, top_k{16});
+  const edge_options options{.session_id = 1,
+                             .secret = 0xED6E,
+                             .vocab_size = tutorial_model::vocab_size,
+                             .token_budget = 60,
+                             .format = {.max_draft_length = 4}};
+  auto edge = edge_session::make(options, top_k{16});
   if (!edge) return edge.error();
   tutorial_model small{.noise = 1.0};
   socket_link link{socket};
@@ -20,7 +24,7 @@ inline specverify::result<specverify::session_statistics> run_device(int socket,
 
 inline specverify::status run_cloud(int socket) {
   using namespace specverify;
-  auto cloud = cloud_session::make({.secret = 0xC10D, .largest = {.vocab_size = tutorial_model::vocab_size}});
+  auto cloud = cloud_session::make({.secret = 0xC10D, .vocab_size = tutorial_model::vocab_size});
   if (!cloud) return cloud.error();
   tutorial_model large{.noise = 0};
   socket_link link{socket};

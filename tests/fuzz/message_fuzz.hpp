@@ -33,49 +33,49 @@ inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x
 inline constexpr std::uint32_t draft_length = 7;
 
 //! Formats of drafts with laws, small enough that a block holds any message.
-inline constexpr std::array<draft_format, 18> law_formats{{
-    {law_format::sparse_drop_zero, 128256, 100, 0, 8, 1},
-    {law_format::sparse_drop_zero, 37, 12, 0, 4, 1},
-    {law_format::sparse_drop_zero, 50257, 300, 20, 8, 16},
-    {law_format::sparse_paper, 128256, 100, 16, 8, 1},
-    {law_format::sparse_paper, 40, 9, 0, 3, 1},
-    {law_format::dense_lattice, 50272, 240, 0, 4, 1},
-    {law_format::dense_lattice, 9, 5, 0, 8, 8},
-    {law_format::fp16_row, 11, 0, 0, 4, 1},
-    {law_format::fp16_row, 3, 0, 0, 2, 32},
-    {law_format::sparse_drop_zero, 16777216, 65536, 40, 2, 1},
-    {law_format::top_k_tail, 32000, 255, 64, 2, 1},
-    {law_format::top_k_tail, 6, 5, 0, 3, 1},
-    {law_format::top_k_tail, 16777216, 256, 12, 2, 16},
-    {law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}},
-    {law_format::fp16_row, 5, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}},
-    {law_format::top_k_tail, 40, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}},
-    {law_format::dense_lattice, 30, 12, 0, 4, 1, {0, hidden_format::none, false, false, 0, true}},
-    {law_format::sparse_drop_zero, 500, 40, 6, 4, 1, {1, hidden_format::float16, true, true, 5, true}},
+inline constexpr std::array<wire_format, 18> law_formats{{
+    {{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256},
+    {{law_format::sparse_drop_zero, 12, 0, 4, 1}, 37},
+    {{law_format::sparse_drop_zero, 300, 20, 8, 16}, 50257},
+    {{law_format::sparse_paper, 100, 16, 8, 1}, 128256},
+    {{law_format::sparse_paper, 9, 0, 3, 1}, 40},
+    {{law_format::dense_lattice, 240, 0, 4, 1}, 50272},
+    {{law_format::dense_lattice, 5, 0, 8, 8}, 9},
+    {{law_format::fp16_row, 0, 0, 4, 1}, 11},
+    {{law_format::fp16_row, 0, 0, 2, 32}, 3},
+    {{law_format::sparse_drop_zero, 65536, 40, 2, 1}, 16777216},
+    {{law_format::top_k_tail, 255, 64, 2, 1}, 32000},
+    {{law_format::top_k_tail, 5, 0, 3, 1}, 6},
+    {{law_format::top_k_tail, 256, 12, 2, 16}, 16777216},
+    {{law_format::sparse_drop_zero, 12, 0, 4, 1, {3, hidden_format::int8, true, true, 9}}, 37},
+    {{law_format::fp16_row, 0, 0, 2, 1, {2, hidden_format::float16, true, false, 3}}, 5},
+    {{law_format::top_k_tail, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}}, 40},
+    {{law_format::dense_lattice, 12, 0, 4, 1, {0, hidden_format::none, false, false, 0, true}}, 30},
+    {{law_format::sparse_drop_zero, 40, 6, 4, 1, {1, hidden_format::float16, true, true, 5, true}}, 500},
 }};
-inline constexpr std::array<draft_format, 8> claim_formats{{
-    {law_format::token_only, 128256, 0, 0, 8, 1},
-    {law_format::token_only, 5, 0, 0, 2, 16},
-    {law_format::token_and_count, 32000, 100, 0, 8, 1},
-    {law_format::token_and_count, 1, 3, 0, 4, 1},
-    {law_format::token_only, 128256, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 100}},
-    {law_format::token_only, 1000, 0, 0, 8, 1, {5, hidden_format::int8, true, false, 0}},
-    {law_format::token_and_count, 50, 7, 0, 3, 16, {0, hidden_format::none, false, true, 2}},
-    {law_format::token_only, 1, 0, 0, 4, 1, {1, hidden_format::int8, false, false, 65536}},
+inline constexpr std::array<wire_format, 8> claim_formats{{
+    {{law_format::token_only, 0, 0, 8, 1}, 128256},
+    {{law_format::token_only, 0, 0, 2, 16}, 5},
+    {{law_format::token_and_count, 100, 0, 8, 1}, 32000},
+    {{law_format::token_and_count, 3, 0, 4, 1}, 1},
+    {{law_format::token_only, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 100}}, 128256},
+    {{law_format::token_only, 0, 0, 8, 1, {5, hidden_format::int8, true, false, 0}}, 1000},
+    {{law_format::token_and_count, 7, 0, 3, 16, {0, hidden_format::none, false, true, 2}}, 50},
+    {{law_format::token_only, 0, 0, 4, 1, {1, hidden_format::int8, false, false, 65536}}, 1},
 }};
 //! Room for skipped ids; a message may hold more, and is then refused.
 inline constexpr std::size_t skipped_room = 300;
 
 //! What a decoder works on, made once per format.
 struct bench {
-  explicit bench(const draft_format& with)
+  explicit bench(const wire_format& with)
       : format(with),
         memory(decode_draft_workspace_size(with)),
         block(std::move(
             received_draft_block::make(
                 {with.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(with, with.max_draft_length))})
                 .value())) {}
-  draft_format format;
+  wire_format format;
   std::vector<std::byte> memory;
   received_draft_block block;
 };
@@ -119,7 +119,7 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
 }
 
 inline void take_claims(unsigned choice, std::span<const std::byte> message) {
-  const draft_format& format = claim_formats[choice % claim_formats.size()];
+  const wire_format& format = claim_formats[choice % claim_formats.size()];
   std::array<claimed_draft, 8> claims{};
   std::array<token_id, skipped_room> skipped{};
   const auto read = decode_claims(context, format, message, claims, skipped);
@@ -145,7 +145,7 @@ inline void take_resume(unsigned, std::span<const std::byte> message) {
 }
 
 inline void take_feedback(unsigned choice, std::span<const std::byte> message) {
-  const draft_format& format = law_formats[choice % 3];
+  const wire_format& format = law_formats[choice % 3];
   const std::uint32_t length = choice / 3 % (format.max_draft_length + 1);
   const auto value = decode_feedback(context, format, length, message);
   if (!value) return;
@@ -154,7 +154,7 @@ inline void take_feedback(unsigned choice, std::span<const std::byte> message) {
 }
 
 inline void take_text(unsigned choice, std::span<const std::byte> message) {
-  const draft_format& format = law_formats[choice % 3];
+  const wire_format& format = law_formats[choice % 3];
   std::array<token_id, 64> storage{};
   const auto value = decode_text(context, format, message, storage);
   if (!value) return;
@@ -163,7 +163,7 @@ inline void take_text(unsigned choice, std::span<const std::byte> message) {
 }
 
 inline void take_request(unsigned choice, std::span<const std::byte> message) {
-  draft_format format = law_formats[choice % 3];
+  wire_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
   if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;
@@ -175,7 +175,7 @@ inline void take_request(unsigned choice, std::span<const std::byte> message) {
 }
 
 inline void take_supply(unsigned choice, std::span<const std::byte> message) {
-  draft_format format = law_formats[choice % 3];
+  wire_format format = law_formats[choice % 3];
   format.max_draft_length = 200;
   if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
   const std::uint32_t length = choice % 7 * 31;

@@ -64,7 +64,7 @@ void write_seeds() {
   };
   std::mt19937_64 random(1);
   for (unsigned choice = 0; choice < specverify_fuzz::law_formats.size(); ++choice) {
-    const draft_format& format = specverify_fuzz::law_formats[choice];
+    const wire_format& format = specverify_fuzz::law_formats[choice];
     draft_list list;
     for (std::uint32_t i = 0; i < 2; ++i) {
       if (format.format == law_format::fp16_row) {
@@ -87,7 +87,7 @@ void write_seeds() {
          encode_draft(context, format, list.view().first(0), with.attachments(0), out));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
-    const draft_format& format = specverify_fuzz::claim_formats[choice];
+    const wire_format& format = specverify_fuzz::claim_formats[choice];
     const bool counted = format.format == law_format::token_and_count;
     const std::array<claimed_draft, 2> claims{
         claimed_draft{0, counted ? 2u : 0, format.resolution},
@@ -116,7 +116,7 @@ void write_seeds() {
   const std::array<std::uint64_t, 2> words{1, 0x10000000u};
   const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{0}};
   for (unsigned choice = 3; choice < 6; ++choice) {
-    draft_format format = specverify_fuzz::law_formats[choice % 3];
+    wire_format format = specverify_fuzz::law_formats[choice % 3];
     format.max_draft_length = 200;
     const std::uint32_t length = choice * 31;
     const auto positions = std::span(words).first(length > 64 ? 2 : 1);
@@ -127,7 +127,7 @@ void write_seeds() {
          encode_supply(context, format, length, {0, positions, payload}, out));
   }
   for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
-    draft_format format = specverify_fuzz::law_formats[choice % 3];
+    wire_format format = specverify_fuzz::law_formats[choice % 3];
     format.max_draft_length = 200;
     format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
     const attached with(format.attachments, 2);

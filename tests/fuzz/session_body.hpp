@@ -35,16 +35,16 @@ class session_script {
       : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
     static constexpr std::array<draft_format, 9> formats{
-        {{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
-         {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
-         {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
-         {law_format::fp16_row, vocab_size, 0, 0, 2, 4},
-         {law_format::token_only, vocab_size, 0, 0, 4, 1},
-         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
-         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
+        {{law_format::sparse_drop_zero, 10, 4, 3, 1},
+         {law_format::sparse_paper, 10, 4, 3, 1},
+         {law_format::dense_lattice, 12, 0, 2, 1},
+         {law_format::fp16_row, 0, 0, 2, 4},
+         {law_format::token_only, 0, 0, 4, 1},
+         {law_format::token_only, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
+         {law_format::token_only, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
          // From here on the edge commits tokens alone.
-         {law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
-         {law_format::top_k_tail, vocab_size, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
+         {law_format::sparse_drop_zero, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
+         {law_format::top_k_tail, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
     static_assert(formats.size() == systems);
     format_ = formats[choice % formats.size()];
     mode_ = choice & 0x80 ? session_mode::stream : session_mode::draft;
@@ -122,6 +122,7 @@ class session_script {
     edge_options o;
     o.session_id = 7;
     o.secret = 1;
+    o.vocab_size = vocab_size;
     o.format = format_;
     o.mode = mode_;
     o.rule = rule_;
@@ -138,7 +139,8 @@ class session_script {
   void new_cloud() {
     cloud_options o;
     o.secret = 2;
-    o.largest = format_;
+    o.vocab_size = vocab_size;
+    o.limits = cloud_session::limits_for({format_, vocab_size});
     o.max_text_length = max_length;
     o.text_chunk = 5;
     o.lazy = lazy_;

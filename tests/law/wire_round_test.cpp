@@ -21,7 +21,7 @@ world<double> wire_world(std::vector<std::uint32_t> counts, std::uint32_t draft_
 }
 
 template <class Policy>
-sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::draft_format& format,
+sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::wire_format& format,
                              const sv::scripted_source& source, bool claims_only) {
   const sv::wire_context context{42, 1, 0, 0, 7};
   std::vector<sv::draft> drafts;
@@ -61,7 +61,7 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::d
   return text;
 }
 
-double wire_distance(const world<double>& in, const sv::draft_format& format, bool claims_only = false) {
+double wire_distance(const world<double>& in, const sv::wire_format& format, bool claims_only = false) {
   double worst = 0;
   for_each_policy([&](auto policy, const std::string&) {
     const auto law = sv::enumerate_law(
@@ -78,7 +78,7 @@ double wire_distance(const world<double>& in, const sv::draft_format& format, bo
 
 TEST_CASE("T1 COR-2 drafts that travelled as bytes keep the target's law: every format") {
   const std::vector<std::uint32_t> counts{3, 0, 5, 2};
-  sv::draft_format format;
+  sv::wire_format format;
   format.vocab_size = 4;
   format.max_draft_length = 2;
   format.resolution = total_of(counts);

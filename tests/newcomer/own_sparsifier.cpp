@@ -35,7 +35,7 @@ struct even_ranks {  // ranks 0, 2, ... of the 2 * size largest tokens
 static_assert(sv::sparsifier<even_ranks>);
 
 int main() {
-  if (!sv::basic_edge_session<even_ranks>::make({.secret = 1, .format = {.vocab_size = 4}}, even_ranks{})) return 1;
+  if (!sv::basic_edge_session<even_ranks>::make({.secret = 1, .vocab_size = 4}, even_ranks{})) return 1;
   const std::array<double, 4> drafter{0.5, 0.25, 0.125, 0.125}, target{0.125, 0.375, 0.25, 0.25};
   const auto drafted_row = sv::probability_row<double>(drafter), target_row = sv::probability_row<double>(target);
   const std::array<sv::row_view<double>, 2> rows{target_row, target_row};

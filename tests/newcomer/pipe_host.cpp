@@ -43,8 +43,8 @@ struct toy_model {  // logits follow from the last token; the device's are flatt
 
 int main() {
   int up[2], down[2];
-  auto edge = sv::edge_session::make({.secret = 1, .format = {.vocab_size = 50}, .token_budget = 80}, sv::top_k{8});
-  auto cloud = sv::cloud_session::make({.secret = 2, .largest = {.vocab_size = 50}});
+  auto edge = sv::edge_session::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, sv::top_k{8});
+  auto cloud = sv::cloud_session::make({.secret = 2, .vocab_size = 50});
   if (!edge || !cloud || ::pipe2(up, O_DIRECT) != 0 || ::pipe2(down, O_DIRECT) != 0) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
   auto keep = sv::on_committed([&](const sv::session_output& out) {

@@ -49,8 +49,8 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
   device.secret = 1;
+  device.vocab_size = vocab_size;
   device.format = {format,
-                   vocab_size,
                    sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u,
                    sparse ? 16u : 0u,
                    system.draft_length,
@@ -63,7 +63,8 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   device.max_text_length = 128;
   cloud_options server;
   server.secret = 2;
-  server.largest = device.format;
+  server.vocab_size = vocab_size;
+  server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 128;
   auto edge = std::move(basic_edge_session<top_k, fixed_window, Skip>::make(device, {}, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();

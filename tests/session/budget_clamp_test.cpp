@@ -49,11 +49,13 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   drafter.own = 4;
   sv::edge_options asked;
   asked.secret = 1;
-  asked.format = {law, window.vocab_size, window.plan.resolution, format_size, 8, 1};
+  asked.vocab_size = window.vocab_size;
+  asked.format = {law, window.plan.resolution, format_size, 8, 1};
   asked.max_text_length = max_length;
   sv::cloud_options serves;
   serves.secret = 2;
-  serves.largest = asked.format;
+  serves.vocab_size = window.vocab_size;
+  serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
   serves.max_text_length = max_length;
   auto edge_made = session::make(asked, rule, window);
   auto cloud_made = sv::cloud_session::make(serves);

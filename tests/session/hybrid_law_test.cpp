@@ -137,7 +137,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   edge_options device;
   device.session_id = id;
   device.secret = 3;
-  device.format = {laws.format, vocab_size, laws.resolution, 0, 1, 1};
+  device.vocab_size = vocab_size;
+  device.format = {laws.format, laws.resolution, 0, 1, 1};
   device.draw_from_row = laws.draw_from_row;
   device.format.attachments.max_skipped = 2;
   device.bonus = false;
@@ -146,7 +147,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   device.text_chunk = 4;
   cloud_options server;
   server.secret = 4;
-  server.largest = device.format;
+  server.vocab_size = vocab_size;
+  server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 8;
   server.text_chunk = 4;
   auto edge =

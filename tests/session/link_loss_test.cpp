@@ -66,7 +66,8 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   edge_options device;
   device.session_id = id;
   device.secret = 3;
-  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.vocab_size = vocab_size;
+  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.bonus = bonus;
   device.token_budget = tokens;
   device.max_text_length = 16;
@@ -74,7 +75,8 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   device.on_link_loss = link_loss::continue_local;
   cloud_options server;
   server.secret = 4;
-  server.largest = device.format;
+  server.vocab_size = vocab_size;
+  server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 16;
   server.text_chunk = 8;
   auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
@@ -166,7 +168,8 @@ TEST_CASE("T1 NET-5 a session that writes ahead while the link is lost keeps the
 TEST_CASE("session: a lost link can end the session by name, and its journal goes on from there") {
   edge_options device;
   device.secret = 1;
-  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.vocab_size = vocab_size;
+  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::stop;
   device.token_budget = tokens;
   auto edge = std::move(edge_session::make(device)).value();
@@ -187,7 +190,8 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
   for (const link_loss what : {link_loss::wait, link_loss::stop}) {
     edge_options device;
     device.secret = 1;
-    device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+    device.vocab_size = vocab_size;
+    device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
     device.retry_timeout = 10;
     device.loss_after = 3;
     device.on_link_loss = what;
@@ -206,12 +210,14 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
 TEST_CASE("session: a row that is written ahead is supplied before anything else happens") {
   edge_options device;
   device.secret = 1;
-  device.format = {law_format::sparse_drop_zero, vocab_size, 20, 0, 2, 1};
+  device.vocab_size = vocab_size;
+  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::continue_local;
   device.max_ahead = 2;
   cloud_options server;
   server.secret = 2;
-  server.largest = device.format;
+  server.vocab_size = vocab_size;
+  server.limits = cloud_session::limits_for(format_of(device));
   auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   const row z = logits(true, 1);

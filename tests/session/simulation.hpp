@@ -154,8 +154,8 @@ class basic_simulation {
     if (drafter) m.agreement = 0.8F, m.own = 5 + options_.session_id;
     return m;
   }
-  [[nodiscard]] sv::draft_format format() const {
-    sv::draft_format f;
+  [[nodiscard]] sv::wire_format format() const {
+    sv::wire_format f;
     f.format = options_.format;
     f.vocab_size = options_.vocab_size;
     f.max_draft_length = options_.draft_length;
@@ -174,7 +174,8 @@ class basic_simulation {
   void make_cloud() {
     sv::cloud_options o;
     o.secret = 4711;
-    o.largest = format();
+    o.vocab_size = options_.vocab_size;
+    o.limits = sv::cloud_session::limits_for(format());
     o.max_text_length = 256;
     o.text_chunk = 24;
     o.lazy = options_.lazy;

@@ -29,19 +29,21 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes that hold any draft message of `draft_length` drafts in this format, header, attachments and padding included;
 //! 0 for a format that does not check. O(1).
-[[nodiscard]] inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
+[[nodiscard]] inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
 //! Bytes that hold any feedback, request, refuse, stop, hello or resume message under this format.
-[[nodiscard]] inline std::size_t max_control_bytes(const draft_format& format) noexcept;
+[[nodiscard]] inline std::size_t max_control_bytes(const wire_format& format) noexcept;
 //! Bytes of a text message with this many ids, and of a supply message with this many payload bytes.
-[[nodiscard]] inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept;
-[[nodiscard]] inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length,
+[[nodiscard]] inline std::size_t text_bytes(const wire_format& format, std::size_t count) noexcept;
+[[nodiscard]] inline std::size_t supply_bytes(const wire_format& format, std::uint32_t draft_length,
                                               std::size_t payload) noexcept;
 //! Bytes that hold a supply message with the hidden states of all of `draft_length` drafts.
-[[nodiscard]] inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept;
+[[nodiscard]] inline std::size_t max_supply_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
+//! Bytes that hold any message of a session in this format: the text messages have at most `text_chunk` ids.
+[[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Listed ids that the laws of one draft message can have, for the arena of a received_draft_block.
-[[nodiscard]] inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept;
+[[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
 //! Workspace of decode_draft.
-[[nodiscard]] inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept;
+[[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
 //! Reads the header alone. Errors: truncated, unknown_message; `where` = byte.
 [[nodiscard]] inline result<message_header> peek_header(std::span<const std::byte> message) noexcept;
@@ -58,7 +60,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 // where they are known), and what `check` says of the format. Decoders take exactly one message. Errors of all: those
 // of check_message; unexpected_message (another kind); truncated, trailing_bytes, padding_not_zero, message_too_large;
 // not_canonical, field_out_of_range. `where` is the index of what is wrong: the byte where a message has fixed fields,
-// else the draft, id or position; or a constant of its type (draft_format::at_resolution, feedback_message::at_stop).
+// else the draft, id or position; or a constant of its type (wire_format::at_resolution, feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
@@ -76,89 +78,88 @@ SPECVERIFY_NAMESPACE_BEGIN
 //!         token_out_of_range, size_mismatch (the vectors are not those of the drafts), and those of check_hidden
 //!         (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
-[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
                                                         std::span<const Draft> drafts,
                                                         const draft_attachments& attachments,
                                                         std::span<std::byte> out) noexcept;
 //! Without attachments.
 template <lawful_draft Draft>
-[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+[[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
                                                         std::span<const Draft> drafts,
                                                         std::span<std::byte> out) noexcept;
 //! Exact bytes of that message, without writing it. Of the attachments, the skipped ids and the resolution count.
 //! Errors: those of encode_draft, the attachments' own aside.
 template <lawful_draft Draft>
-[[nodiscard]] result<std::size_t> draft_bytes(const draft_format& format, std::span<const Draft> drafts,
+[[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns what came with the drafts. Skipped ids are written to the
 //! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message.
 //! Errors: law_kind_mismatch, draft_too_long, support_too_large (the block's arena), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
 //!         empty_support, invalid_resolution.
-[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, std::span<token_id> skipped,
                                                             workspace& scratch) noexcept;
 //! Without room for skipped ids; a message with some is output_too_small.
-[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
 //! The same for formats without laws (token_only, token_and_count). Decoding writes the claims to the front of
 //! `claims`.
-[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 const draft_attachments& attachments,
                                                                 std::span<std::byte> out) noexcept;
-[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 std::span<std::byte> out) noexcept;
 //! Exact bytes of a message of that many claims and skipped ids; 0 where encode_claims gives an error.
-[[nodiscard]] inline std::size_t claims_bytes(const draft_format& format, std::size_t claims,
+[[nodiscard]] inline std::size_t claims_bytes(const wire_format& format, std::size_t claims,
                                               std::size_t skipped) noexcept;
-[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
                                                           std::span<const std::byte> message,
                                                           std::span<claimed_draft> claims,
                                                           std::span<token_id> skipped) noexcept;
-[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
                                                           std::span<const std::byte> message,
                                                           std::span<claimed_draft> claims) noexcept;
 
 //! `draft_length`: the drafts of the round, which both sides know; the accepted count takes ceil(log2(draft_length +
 //! 1)) bits.
 [[nodiscard]] inline result<std::span<std::byte>> encode_feedback(const wire_context& context,
-                                                                  const draft_format& format,
-                                                                  std::uint32_t draft_length,
+                                                                  const wire_format& format, std::uint32_t draft_length,
                                                                   const feedback_message& value,
                                                                   std::span<std::byte> out) noexcept;
-[[nodiscard]] inline result<feedback_message> decode_feedback(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<feedback_message> decode_feedback(const wire_context& context, const wire_format& format,
                                                               std::uint32_t draft_length,
                                                               std::span<const std::byte> message) noexcept;
 
 //! Decoding writes the ids to the front of `storage`, where `tokens` points. Errors: output_too_small,
 //! token_out_of_range (`where` = index).
-[[nodiscard]] inline result<std::span<std::byte>> encode_text(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<std::span<std::byte>> encode_text(const wire_context& context, const wire_format& format,
                                                               const text_message& value,
                                                               std::span<std::byte> out) noexcept;
-[[nodiscard]] inline result<text_message> decode_text(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<text_message> decode_text(const wire_context& context, const wire_format& format,
                                                       std::span<const std::byte> message,
                                                       std::span<token_id> storage) noexcept;
 
 //! Decoding writes the bitmap to the front of `words` (ceil(draft_length / 64) of them), where `positions` points. At
 //! least one position must be named.
-[[nodiscard]] inline result<std::span<std::byte>> encode_request(const wire_context& context,
-                                                                 const draft_format& format, std::uint32_t draft_length,
+[[nodiscard]] inline result<std::span<std::byte>> encode_request(const wire_context& context, const wire_format& format,
+                                                                 std::uint32_t draft_length,
                                                                  const request_message& value,
                                                                  std::span<std::byte> out) noexcept;
-[[nodiscard]] inline result<request_message> decode_request(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<request_message> decode_request(const wire_context& context, const wire_format& format,
                                                             std::uint32_t draft_length,
                                                             std::span<const std::byte> message,
                                                             std::span<std::uint64_t> words) noexcept;
 //! Decoding points `payload` into the message. Errors of what = 1: size_mismatch, those of check_hidden (`where` =
 //! place among the vectors).
-[[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_context& context, const wire_format& format,
                                                                 std::uint32_t draft_length, const supply_message& value,
                                                                 std::span<std::byte> out) noexcept;
-[[nodiscard]] inline result<supply_message> decode_supply(const wire_context& context, const draft_format& format,
+[[nodiscard]] inline result<supply_message> decode_supply(const wire_context& context, const wire_format& format,
                                                           std::uint32_t draft_length,
                                                           std::span<const std::byte> message,
                                                           std::span<std::uint64_t> words) noexcept;

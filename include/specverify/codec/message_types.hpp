@@ -56,13 +56,12 @@ struct wire_context {
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_context&, const wire_context&) noexcept = default;
 };
 
-//! What hello agrees on for every draft message, and with it the width of a token id and the padding.
+//! How drafts and their laws travel: the part of a format that an edge chooses.
 struct draft_format {
   // `where` of a failing check; fields of `attachments` from at_attachments on
-  static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
-                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6;
+  static constexpr std::uint32_t at_format = 0, at_resolution = 2, at_support_size = 3, at_max_draft_length = 4,
+                                 at_pad_to = 5, at_attachments = 6;
   law_format format = law_format::sparse_drop_zero;
-  std::uint32_t vocab_size = 0;  //!< V, 1..2^24
   //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
   std::uint32_t resolution = 100;
   //! sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
@@ -72,6 +71,16 @@ struct draft_format {
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< what travels with the drafts; none by default
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_format&, const draft_format&) noexcept = default;
+};
+
+//! What hello agrees on for every message: a draft format for a vocabulary, which gives a token id its width.
+struct wire_format : draft_format {
+  static constexpr std::uint32_t at_vocab_size = 1;  //!< `where` of a failing check
+  std::uint32_t vocab_size = 0;                      //!< V, 1..2^24
+  wire_format() noexcept = default;
+  SPECVERIFY_INLINE constexpr wire_format(const draft_format& drafts, std::uint32_t size) noexcept
+      : draft_format(drafts), vocab_size(size) {}
+  friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 
 //! The first 8 bytes, as they stand. Nothing in it is trustworthy before the checksum was compared.
@@ -95,7 +104,7 @@ struct hello_message {
   std::uint8_t mode = 0;            //!< 0: draft and verify; 1: stream, the cloud sends its text token by token
   std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
   std::uint32_t token_budget = 0;   //!< tokens to generate (0: no limit)
-  draft_format format{};
+  wire_format format{};
   double temperature = 1.0;  //!< >= 0, finite
   row_truncation truncation{};
   bool bonus = true;       //!< after a full accept the cloud adds a token of its own
@@ -174,8 +183,8 @@ concept lawful_draft = requires(const Draft& drafted) {
 };
 
 //! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` =
-//!         draft_format::at_format and on.
-[[nodiscard]] constexpr status check(const draft_format& format) noexcept {
+//!         wire_format::at_format and on.
+[[nodiscard]] constexpr status check(const wire_format& format) noexcept {
   const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
   if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, format.at_format);
   if (format.vocab_size == 0) return detail::codec_error(errc::empty_vocabulary, format.at_vocab_size);

@@ -15,24 +15,24 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct draft_block_options {
-  std::uint32_t max_length = 8;      //!< drafts in a block, >= 1
-  std::uint64_t max_entries = 1024;  //!< listed ids over all laws of the block
+  std::uint32_t max_draft_length = 8;  //!< drafts in a block, >= 1
+  std::uint64_t max_entries = 1024;    //!< listed ids over all laws of the block
 };
 
 //! `Draft` is `draft` (on the device) or `received_draft` (behind the decoder).
 template <class Draft>
 class basic_draft_block {
  public:
-  //! Errors: invalid_argument (max_length or max_entries is 0).
+  //! Errors: invalid_argument (max_draft_length or max_entries is 0).
   [[nodiscard]] static result<basic_draft_block> make(draft_block_options options) {
-    if (options.max_length == 0 || options.max_entries == 0)
+    if (options.max_draft_length == 0 || options.max_entries == 0)
       return status{errc::invalid_argument, part::distribution, 0};
     return basic_draft_block(options);
   }
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(drafts_.size()); }
   [[nodiscard]] bool empty() const noexcept { return drafts_.empty(); }
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return max_length_; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return max_draft_length_; }
   [[nodiscard]] const Draft& operator[](std::uint32_t index) const noexcept { return drafts_[index]; }
   [[nodiscard]] std::span<const Draft> drafts() const noexcept { return drafts_; }
 
@@ -45,7 +45,7 @@ class basic_draft_block {
   //! full).
   [[nodiscard]] status push(const Draft& added) noexcept {
     const law& from = added.source_law();
-    if (drafts_.size() == max_length_) return {errc::draft_too_long, part::distribution, max_length_};
+    if (drafts_.size() == max_draft_length_) return {errc::draft_too_long, part::distribution, max_draft_length_};
     if (from.size > ids_.size() - used_) return {errc::support_too_large, part::distribution, from.size};
     law copy = from;
     copy.ids = ids_.data() + used_;
@@ -75,14 +75,14 @@ class basic_draft_block {
   explicit basic_draft_block(draft_block_options options)
       : ids_(static_cast<std::size_t>(options.max_entries)),
         counts_(static_cast<std::size_t>(options.max_entries)),
-        max_length_(options.max_length) {
-    drafts_.reserve(options.max_length);
+        max_draft_length_(options.max_draft_length) {
+    drafts_.reserve(options.max_draft_length);
   }
   std::vector<token_id> ids_;
   std::vector<std::uint32_t> counts_;
   std::vector<Draft> drafts_;
   std::size_t used_ = 0;
-  std::uint32_t max_length_ = 0;
+  std::uint32_t max_draft_length_ = 0;
 };
 
 using draft_block = basic_draft_block<draft>;

@@ -2,7 +2,7 @@
 //! How the law of a drafted token travels: seven formats, agreed on once for a session.
 //!
 //! Use it to say which law a drafter samples from and which bytes carry it; codec/message_types.hpp puts it into a
-//! draft_format together with V, l and K.
+//! wire_format together with V, l and K.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense_lattice; Conformal Sparsification (2510.09942):
 //!             sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = counts above zero, b_i = counts.

@@ -24,8 +24,12 @@ class cloud_session : private detail::cloud_protocol {
  public:
   using snapshot = cloud_snapshot;
 
-  //! Errors: vocab_size_missing; those of `check(draft_format)`; secret_missing; invalid_argument.
+  //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing; invalid_argument (`where` = cloud_options::at_*;
+  //!         of a limit: it is 0 and may not be, or more than any message within max_message_bytes holds).
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
+
+  //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk.
+  [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
 
   // Inputs.
 

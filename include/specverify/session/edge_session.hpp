@@ -49,7 +49,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! What a token committed here alone, or under another rule, is worth at most.
   static constexpr guarantee strength = Skip::strength;
 
-  //! Errors: vocab_size_missing; secret_missing; those of `check(draft_format)`; unsupported (at_format:
+  //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; unsupported (at_format:
   //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
   //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0; a K of the sparsifier that the
   //! format or a fixed window would cut); those of `check` of the sparsifier, the window and the skip policy, where

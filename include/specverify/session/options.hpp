@@ -24,18 +24,19 @@ enum class link_loss : std::uint8_t {
 };
 
 struct edge_options {
-  std::uint64_t session_id = 1;  //!< unique for the cloud's secret: keys derive from it
-  std::uint64_t secret = 0;      //!< of this device, not 0; never travels (docs/decisions/0003)
-  draft_format format{};         //!< how laws travel; format.vocab_size must be set
+  std::uint64_t session_id = 1;          //!< unique for the cloud's secret: keys derive from it
+  std::uint64_t secret = 0;              //!< of this device, not 0; never travels (docs/decisions/0003)
+  std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; must be set, and the cloud's is the same
+  row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
+  std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
+  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
+  draft_format format{};                 //!< how drafts and their laws travel
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
   double threshold = 0.5;  //!< wire_rule::semantic: told to the cloud; finite, >= 0
   //! a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
   bool bonus = true;
-  row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
-  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
-  std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
   //! top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
@@ -62,16 +63,27 @@ struct edge_options {
   static constexpr std::uint32_t at_truncation = 10;  //!< of a row that was supplied
 };
 
+//! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.
+//! The defaults serve every edge with default options; `cloud_session::limits_for` gives those of another format.
+struct cloud_limits {
+  std::uint32_t max_draft_length = 8;          //!< drafts of a message, 1..4096
+  std::uint32_t max_law_entries = 4096;        //!< ids that all laws of a message list, 1 or more
+  std::uint32_t max_skipped = 0;               //!< ids of a message that the edge committed alone, 0..2^16
+  std::uint32_t max_hidden_bytes = 0;          //!< hidden states of all drafts of a message
+  std::uint32_t max_message_bytes = 1u << 14;  //!< any message of either side, padding included
+  friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
+};
+
 struct cloud_options {
-  std::uint64_t secret = 0;  //!< of this cloud, not 0; never travels (docs/decisions/0003)
-  //! sizes the buffers: a hello whose laws need more is refused; vocab_size must be the models'
-  draft_format largest{};
-  vocabulary_fingerprint fingerprint{};
-  guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
+  std::uint64_t secret = 0;      //!< of this cloud, not 0; never travels (docs/decisions/0003)
+  std::uint32_t vocab_size = 0;  //!< V of the models, 1..2^24; must be set, and each edge's is the same
   //! sizes the workspace: a hello or row with a truncation that needs more is refused; the rows bring their own (see
   //! cloud_session::transform)
   row_transform transform{};
-  std::uint32_t max_text_length = 4096;     //!< tokens of prompt and text together
+  cloud_limits limits{};
+  std::uint32_t max_text_length = 4096;   //!< tokens of prompt and text together
+  guarantee required = guarantee::lossy;  //!< refuses drafts with less: guarantee_too_weak
+  vocabulary_fingerprint fingerprint{};
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
   std::uint32_t text_chunk = 256;           //!< tokens of one text message
@@ -82,16 +94,24 @@ struct cloud_options {
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_trial_cap = 2;
   static constexpr std::uint32_t at_max_skipped = 3;
-  static constexpr std::uint32_t at_support_size = 4;  //!< listed ids of all laws of a message
+  static constexpr std::uint32_t at_max_law_entries = 4;
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
   static constexpr std::uint32_t at_max_draft_length = 7;
-  static constexpr std::uint32_t at_hidden_size = 8;
-  static constexpr std::uint32_t at_pad_to = 9;
+  static constexpr std::uint32_t at_max_hidden_bytes = 8;
+  static constexpr std::uint32_t at_max_message_bytes = 9;
   static constexpr std::uint32_t at_truncation = 10;  //!< also of a row that was supplied
   static constexpr std::uint32_t at_format = 11;
 };
 
 SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! The format of every message of this edge's session.
+[[nodiscard]] constexpr wire_format format_of(const edge_options& options) noexcept {
+  return {options.format, options.vocab_size};
+}
+
+SPECVERIFY_NAMESPACE_END
 
 #endif

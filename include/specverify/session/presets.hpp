@@ -22,7 +22,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! What a session is made with, but for the host's own options. `format.vocab_size` stays 0: it is the options'.
+//! What a session is made with, but for the host's own options.
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send>
 struct preset {
   draft_format format{};
@@ -33,17 +33,17 @@ struct preset {
   bool bonus = true;
   bool draw_from_row = false;
 
-  //! The format for a vocabulary; of the cloud's options too. A support that may hold all of V is announced as such.
-  [[nodiscard]] constexpr draft_format format_for(std::uint32_t vocab_size) const noexcept {
-    draft_format made = format;
-    made.vocab_size = vocab_size;
+  //! The format of its messages; `cloud_session::limits_for` takes it. A support that may hold all of V is announced
+  //! as such.
+  [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const noexcept {
+    wire_format made{format, vocab_size};
     if (made.format == law_format::sparse_drop_zero && made.support_size >= vocab_size) made.support_size = 0;
     return made;
   }
 };
 
 // Which option said what a preset says: `where` of invalid_argument.
-inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options::format than vocab_size and pad_to
+inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options::format than pad_to
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
 inline constexpr std::uint32_t preset_at_draw_from_row = 35;
@@ -54,14 +54,13 @@ template <class Sparsifier, class Skip>
                                                           const preset<Sparsifier, Skip>& system) noexcept {
   const auto twice = [](std::uint32_t where) noexcept { return status{errc::invalid_argument, part::session, where}; };
   draft_format untouched;
-  untouched.vocab_size = options.format.vocab_size;
   untouched.pad_to = options.format.pad_to;
   if (!(options.format == untouched)) return twice(preset_at_format);
   if (options.rule != wire_rule::token && options.rule != system.rule) return twice(preset_at_rule);
   if (!options.bonus && system.bonus) return twice(preset_at_bonus);
   if (options.draw_from_row && !system.draw_from_row) return twice(preset_at_draw_from_row);
   edge_options made = options;
-  made.format = system.format_for(options.format.vocab_size);
+  made.format = system.format_for(options.vocab_size);
   made.format.pad_to = options.format.pad_to;
   made.rule = system.rule;
   made.bonus = system.bonus;

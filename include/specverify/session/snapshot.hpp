@@ -40,6 +40,30 @@ struct edge_snapshot {
   SparsifierState sparsifier{};
 };
 
+//! A wire_format as a journal holds it.
+struct recorded_format {
+  law_format format = law_format::sparse_drop_zero;
+  std::uint32_t vocab_size = 0;
+  std::uint32_t resolution = 0;
+  std::uint32_t support_size = 0;
+  std::uint32_t max_draft_length = 0;
+  std::uint32_t pad_to = 1;
+  attachment_format attachments{};
+
+  recorded_format() noexcept = default;
+  explicit SPECVERIFY_INLINE constexpr recorded_format(const wire_format& from) noexcept
+      : format(from.format),
+        vocab_size(from.vocab_size),
+        resolution(from.resolution),
+        support_size(from.support_size),
+        max_draft_length(from.max_draft_length),
+        pad_to(from.pad_to),
+        attachments(from.attachments) {}
+  [[nodiscard]] SPECVERIFY_INLINE constexpr wire_format value() const noexcept {
+    return {{format, resolution, support_size, max_draft_length, pad_to, attachments}, vocab_size};
+  }
+};
+
 //! Of a cloud, written with the ids before every answer.
 struct cloud_snapshot {
   std::uint64_t session_id = 0;
@@ -47,7 +71,7 @@ struct cloud_snapshot {
   std::uint64_t target_hash = 0;
   std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
   std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
-  draft_format format{};
+  recorded_format format{};
   double threshold = 0.5;    //!< of the semantic rule
   double temperature = 1.0;  //!< what the edge's hello asks for
   row_truncation truncation{};

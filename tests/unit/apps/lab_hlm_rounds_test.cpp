@@ -32,7 +32,6 @@ edge_cloud::wire_plan plan_of(const hlm_system& system) {
   edge_cloud::wire_plan made;
   const bool whole = system.size == lab::hlm_size::full;
   made.format.format = whole ? sv::law_format::fp16_row : sv::law_format::top_k_tail;
-  made.format.vocab_size = vocab_size;
   made.format.resolution = whole ? 0 : resolution;
   made.format.support_size = 0;
   made.format.max_draft_length = 1;

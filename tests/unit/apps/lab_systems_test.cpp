@@ -22,7 +22,6 @@ run_options text(const char* prompt) {
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 48;
   made.session_id = 77;
-  made.format.vocab_size = 4096;
   made.format.resolution = 0;
   made.format.support_size = 0;
   made.channel = lab::steady({350e3, 4e6, 0, 0, 0.05, 0});

@@ -38,7 +38,6 @@ run_options options_of(const scheme& s, const char* prompt, std::uint64_t sessio
   made.tokens = 48;
   made.session_id = session;
   made.format.format = s.format;
-  made.format.vocab_size = 4096;
   made.format.max_draft_length = s.draft_length;
   made.format.support_size = s.support_size;
   made.format.resolution = s.resolution;

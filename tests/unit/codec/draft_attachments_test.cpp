@@ -40,7 +40,7 @@ struct owned_side {
   [[nodiscard]] draft_attachments view() const { return {skipped, channel, hidden, resolution}; }
 };
 
-owned_side side_for(const draft_format& format, std::mt19937_64& random, std::uint32_t drafts) {
+owned_side side_for(const wire_format& format, std::mt19937_64& random, std::uint32_t drafts) {
   owned_side made;
   made.skipped.resize(format.attachments.max_skipped == 0 ? 0 : random() % (format.attachments.max_skipped + 1));
   for (token_id& token : made.skipped) token = static_cast<token_id>(random() % format.vocab_size);
@@ -59,7 +59,7 @@ owned_side side_for(const draft_format& format, std::mt19937_64& random, std::ui
 }
 
 //! The bytes in front of the drafts, counted from the page of the wire format.
-std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::size_t drafts) {
+std::size_t bytes_of_side(const wire_format& format, std::size_t skipped, std::size_t drafts) {
   const attachment_format& attachments = format.attachments;
   const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
   const std::size_t bits = width(attachments.max_skipped + 1.0) +
@@ -72,15 +72,15 @@ std::size_t bytes_of_side(const draft_format& format, std::size_t skipped, std::
   return (bits + 7) / 8 + (attachments.channel_report ? 10 : 0) + (attachments.hidden_with_draft ? drafts * vector : 0);
 }
 
-draft_format some_law_format(law_format kind, std::mt19937_64& random) {
-  draft_format made{kind, 37, 12, 0, 4, 1};
+wire_format some_law_format(law_format kind, std::mt19937_64& random) {
+  wire_format made{{kind, 12, 0, 4, 1}, 37};
   if (kind == law_format::fp16_row) made.resolution = 0;
   if (kind == law_format::sparse_paper) made.support_size = 5;
   if (random() % 4 == 0) made.pad_to = 16;
   return made;
 }
 
-void add_draft(draft_list& list, const draft_format& format, std::mt19937_64& random, std::uint32_t number) {
+void add_draft(draft_list& list, const wire_format& format, std::mt19937_64& random, std::uint32_t number) {
   if (format.format == law_format::fp16_row) {
     list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, number);
   } else if (format.format == law_format::top_k_tail) {
@@ -103,7 +103,7 @@ bool same_attachments(const draft_attachments& a, const draft_attachments& b) {
 
 //! Claims of a small format and attachments of every kind, and the bits of its message.
 struct full_claims {
-  draft_format format{law_format::token_only, 1000, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}};
+  wire_format format{{law_format::token_only, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}}, 1000};
   std::array<claimed_draft, 2> claims{claimed_draft{5, 0, 0}, {999, 0, 0}};
   std::array<token_id, 3> skipped{7, 998, 7};
   std::vector<std::byte> hidden;
@@ -166,10 +166,10 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
   std::mt19937_64 random(11);
   const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
   for (int run = 0; run < runs; ++run) {
-    draft_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
+    wire_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
     format.attachments = random_attachments(random);
     format.attachments.resolution_with_draft = format.format != law_format::fp16_row && random() % 2 == 0;
-    draft_format laws = format;  // of this message
+    wire_format laws = format;  // of this message
     if (format.attachments.resolution_with_draft) laws.resolution = 6 + static_cast<std::uint32_t>(random() % 7);
     const auto length = static_cast<std::uint32_t>(random() % (format.max_draft_length + 1));
     draft_list list;
@@ -182,7 +182,7 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     REQUIRE(into(exact, draft_bytes(format, list.view(), given.view())).ok());
     REQUIRE(written == exact);
     REQUIRE(written <= max_draft_bytes(format, length));
-    draft_format bare = laws;
+    wire_format bare = laws;
     bare.attachments = {};
     bare.pad_to = 1;
     REQUIRE(into(plain, draft_bytes(bare, list.view(), {})).ok());
@@ -217,12 +217,9 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
   const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
   for (int run = 0; run < runs; ++run) {
     const bool counted = run % 2 != 0;
-    draft_format format{counted ? law_format::token_and_count : law_format::token_only,
-                        1 + static_cast<std::uint32_t>(random() % 5000),
-                        counted ? 100u : 0,
-                        0,
-                        7,
-                        run % 5 == 0 ? 32u : 1};
+    wire_format format{{counted ? law_format::token_and_count : law_format::token_only, counted ? 100u : 0, 0, 7,
+                        run % 5 == 0 ? 32u : 1},
+                       1 + static_cast<std::uint32_t>(random() % 5000)};
     format.attachments = random_attachments(random);
     const auto length = static_cast<std::uint32_t>(random() % 8);
     std::array<claimed_draft, 7> claims{}, read{};
@@ -236,7 +233,7 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     REQUIRE(into(written, encode_claims(some_context, format, list, given.view(), out)).ok());
     REQUIRE(written == out.size());
     REQUIRE(written <= max_draft_bytes(format, length));
-    draft_format bare = format;
+    wire_format bare = format;
     bare.attachments = {};
     bare.pad_to = 1;
     const std::size_t total = claims_bytes(bare, length, 0) + bytes_of_side(format, given.skipped.size(), length);
@@ -261,7 +258,7 @@ TEST_CASE(
   CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
   CHECK(claims_bytes(of.format, 6, 6) == 0);
   CHECK(claims_bytes(of.format, 5, 7) == 0);
-  CHECK(claims_bytes({law_format::fp16_row, 10, 0, 0, 1, 1}, 1, 0) == 0);
+  CHECK(claims_bytes({{law_format::fp16_row, 0, 0, 1, 1}, 10}, 1, 0) == 0);
 }
 
 TEST_CASE("side: what the encoder refuses, by name") {
@@ -292,7 +289,7 @@ TEST_CASE("side: what the encoder refuses, by name") {
   CHECK(of.encode(wrong) == status{errc::value_not_finite, part::codec, 3});
   // A format without a side takes none.
   std::array<std::byte, 100> out{};
-  draft_format bare = of.format;
+  wire_format bare = of.format;
   bare.attachments = {};
   const auto claims = std::span<const claimed_draft>(of.claims);
   CHECK(encode_claims(some_context, bare, claims, {of.skipped, {}, {}}, out).error().code == errc::message_too_large);
@@ -336,7 +333,7 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
   longer.push_back(std::byte{0});
   CHECK(of.decoded(longer).code == errc::trailing_bytes);
   // The same for a range code, which says only at its end how many drafts it holds.
-  draft_format format{law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {1, hidden_format::float16, true}};
+  wire_format format{{law_format::sparse_drop_zero, 12, 0, 4, 1, {1, hidden_format::float16, true}}, 37};
   std::mt19937_64 random(13);
   draft_list list;
   list.add(random_law(random, 37, 12, 3, false), 0);
@@ -358,7 +355,7 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
 
 TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skipped id of the vocabulary") {
   // V = 5: 2 bits of count (0..2), 3 bits an id, then 1 bit of length and 3 a claim: 1 byte and 1 byte.
-  const draft_format format{law_format::token_only, 5, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}};
+  const wire_format format{{law_format::token_only, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}}, 5};
   int accepted = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
@@ -478,7 +475,7 @@ TEST_CASE("channel report: what is refused, by name") {
 }
 
 TEST_CASE("a resolution announced with each draft: its range, its format, its laws") {
-  draft_format format{law_format::dense_lattice, 40, 12, 0, 4, 1};
+  wire_format format{{law_format::dense_lattice, 12, 0, 4, 1}, 40};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format).ok());
   draft_list list;
@@ -508,7 +505,7 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   message[8] = std::byte{12};  // 13 of 12
   seal(some_context, message_kind::draft, message);
   CHECK(decode_draft(some_context, format, message, block, {}, scratch).error().code == errc::invalid_resolution);
-  format = {law_format::fp16_row, 40, 0, 0, 4, 1};
+  format = {{law_format::fp16_row, 0, 0, 4, 1}, 40};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});
 }

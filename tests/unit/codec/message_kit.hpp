@@ -107,7 +107,7 @@ inline bool same_law(const law& a, const law& b) {
          std::equal(a.counts, a.counts + a.size, b.counts);
 }
 
-inline received_draft_block make_block(const draft_format& format) {
+inline received_draft_block make_block(const wire_format& format) {
   auto block = received_draft_block::make(
       {format.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length))});
   return std::move(block.value());

@@ -183,7 +183,7 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
     const std::uint32_t vocab_size = trial % 2 == 0 ? 50257 : 4096, resolution = trial % 3 == 0 ? 24 : 100;
     const bit_budget_window window{
         {40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
-    draft_format format;
+    wire_format format;
     format.vocab_size = vocab_size;
     format.resolution = resolution;
     format.max_draft_length = 40;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair.hpp"
 
+#include <specverify/session/presets.hpp>
+
 #include <limits>
 
 using namespace specverify;
@@ -27,7 +29,7 @@ TEST_CASE("cloud: options are checked") {
   CHECK(cloud_session::make(o).error().code != errc::ok);
   o.secret = 2;
   CHECK(cloud_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
-  o.largest.vocab_size = 30;
+  o.vocab_size = 30;
   CHECK(cloud_session::make(o).ok());
   o.secret = 0;  // what nobody set is known to everybody
   CHECK(cloud_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
@@ -37,6 +39,65 @@ TEST_CASE("cloud: options are checked") {
   o.max_text_length = 8;
   o.trial_cap = 0;
   CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
+}
+
+TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against another one is named") {
+  const auto refused = [](auto change) {
+    cloud_options o{.secret = 2, .vocab_size = 30};
+    change(o);
+    return cloud_session::make(o).error();
+  };
+  const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
+  CHECK(refused([](cloud_options& o) { o.limits.max_draft_length = 0; }) == wrong(cloud_options::at_max_draft_length));
+  CHECK(refused([](cloud_options& o) { o.limits.max_draft_length = 4097; }) ==
+        wrong(cloud_options::at_max_draft_length));
+  CHECK(refused([](cloud_options& o) { o.limits.max_draft_length = 4096; }).ok());
+  CHECK(refused([](cloud_options& o) { o.limits.max_law_entries = 0; }) == wrong(cloud_options::at_max_law_entries));
+  CHECK(refused([](cloud_options& o) { o.limits.max_law_entries = 1; }).ok());
+  // an id takes 5 bits
+  CHECK(refused([](cloud_options& o) { o.limits.max_skipped = 65536; }) == wrong(cloud_options::at_max_skipped));
+  CHECK(refused([](cloud_options& o) { o.limits = {8, 1, 65536, 0, 1u << 16}; }).ok());
+  CHECK(refused([](cloud_options& o) {
+          o.limits = {8, 1, 65537, 0, 1u << 16};
+        }) == wrong(cloud_options::at_max_skipped));
+  CHECK(refused([](cloud_options& o) { o.limits.max_hidden_bytes = (1u << 14) - 7; }) ==
+        wrong(cloud_options::at_max_hidden_bytes));
+  CHECK(refused([](cloud_options& o) { o.limits.max_hidden_bytes = (1u << 14) - 8; }).ok());
+  CHECK(refused([](cloud_options& o) { o.limits.max_message_bytes = 0; }) ==
+        wrong(cloud_options::at_max_message_bytes));
+  const wire_format plain{{law_format::token_only, 0, 0, 1}, 30};
+  const auto text = static_cast<std::uint32_t>(text_bytes(plain, 300));
+  CHECK(refused([&](cloud_options& o) { o.text_chunk = 300, o.limits.max_message_bytes = text; }).ok());
+  CHECK(refused([&](cloud_options& o) { o.text_chunk = 301, o.limits.max_message_bytes = text; }) ==
+        wrong(cloud_options::at_max_message_bytes));
+  CHECK(refused([](cloud_options& o) { o.vocab_size = (1u << 24) + 1; }) ==
+        status{errc::vocabulary_too_large, part::session, cloud_options::at_vocab_size});
+}
+
+TEST_CASE("cloud: a secret and a vocabulary size are enough to serve edges with default options") {
+  const auto greeted = [](const specverify::edge_options& options, const auto& system) {
+    auto edge = make(options, system);
+    auto cloud = cloud_session::make({.secret = 2, .vocab_size = options.vocab_size});
+    REQUIRE((edge.ok() && cloud.ok()));
+    REQUIRE(edge->start(std::array<token_id, 1>{0}, 1).ok());
+    bytes hello;
+    for (session_output out = edge->next(); out.action != session_action::none; out = edge->next())
+      if (out.action == session_action::send) hello.assign(out.bytes.begin(), out.bytes.end());
+    return cloud->receive(hello, 1);
+  };
+  for (const std::uint32_t vocab_size : {2u, 30u, 1000u, 32000u, 200000u}) {
+    CAPTURE(vocab_size);
+    const specverify::edge_options plain{.secret = 1, .vocab_size = vocab_size};
+    CHECK(greeted(plain, preset<>{}).ok());
+    if (vocab_size < 1000) continue;
+    CHECK(greeted(plain, qs()).ok());
+    CHECK(greeted(plain, k_sqs()).ok());
+    CHECK(greeted(plain, c_sqs({.max_support_size = 256})).ok());
+    CHECK(greeted(plain, greedy()).ok());
+    CHECK(
+        greeted(plain, hlm()) ==
+        (vocab_size > 4096 ? status{errc::beyond_limit, part::session, cloud_options::at_max_law_entries} : status{}));
+  }
 }
 
 TEST_CASE("VOC-2 cloud: another vocabulary is refused before the first token") {
@@ -88,16 +149,91 @@ TEST_CASE("NET-7 cloud: a refused hello names the limit that it is beyond") {
   CHECK(limit_of(o) == cloud_options::at_max_draft_length);
   o = {};
   o.format = law_format::dense_lattice;  // lists as many ids as its resolution
-  CHECK(limit_of(o) == cloud_options::at_support_size);
+  CHECK(limit_of(o) == cloud_options::at_max_law_entries);
   o = {};
   o.attachments.max_skipped = 1;
   CHECK(limit_of(o) == cloud_options::at_max_skipped);
   o = {};
   o.attachments = {4, hidden_format::float16, true, false, 0};
-  CHECK(limit_of(o) == cloud_options::at_hidden_size);
+  CHECK(limit_of(o) == cloud_options::at_max_hidden_bytes);
   o = {};
   o.cloud_max_length = 22;  // one less than prompt and budget
   CHECK(limit_of({}, o) == cloud_options::at_max_text_length);
+}
+
+namespace {
+//! One more of everything than `limits[i]` allows.
+struct one_limit {
+  std::uint32_t cloud_limits::*field;
+  std::uint32_t where;
+};
+constexpr std::array<one_limit, 5> each_limit{{
+    {&cloud_limits::max_draft_length, cloud_options::at_max_draft_length},
+    {&cloud_limits::max_law_entries, cloud_options::at_max_law_entries},
+    {&cloud_limits::max_skipped, cloud_options::at_max_skipped},
+    {&cloud_limits::max_hidden_bytes, cloud_options::at_max_hidden_bytes},
+    {&cloud_limits::max_message_bytes, cloud_options::at_max_message_bytes},
+}};
+//! An edge that needs more of everything than the edge of plain `pair_options`.
+pair_options needs_more() {
+  pair_options o;
+  o.draft_length = 5;
+  o.attachments = {4, hidden_format::float16, true, false, 2};
+  o.pad_to = 20000;
+  return o;
+}
+}  // namespace
+
+TEST_CASE("NET-7 cloud: a hello beyond any one limit is refused by its name, and a proper one is served after it") {
+  pair plain;
+  plain.finish(plain.start());
+  const cloud_limits needed = cloud_session::limits_for(pair(needs_more()).format());
+  CHECK(needed == cloud_limits{5, 40, 2, 40, 20000});
+  for (const one_limit& limit : each_limit) {
+    CAPTURE(limit.where);
+    pair p(needs_more());
+    p.options = {};
+    p.options.limits = needed;
+    p.new_cloud();
+    const bytes hello = p.start();
+    CHECK(p.cloud->receive(hello, 1).ok());  // the limits are enough
+    p.options.limits.value().*limit.field -= 1;
+    p.new_cloud();
+    const status beyond{errc::beyond_limit, part::session, limit.where};
+    CHECK(p.cloud->receive(hello, 1) == beyond);
+    const bytes answer = pair::only(p.run_cloud());
+    wire_context session{};
+    session.session_id = 7;
+    const auto refusal = decode_refuse(session, answer);
+    REQUIRE(refusal.ok());
+    CHECK(refusal->reason == beyond);
+    CHECK(p.cloud->state() == cloud_state::blank);
+    CHECK(p.cloud->length() == 0);
+    CHECK(p.cloud_journal.empty());
+    p.edge_journal.clear();
+    p.new_edge();
+    p.finish(p.start());
+    CHECK(p.text() == plain.text());
+  }
+}
+
+TEST_CASE("SEC-1 cloud: a journal under a lower limit is refused by the name of the limit") {
+  pair p(needs_more());
+  (void)to_first_draft(p);
+  const cloud_limits needed = cloud_session::limits_for(p.format());
+  const auto restored = [&](const cloud_limits& limits) {
+    auto made =
+        cloud_session::make({.secret = 2, .vocab_size = pair::vocab_size, .limits = limits, .max_text_length = 100});
+    REQUIRE(made.ok());
+    return made->restore(p.cloud_journal);
+  };
+  CHECK(restored(needed).ok());
+  for (const one_limit& limit : each_limit) {
+    CAPTURE(limit.where);
+    cloud_limits lower = needed;
+    lower.*limit.field -= 1;
+    CHECK(restored(lower) == status{errc::beyond_limit, part::session, limit.where});
+  }
 }
 
 TEST_CASE("NET-7 cloud: a hello that asks for a truncation without room for it is refused by name") {
@@ -350,7 +486,8 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   const auto restored = [&](auto change) {
     cloud_options o;
     o.secret = 2;
-    o.largest = p.format();
+    o.vocab_size = pair::vocab_size;
+    o.limits = cloud_session::limits_for(p.format());
     o.max_text_length = 100;
     change(o);
     auto made = cloud_session::make(o);
@@ -362,10 +499,10 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
   CHECK(restored([](cloud_options& o) { o.max_text_length = 22; }) == beyond(cloud_options::at_max_text_length));
   CHECK(restored([](cloud_options& o) { o.max_text_length = 5; }) == beyond(cloud_options::at_max_text_length));
-  CHECK(restored([](cloud_options& o) { o.largest.max_draft_length = 2; }) ==
+  CHECK(restored([](cloud_options& o) { o.limits.max_draft_length = 2; }) ==
         beyond(cloud_options::at_max_draft_length));
-  CHECK(restored([](cloud_options& o) { o.largest.support_size = 1; }) == beyond(cloud_options::at_support_size));
-  CHECK(restored([](cloud_options& o) { o.largest.vocab_size = 31; }).code == errc::vocabulary_mismatch);
+  CHECK(restored([](cloud_options& o) { o.limits.max_law_entries -= 1; }) == beyond(cloud_options::at_max_law_entries));
+  CHECK(restored([](cloud_options& o) { o.vocab_size = 31; }).code == errc::vocabulary_mismatch);
   CHECK(restored([](cloud_options& o) { o.required = guarantee::unconditional; }).code == errc::guarantee_too_weak);
 }
 

@@ -21,7 +21,7 @@ struct link_window {
 TEST_CASE("edge: options are checked") {
   specverify::edge_options o;
   CHECK(edge_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
-  o.format.vocab_size = 30;
+  o.vocab_size = 30;
   CHECK(edge_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
   o.secret = 1;
   CHECK(edge_session::make(o).ok());
@@ -44,7 +44,7 @@ TEST_CASE("edge: options are checked") {
 TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are checked before the first row") {
   specverify::edge_options o;
   o.secret = 1;
-  o.format.vocab_size = 30;
+  o.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
   CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // the plan's l and K are not used
   o.format.support_size = 8;
@@ -53,14 +53,14 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() ==
         status{errc::invalid_argument, part::policy, 2});
   // K of 64 twice, and 16 in the default window, which would win
-  o.format.vocab_size = 100;
+  o.vocab_size = 100;
   o.format.support_size = 64;
   CHECK(edge_session::make(o, top_k{64}).error() == status{errc::invalid_argument, part::policy, 2});
   CHECK(edge_session::make(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
   CHECK(edge_session::make(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
         status{errc::invalid_argument, part::session, o.at_support_size});  // more than the format carries
   CHECK(edge_session::make(o, top_k{8}).ok());                              // fewer than both allow
-  o.format.vocab_size = 30;
+  o.vocab_size = 30;
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
   const conformal whole{.max_support_size = 30};

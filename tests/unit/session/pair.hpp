@@ -40,6 +40,8 @@ struct pair_options {
   sv::attachment_format attachments{};
   bool lazy = false;
   sv::row_truncation truncation{};  // that both sides have room for, and the edge asks for
+  std::uint32_t pad_to = 1;
+  std::optional<sv::cloud_limits> limits{};  // of the cloud; none: the smallest for the edge's format
 };
 
 template <class Skip>
@@ -59,18 +61,18 @@ struct basic_pair {
     if (drafter) m.agreement = 0.7F, m.own = 3;
     return m;
   }
-  [[nodiscard]] sv::draft_format format() const {
+  [[nodiscard]] sv::wire_format format() const {
     const bool sparse = options.format == sv::law_format::sparse_drop_zero ||
                         options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
-    return {
-        options.format,     vocab_size,           sparse || options.format == sv::law_format::dense_lattice ? 40u : 0u,
-        sparse ? 8u : 0u,   options.draft_length, 1,
-        options.attachments};
+    const std::uint32_t resolution = sparse || options.format == sv::law_format::dense_lattice ? 40 : 0;
+    return {{options.format, resolution, sparse ? 8u : 0u, options.draft_length, options.pad_to, options.attachments},
+            vocab_size};
   }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = 7;
     o.secret = 1;
+    o.vocab_size = vocab_size;
     o.format = format();
     o.mode = options.mode;
     o.rule = options.rule;
@@ -94,7 +96,8 @@ struct basic_pair {
   void new_cloud() {
     sv::cloud_options o;
     o.secret = 2;
-    o.largest = format();
+    o.vocab_size = vocab_size;
+    o.limits = options.limits.has_value() ? *options.limits : sv::cloud_session::limits_for(format());
     o.required = options.required;
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;

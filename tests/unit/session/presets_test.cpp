@@ -14,7 +14,7 @@ constexpr std::uint32_t vocab_size = 1000;
 edge_options host_options() {
   edge_options made;
   made.secret = 7;
-  made.format.vocab_size = vocab_size;
+  made.vocab_size = vocab_size;
   made.format.pad_to = 64;
   made.token_budget = 9;
   return made;
@@ -31,7 +31,7 @@ void check_plan(const preset<Sparsifier, Skip>& system, law_format format, const
   CHECK(system.format.support_size == carried);
   const auto options = options_with(host_options(), system);
   REQUIRE(options.ok());
-  CHECK(check(options.value().format).ok());
+  CHECK(check(format_of(*options)).ok());
   CHECK(options.value().format.pad_to == 64);  // the host's own options stay
   CHECK(options.value().token_budget == 9);
   CHECK(options.value().rule == system.rule);

@@ -367,5 +367,5 @@ TEST_CASE("NET-8 session: a judge is lossy, and hello says so") {
   r.options.attachments.hidden_size = 4000;
   r.new_edge();
   const bytes hello = r.start();
-  CHECK(r.cloud->receive(hello, 1) == status{errc::beyond_limit, part::session, cloud_options::at_hidden_size});
+  CHECK(r.cloud->receive(hello, 1) == status{errc::beyond_limit, part::session, cloud_options::at_max_hidden_bytes});
 }

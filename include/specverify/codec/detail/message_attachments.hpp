@@ -12,27 +12,27 @@ namespace detail {
 
 //! Widths of the two counts: skipped ids, and vectors (which repeat the number of drafts, since a range code says only
 //! at its end how many it holds).
-[[nodiscard]] constexpr unsigned skipped_width(const draft_format& format) noexcept {
+[[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
-[[nodiscard]] constexpr unsigned vectors_width(const draft_format& format) noexcept {
+[[nodiscard]] constexpr unsigned vectors_width(const wire_format& format) noexcept {
   return format.attachments.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
 }
-[[nodiscard]] constexpr unsigned resolution_width(const draft_format& format) noexcept {
+[[nodiscard]] constexpr unsigned resolution_width(const wire_format& format) noexcept {
   return format.attachments.resolution_with_draft ? ceil_log2(format.resolution) : 0;
 }
 //! The format of the laws of one message.
-[[nodiscard]] constexpr draft_format law_format_of(const draft_format& format, std::uint32_t resolution) noexcept {
-  draft_format made = format;
+[[nodiscard]] constexpr wire_format law_format_of(const wire_format& format, std::uint32_t resolution) noexcept {
+  wire_format made = format;
   if (format.attachments.resolution_with_draft && resolution != 0) made.resolution = resolution;
   return made;
 }
 //! Bytes of the counts and the ids.
-[[nodiscard]] constexpr std::uint64_t skipped_bytes(const draft_format& format, std::uint64_t skipped) noexcept {
+[[nodiscard]] constexpr std::uint64_t skipped_bytes(const wire_format& format, std::uint64_t skipped) noexcept {
   return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) +
                        skipped * token_bits(format.vocab_size));
 }
-[[nodiscard]] constexpr std::uint64_t attachment_bytes(const draft_format& format, std::uint64_t skipped,
+[[nodiscard]] constexpr std::uint64_t attachment_bytes(const wire_format& format, std::uint64_t skipped,
                                                        std::uint64_t drafts) noexcept {
   return skipped_bytes(format, skipped) + (format.attachments.channel_report ? channel_report_bytes : 0) +
          (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0);
@@ -50,7 +50,7 @@ namespace detail {
   return {};
 }
 
-[[nodiscard]] inline status check_attachments(const draft_format& format, const draft_attachments& attachments,
+[[nodiscard]] inline status check_attachments(const wire_format& format, const draft_attachments& attachments,
                                               std::uint64_t drafts) noexcept {
   if (attachments.skipped.size() > format.attachments.max_skipped)
     return codec_error(errc::message_too_large, attachments.skipped.size());
@@ -68,7 +68,7 @@ namespace detail {
 }
 
 //! Writes what check_attachments has seen to byte 8 and on.
-inline void store_attachments(const draft_format& format, const draft_attachments& attachments, std::uint64_t drafts,
+inline void store_attachments(const wire_format& format, const draft_attachments& attachments, std::uint64_t drafts,
                               std::span<std::byte> out) noexcept {
   bit_writer bits(out.data() + message_header_bytes);
   bits.put(attachments.skipped.size(), skipped_width(format));
@@ -90,7 +90,7 @@ inline void store_attachments(const draft_format& format, const draft_attachment
 //! before `deliver`.
 class attachment_reader {
  public:
-  attachment_reader(const draft_format& format, std::span<const std::byte> message) noexcept
+  attachment_reader(const wire_format& format, std::span<const std::byte> message) noexcept
       : format_(format), message_(message) {}
 
   [[nodiscard]] status read(std::size_t room) noexcept {
@@ -125,7 +125,7 @@ class attachment_reader {
   }
 
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
-  [[nodiscard]] draft_format laws() const noexcept { return law_format_of(format_, resolution_); }
+  [[nodiscard]] wire_format laws() const noexcept { return law_format_of(format_, resolution_); }
   //! The message has that many drafts; each needs a vector.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
     return format_.attachments.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_)
@@ -143,7 +143,7 @@ class attachment_reader {
   }
 
  private:
-  const draft_format& format_;
+  const wire_format& format_;
   std::span<const std::byte> message_;
   std::uint32_t skipped_ = 0;
   std::uint32_t vectors_ = 0;

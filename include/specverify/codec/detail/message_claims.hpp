@@ -9,7 +9,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The ideal cost of the most expensive law and its token, in bits.
-[[nodiscard]] inline double dearest_law_bits(const draft_format& format) noexcept {
+[[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)
     return log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + std::log2(size);
@@ -54,11 +54,11 @@ namespace detail {
 
 //! The most that one law and its token take: a subset and a composition, each within 0.2 bits + 0.02 % of its ideal
 //! (codec/support_code.hpp).
-[[nodiscard]] inline double max_law_bits(const draft_format& format) noexcept {
+[[nodiscard]] inline double max_law_bits(const wire_format& format) noexcept {
   return dearest_law_bits(format) * 1.0002 + 2;
 }
 
-[[nodiscard]] inline status check_claim(const draft_format& format, const claimed_draft& claim,
+[[nodiscard]] inline status check_claim(const wire_format& format, const claimed_draft& claim,
                                         std::uint64_t index) noexcept {
   if (claim.token < 0 || static_cast<std::uint32_t>(claim.token) >= format.vocab_size)
     return codec_error(errc::token_out_of_range, index);
@@ -71,7 +71,7 @@ namespace detail {
 
 }  // namespace detail
 
-inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
+inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
   if (!check(format).ok()) return 0;
   std::uint64_t bytes =
       message_header_bytes + detail::attachment_bytes(format, format.attachments.max_skipped, draft_length);
@@ -87,7 +87,16 @@ inline std::size_t max_draft_bytes(const draft_format& format, std::uint32_t dra
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
-inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, std::size_t skipped) noexcept {
+inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept {
+  const std::uint32_t drafts = format.max_draft_length;
+  const std::size_t either[] = {max_draft_bytes(format, drafts), max_supply_bytes(format, drafts),
+                                max_control_bytes(format), text_bytes(format, text_chunk)};
+  std::size_t most = 0;
+  for (const std::size_t bytes : either) most = bytes > most ? bytes : most;
+  return most;
+}
+
+inline std::size_t claims_bytes(const wire_format& format, std::size_t claims, std::size_t skipped) noexcept {
   if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length ||
       skipped > format.attachments.max_skipped)
     return 0;
@@ -96,7 +105,7 @@ inline std::size_t claims_bytes(const draft_format& format, std::size_t claims, 
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
-inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
                                                   const draft_attachments& attachments,
                                                   std::span<std::byte> out) noexcept {
@@ -121,13 +130,13 @@ inline result<std::span<std::byte>> encode_claims(const wire_context& context, c
   bits.finish();
   return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
 }
-inline result<std::span<std::byte>> encode_claims(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
                                                   std::span<std::byte> out) noexcept {
   return encode_claims(context, format, claims, draft_attachments{}, out);
 }
 
-inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
                                             std::span<const std::byte> message, std::span<claimed_draft> claims,
                                             std::span<token_id> skipped) noexcept {
   if (const status why = check(format); !why.ok()) return why;
@@ -157,7 +166,7 @@ inline result<claims_message> decode_claims(const wire_context& context, const d
   }
   return claims_message{claims.first(length), attached.deliver(skipped)};
 }
-inline result<claims_message> decode_claims(const wire_context& context, const draft_format& format,
+inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
                                             std::span<const std::byte> message,
                                             std::span<claimed_draft> claims) noexcept {
   return decode_claims(context, format, message, claims, {});

@@ -51,7 +51,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   return {};
 }
 
-[[nodiscard]] inline status check_feedback(const feedback_message& value, const draft_format& format,
+[[nodiscard]] inline status check_feedback(const feedback_message& value, const wire_format& format,
                                            std::uint32_t draft_length) noexcept {
   if (value.accepted > draft_length) return codec_error(errc::field_out_of_range, value.at_accepted);
   if (value.source >= feedback_source_count) return codec_error(errc::field_out_of_range, value.at_source);
@@ -62,7 +62,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
     return codec_error(errc::token_out_of_range, value.at_next_token);
   return {};
 }
-[[nodiscard]] inline std::uint64_t feedback_bytes(const draft_format& format, std::uint32_t draft_length,
+[[nodiscard]] inline std::uint64_t feedback_bytes(const wire_format& format, std::uint32_t draft_length,
                                                   bool token) noexcept {
   return message_header_bytes +
          bits_to_bytes(ceil_log2(std::uint64_t{draft_length} + 1) + 5 + (token ? token_bits(format.vocab_size) : 0));
@@ -70,19 +70,19 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 
 }  // namespace detail
 
-inline std::size_t text_bytes(const draft_format& format, std::size_t count) noexcept {
+inline std::size_t text_bytes(const wire_format& format, std::size_t count) noexcept {
   return static_cast<std::size_t>(detail::padded(
       detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * token_bits(format.vocab_size)),
       format.pad_to));
 }
-inline std::size_t supply_bytes(const draft_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
+inline std::size_t supply_bytes(const wire_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
   return static_cast<std::size_t>(
       detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
 }
-inline std::size_t max_supply_bytes(const draft_format& format, std::uint32_t draft_length) noexcept {
+inline std::size_t max_supply_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
   return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.attachments));
 }
-inline std::size_t max_control_bytes(const draft_format& format) noexcept {
+inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);
   const std::uint64_t feedback = detail::feedback_bytes(format, format.max_draft_length, true);
   const auto largest = static_cast<std::size_t>(detail::padded(bitmap > feedback ? bitmap : feedback, format.pad_to));
@@ -180,7 +180,7 @@ inline result<resume_message> decode_resume(std::span<const std::byte> message) 
   return read;
 }
 
-inline result<std::span<std::byte>> encode_feedback(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_feedback(const wire_context& context, const wire_format& format,
                                                     std::uint32_t draft_length, const feedback_message& value,
                                                     std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
@@ -196,7 +196,7 @@ inline result<std::span<std::byte>> encode_feedback(const wire_context& context,
   bits.finish();
   return detail::end_message(message_kind::feedback, context, bytes, format.pad_to, out);
 }
-inline result<feedback_message> decode_feedback(const wire_context& context, const draft_format& format,
+inline result<feedback_message> decode_feedback(const wire_context& context, const wire_format& format,
                                                 std::uint32_t draft_length,
                                                 std::span<const std::byte> message) noexcept {
   if (const status why = check(format); !why.ok()) return why;

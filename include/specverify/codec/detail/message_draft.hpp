@@ -13,7 +13,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 template <class Draft>
-[[nodiscard]] std::size_t encode_lattices(const draft_format& format, std::span<const Draft> drafts,
+[[nodiscard]] std::size_t encode_lattices(const wire_format& format, std::span<const Draft> drafts,
                                           std::span<std::byte> body) noexcept {
   range_encoder coder(body);
   coder.uniform(drafts.size(), std::uint64_t{format.max_draft_length} + 1);
@@ -22,7 +22,7 @@ template <class Draft>
 }
 
 template <class Draft>
-void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts, std::byte* at) noexcept {
+void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, std::byte* at) noexcept {
   numeric::store_le(at, drafts.size(), 2);
   at += 2;
   for (const Draft& drafted : drafts) {
@@ -42,7 +42,7 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
 }
 
 //! `begin`: the byte behind the attachments.
-[[nodiscard]] inline status decode_fp16_rows(const draft_format& format, std::span<const std::byte> message,
+[[nodiscard]] inline status decode_fp16_rows(const wire_format& format, std::span<const std::byte> message,
                                              std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
   if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
@@ -75,7 +75,7 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
   return {};
 }
 
-[[nodiscard]] inline status decode_lattices(const draft_format& format, std::span<const std::byte> message,
+[[nodiscard]] inline status decode_lattices(const wire_format& format, std::span<const std::byte> message,
                                             std::size_t begin, std::span<token_id> ids, std::span<std::uint32_t> counts,
                                             received_draft_block& block) noexcept {
   range_decoder coder(message.subspan(begin));
@@ -89,8 +89,13 @@ void encode_fp16_rows(const draft_format& format, std::span<const Draft> drafts,
   return used ? close_message(begin + *used, format.pad_to, message) : used.error();
 }
 
+//! Workspace that decodes laws of this many listed ids.
+[[nodiscard]] constexpr std::size_t decode_space(std::size_t entries) noexcept {
+  return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
+}
+
 template <class Draft>
-[[nodiscard]] status check_drafts(const draft_format& format, std::span<const Draft> drafts) noexcept {
+[[nodiscard]] status check_drafts(const wire_format& format, std::span<const Draft> drafts) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (!carries_laws(format.format)) return codec_error(errc::law_kind_mismatch, 0);
   if (drafts.size() > format.max_draft_length) return codec_error(errc::draft_too_long, drafts.size());
@@ -102,20 +107,19 @@ template <class Draft>
 
 }  // namespace detail
 
-inline std::uint64_t max_draft_entries(const draft_format& format, std::uint32_t draft_length) noexcept {
+inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept {
   return std::uint64_t{detail::law_entries(format)} * draft_length;
 }
 
-inline std::size_t decode_draft_workspace_size(const draft_format& format) noexcept {
-  const std::size_t entries = detail::law_entries(format);
-  return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
+inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept {
+  return detail::decode_space(detail::law_entries(format));
 }
 
 template <lawful_draft Draft>
-result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
                                           std::span<const Draft> drafts, const draft_attachments& attachments,
                                           std::span<std::byte> out) noexcept {
-  const draft_format laws = detail::law_format_of(format, attachments.resolution);
+  const wire_format laws = detail::law_format_of(format, attachments.resolution);
   if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
   if (const status why = detail::check_attachments(format, attachments, drafts.size()); !why.ok()) return why;
   const std::uint64_t begin =
@@ -136,15 +140,15 @@ result<std::span<std::byte>> encode_draft(const wire_context& context, const dra
   return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
 }
 template <lawful_draft Draft>
-result<std::span<std::byte>> encode_draft(const wire_context& context, const draft_format& format,
+result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
                                           std::span<const Draft> drafts, std::span<std::byte> out) noexcept {
   return encode_draft(context, format, drafts, draft_attachments{}, out);
 }
 
 template <lawful_draft Draft>
-result<std::size_t> draft_bytes(const draft_format& format, std::span<const Draft> drafts,
+result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                 const draft_attachments& attachments) noexcept {
-  const draft_format laws = detail::law_format_of(format, attachments.resolution);
+  const wire_format laws = detail::law_format_of(format, attachments.resolution);
   if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
   const std::size_t skipped = attachments.skipped.size();
   if (skipped > format.attachments.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
@@ -155,7 +159,7 @@ result<std::size_t> draft_bytes(const draft_format& format, std::span<const Draf
       message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size()) + body, format.pad_to));
 }
 
-inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
                                               std::span<const std::byte> message, received_draft_block& block,
                                               std::span<token_id> skipped, workspace& scratch) noexcept {
   block.clear();
@@ -179,7 +183,7 @@ inline result<draft_attachments> decode_draft(const wire_context& context, const
   block.clear();
   return why;
 }
-inline result<draft_attachments> decode_draft(const wire_context& context, const draft_format& format,
+inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
                                               std::span<const std::byte> message, received_draft_block& block,
                                               workspace& scratch) noexcept {
   return decode_draft(context, format, message, block, {}, scratch);

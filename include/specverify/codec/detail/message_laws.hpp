@@ -10,18 +10,18 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr bool is_lattice(const draft_format& format) noexcept {
+[[nodiscard]] constexpr bool is_lattice(const wire_format& format) noexcept {
   return format.format <= law_format::dense_lattice;
 }
 
 //! The largest K+ of sparse_drop_zero.
-[[nodiscard]] constexpr std::uint32_t positive_limit(const draft_format& format) noexcept {
+[[nodiscard]] constexpr std::uint32_t positive_limit(const wire_format& format) noexcept {
   std::uint32_t limit = format.resolution < format.vocab_size ? format.resolution : format.vocab_size;
   if (format.support_size != 0 && format.support_size < limit) limit = format.support_size;
   return limit;
 }
 //! Listed ids that one law can have.
-[[nodiscard]] constexpr std::uint32_t law_entries(const draft_format& format) noexcept {
+[[nodiscard]] constexpr std::uint32_t law_entries(const wire_format& format) noexcept {
   switch (format.format) {
     case law_format::sparse_drop_zero:
       return positive_limit(format);
@@ -39,10 +39,10 @@ namespace detail {
 }
 
 //! Bytes behind the attachments.
-[[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const draft_format& format, std::uint64_t draft_length) noexcept {
+[[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const wire_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
-[[nodiscard]] constexpr std::uint64_t claims_body_bytes(const draft_format& format,
+[[nodiscard]] constexpr std::uint64_t claims_body_bytes(const wire_format& format,
                                                         std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
   return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) +
@@ -53,8 +53,7 @@ namespace detail {
 [[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept {
   return vocab_size > size ? vocab_size - size : 1;
 }
-[[nodiscard]] inline status check_top_k_tail(const draft_format& format, const law& from,
-                                             std::uint64_t index) noexcept {
+[[nodiscard]] inline status check_top_k_tail(const wire_format& format, const law& from, std::uint64_t index) noexcept {
   if (from.size == 0) return codec_error(errc::empty_support, index);
   if (from.size > law_entries(format)) return codec_error(errc::support_too_large, index);
   const std::uint32_t unit = tail_ids(from.vocab_size, from.size);
@@ -66,7 +65,7 @@ namespace detail {
 }
 
 //! The law of one draft must be what the format can carry.
-[[nodiscard]] inline status check_law(const draft_format& format, const law& from, token_id token,
+[[nodiscard]] inline status check_law(const wire_format& format, const law& from, token_id token,
                                       std::uint64_t index) noexcept {
   if (from.vocab_size != format.vocab_size) return codec_error(errc::vocabulary_mismatch, index);
   if (const status why = specverify::check(from); !why.ok()) return codec_error(why.code, index);
@@ -92,7 +91,7 @@ namespace detail {
 
 //! K, the ids, K counts and the tail's (which follows from them), the token's place: K says that it is one of the
 //! others.
-inline void encode_top_k_tail(range_encoder& coder, const draft_format& format, const law& from,
+inline void encode_top_k_tail(range_encoder& coder, const wire_format& format, const law& from,
                               token_id token) noexcept {
   const std::uint32_t size = from.size, unit = tail_ids(from.vocab_size, size), tail = from.vocab_size > size ? 1 : 0;
   coder.uniform(size - 1, law_entries(format));
@@ -108,7 +107,7 @@ inline void encode_top_k_tail(range_encoder& coder, const draft_format& format, 
   coder.uniform(static_cast<std::uint32_t>(token) - below, unit);
 }
 
-inline void encode_law(range_encoder& coder, const draft_format& format, const law& from, token_id token) noexcept {
+inline void encode_law(range_encoder& coder, const wire_format& format, const law& from, token_id token) noexcept {
   if (format.format == law_format::dense_lattice) {
     dense_lattice_encoder counts(coder, from.resolution, from.vocab_size);
     for (std::uint32_t i = 0; i < from.size; ++i) counts.put(from.ids[i], from.counts[i]);
@@ -138,7 +137,7 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
   coder.uniform(place, size);
 }
 
-[[nodiscard]] inline received_draft decode_top_k_tail(range_decoder& coder, const draft_format& format,
+[[nodiscard]] inline received_draft decode_top_k_tail(range_decoder& coder, const wire_format& format,
                                                       std::span<token_id> ids,
                                                       std::span<std::uint32_t> counts) noexcept {
   const auto size = static_cast<std::uint32_t>(coder.uniform(law_entries(format))) + 1;
@@ -157,7 +156,7 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
 }
 
 //! Ids with counts, and the token's place among them.
-[[nodiscard]] inline received_draft decode_sparse(range_decoder& coder, const draft_format& format,
+[[nodiscard]] inline received_draft decode_sparse(range_decoder& coder, const wire_format& format,
                                                   std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
   const bool zeros = format.format == law_format::sparse_paper;
   std::uint32_t size = format.support_size;
@@ -174,7 +173,7 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-[[nodiscard]] inline received_draft decode_dense(range_decoder& coder, const draft_format& format,
+[[nodiscard]] inline received_draft decode_dense(range_decoder& coder, const wire_format& format,
                                                  std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
   const std::uint32_t size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);
   const auto token = static_cast<token_id>(coder.uniform(format.vocab_size));
@@ -183,7 +182,7 @@ inline void encode_law(range_encoder& coder, const draft_format& format, const l
 
 //! Reads one law into the front of `ids` and `counts`, and its token. The values stay inside their ranges whatever the
 //! bytes. Errors: not_canonical, token_not_in_law; `where` = `index`.
-[[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const draft_format& format,
+[[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                        std::uint32_t index) noexcept {
   const received_draft drafted = format.format == law_format::dense_lattice ? decode_dense(coder, format, ids, counts)

@@ -17,11 +17,11 @@ namespace detail {
   return (std::size_t{draft_length} + 63) / 64;
 }
 //! Laws, and hidden states where they were agreed on.
-[[nodiscard]] constexpr bool may_ask(const draft_format& format, unsigned what) noexcept {
+[[nodiscard]] constexpr bool may_ask(const wire_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }
 //! At least one of the positions, none beyond the draft.
-[[nodiscard]] inline status check_positions(const draft_format& format, std::uint8_t what,
+[[nodiscard]] inline status check_positions(const wire_format& format, std::uint8_t what,
                                             std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
   if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, request_message::at_what);
   if (words.size() != bitmap_words(draft_length)) return codec_error(errc::size_mismatch, words.size());
@@ -41,7 +41,7 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   return message_header_bytes + 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
 }
 //! Checks `what` and the bitmap, for which there are `room` words.
-[[nodiscard]] inline status check_bitmap(const draft_format& format, std::span<const std::byte> message,
+[[nodiscard]] inline status check_bitmap(const wire_format& format, std::span<const std::byte> message,
                                          std::uint32_t draft_length, std::size_t room) noexcept {
   if (message.size() < bitmap_end(draft_length)) return codec_error(errc::truncated, message.size());
   if (room < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
@@ -57,7 +57,7 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   return {};
 }
 //! The payload of hidden states: a vector for each bit of the bitmap.
-[[nodiscard]] inline status check_payload(const draft_format& format, unsigned what, std::span<const std::byte> bitmap,
+[[nodiscard]] inline status check_payload(const wire_format& format, unsigned what, std::span<const std::byte> bitmap,
                                           std::span<const std::byte> payload) noexcept {
   if (what != 1) return {};
   std::uint64_t asked = 0;
@@ -73,7 +73,7 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
 
 }  // namespace detail
 
-inline result<std::span<std::byte>> encode_text(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_text(const wire_context& context, const wire_format& format,
                                                 const text_message& value, std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   const std::size_t count = value.tokens.size();
@@ -92,7 +92,7 @@ inline result<std::span<std::byte>> encode_text(const wire_context& context, con
   bits.finish();
   return detail::end_message(message_kind::text, context, bytes, format.pad_to, out);
 }
-inline result<text_message> decode_text(const wire_context& context, const draft_format& format,
+inline result<text_message> decode_text(const wire_context& context, const wire_format& format,
                                         std::span<const std::byte> message, std::span<token_id> storage) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (const status why = detail::open_message(message_kind::text, context, message); !why.ok()) return why;
@@ -116,7 +116,7 @@ inline result<text_message> decode_text(const wire_context& context, const draft
                       storage.first(static_cast<std::size_t>(count))};
 }
 
-inline result<std::span<std::byte>> encode_request(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_request(const wire_context& context, const wire_format& format,
                                                    std::uint32_t draft_length, const request_message& value,
                                                    std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
@@ -129,7 +129,7 @@ inline result<std::span<std::byte>> encode_request(const wire_context& context, 
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
   return detail::end_message(message_kind::request, context, bytes, format.pad_to, out);
 }
-inline result<request_message> decode_request(const wire_context& context, const draft_format& format,
+inline result<request_message> decode_request(const wire_context& context, const wire_format& format,
                                               std::uint32_t draft_length, std::span<const std::byte> message,
                                               std::span<std::uint64_t> words) noexcept {
   if (const status why = check(format); !why.ok()) return why;
@@ -142,7 +142,7 @@ inline result<request_message> decode_request(const wire_context& context, const
   return request_message{std::to_integer<std::uint8_t>(message[8]), words.first(detail::bitmap_words(draft_length))};
 }
 
-inline result<std::span<std::byte>> encode_supply(const wire_context& context, const draft_format& format,
+inline result<std::span<std::byte>> encode_supply(const wire_context& context, const wire_format& format,
                                                   std::uint32_t draft_length, const supply_message& value,
                                                   std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
@@ -167,7 +167,7 @@ inline result<std::span<std::byte>> encode_supply(const wire_context& context, c
   return detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to,
                              out);
 }
-inline result<supply_message> decode_supply(const wire_context& context, const draft_format& format,
+inline result<supply_message> decode_supply(const wire_context& context, const wire_format& format,
                                             std::uint32_t draft_length, std::span<const std::byte> message,
                                             std::span<std::uint64_t> words) noexcept {
   if (const status why = check(format); !why.ok()) return why;

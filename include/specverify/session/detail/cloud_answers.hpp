@@ -12,24 +12,22 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Whether this cloud's buffers hold messages of this format.
-SPECVERIFY_BODY status cloud_protocol::check_format(const draft_format& format) const noexcept {
-  const cloud_options& limits = options_;
+//! Whether messages of this format stay within the limits, and so within the buffers.
+SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) const noexcept {
+  const cloud_limits& limits = options_.limits;
   const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
-  if (format.vocab_size != limits.largest.vocab_size)
-    return {errc::vocabulary_mismatch, part::session, limits.at_vocab_size};
-  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, limits.at_format};
-  if (!drafts_.hold_drafts(format.max_draft_length)) return beyond(limits.at_max_draft_length);
-  if (!drafts_.hold_laws(decode_draft_workspace_size(format))) return beyond(limits.at_support_size);
-  const bool claims = format.format == law_format::token_only;
-  if (!claims && max_draft_entries(format, format.max_draft_length) >
-                     max_draft_entries(limits.largest, limits.largest.max_draft_length))
-    return beyond(limits.at_support_size);
-  if (!drafts_.hold_skipped(format.attachments.max_skipped)) return beyond(limits.at_max_skipped);
-  if (hidden_bytes(format.attachments) * format.max_draft_length > scoring_.hidden_capacity())
-    return beyond(limits.at_hidden_size);
-  if (max_control_bytes(format) > message_.size() || text_bytes(format, limits.text_chunk) > message_.size())
-    return beyond(limits.at_pad_to);
+  if (format.vocab_size != options_.vocab_size)
+    return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
+  if (const status why = check(format); !why.ok()) return why;
+  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, options_.at_format};
+  const std::uint32_t drafts = format.max_draft_length;
+  if (drafts > limits.max_draft_length) return beyond(options_.at_max_draft_length);
+  if (max_draft_entries(format, drafts) > limits.max_law_entries) return beyond(options_.at_max_law_entries);
+  if (format.attachments.max_skipped > limits.max_skipped) return beyond(options_.at_max_skipped);
+  if (std::uint64_t{hidden_bytes(format.attachments)} * drafts > limits.max_hidden_bytes)
+    return beyond(options_.at_max_hidden_bytes);
+  if (longest_message(format, options_.text_chunk) > limits.max_message_bytes)
+    return beyond(options_.at_max_message_bytes);
   return {};
 }
 
@@ -40,7 +38,7 @@ SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
   if (strength_of(terms.format(), terms.rule()) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   const auto space = [&](const row_transform& transform) {
-    return verify_workspace_size(terms.format().vocab_size, transform, options_.largest.max_draft_length);
+    return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
   };
   if (terms.reads_laws() && space(terms.transform()) > space(options_.transform))
     return {errc::beyond_limit, part::session, options_.at_truncation};
@@ -50,7 +48,7 @@ SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
 }
 
 SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) const noexcept {
-  if (hello.format.vocab_size != options_.largest.vocab_size)
+  if (hello.format.vocab_size != options_.vocab_size)
     return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
     return {errc::fingerprint_mismatch, part::session, 0};

@@ -15,7 +15,7 @@ namespace detail {
 
 //! Decides, or says what is missing: scores of the host, for which the edge's hidden states may have to come first.
 SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
-  const draft_format& format = terms_.format();
+  const wire_format& format = terms_.format();
   const verify_request request = round_request();
   const result<verdict> decided =
       terms_.laws_travel() ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)

@@ -35,7 +35,7 @@ class session_terms {
         mode_(static_cast<session_mode>(hello.mode)),
         bonus_(hello.bonus) {}
   explicit session_terms(const cloud_snapshot& kept) noexcept
-      : format_(kept.format),
+      : format_(kept.format.value()),
         threshold_(kept.threshold),
         temperature_(kept.temperature),
         truncation_(kept.truncation),
@@ -44,7 +44,7 @@ class session_terms {
         mode_(kept.mode),
         bonus_(kept.bonus) {}
 
-  [[nodiscard]] const draft_format& format() const noexcept { return format_; }
+  [[nodiscard]] const wire_format& format() const noexcept { return format_; }
   [[nodiscard]] double threshold() const noexcept { return threshold_; }
   [[nodiscard]] wire_rule rule() const noexcept { return rule_; }
   //! After a draft that stands whole a token follows.
@@ -82,7 +82,7 @@ class session_terms {
     hello.truncation = truncation_;
   }
   void write(cloud_snapshot& kept) const noexcept {
-    kept.format = format_;
+    kept.format = recorded_format(format_);
     kept.threshold = threshold_;
     kept.temperature = temperature_;
     kept.truncation = truncation_;
@@ -93,7 +93,7 @@ class session_terms {
   }
 
  private:
-  draft_format format_{};
+  wire_format format_{};
   double threshold_ = 0.5;
   double temperature_ = 1.0;
   row_truncation truncation_{};
@@ -172,7 +172,7 @@ class text_target {
 //! alone.
 class received_drafts {
  public:
-  received_drafts(const draft_format& largest, received_draft_block&& block);
+  received_drafts(const cloud_options& options, received_draft_block&& block);
 
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_count_; }
@@ -180,17 +180,13 @@ class received_drafts {
   [[nodiscard]] std::span<const claimed_draft> alone() const noexcept {
     return std::span<const claimed_draft>(alone_).first(size_);
   }
-  // What messages of a format need.
-  [[nodiscard]] bool hold_drafts(std::uint32_t most) const noexcept { return most <= alone_.size(); }
-  [[nodiscard]] bool hold_skipped(std::uint32_t most) const noexcept { return most <= skipped_.size(); }
-  [[nodiscard]] bool hold_laws(std::size_t decode_bytes) const noexcept { return decode_bytes <= decode_space_.size(); }
   //! What one draft message holds; nothing enters the open round yet.
   struct contents {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
   };
   //! Takes a draft message apart.
-  [[nodiscard]] result<contents> read(const wire_context& context, const draft_format& format,
+  [[nodiscard]] result<contents> read(const wire_context& context, const wire_format& format,
                                       std::span<const std::byte> message) noexcept;
   //! Token `i` of the message that was read last.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
@@ -216,10 +212,9 @@ class received_drafts {
 //! asked.
 class round_scoring {
  public:
-  explicit round_scoring(const draft_format& largest);
+  explicit round_scoring(const cloud_limits& limits);
 
-  //! Vectors of drafts, of which the session keeps as many as it was made for.
-  [[nodiscard]] std::size_t hidden_capacity() const noexcept { return hidden_.size(); }
+  //! Vectors of a round's drafts, within the limits.
   void keep_hidden(std::span<const std::byte> vectors) noexcept {
     std::copy(vectors.begin(), vectors.end(), hidden_.begin());
   }

@@ -35,6 +35,7 @@ class cloud_protocol : public endpoint {
 
   // cloud_start.hpp
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
+  [[nodiscard]] static status check_limits(const cloud_options& options) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
   void settle() noexcept;
   [[nodiscard]] std::uint32_t remaining() const noexcept;
@@ -70,7 +71,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
-  [[nodiscard]] status check_format(const draft_format& format) const noexcept;
+  [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;

@@ -13,7 +13,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_context& context,
-                                                                        const draft_format& format,
+                                                                        const wire_format& format,
                                                                         std::span<const std::byte> message) noexcept {
   if (!carries_laws(format.format)) {
     const result<claims_message> read = decode_claims(context, format, message, alone_, skipped_);

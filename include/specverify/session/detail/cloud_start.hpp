@@ -14,36 +14,53 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
-  if (options.largest.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
-  if (const status why = check(options.largest); !why.ok()) return why;
+  if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
+  if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
+  return check_limits(options);
+}
+
+//! A limit that no hello could stay within, or that no message could reach.
+SPECVERIFY_BODY status cloud_protocol::check_limits(const cloud_options& options) noexcept {
+  const cloud_limits& limits = options.limits;
+  const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
+  if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)
+    return wrong(options.at_max_draft_length);
+  if (limits.max_law_entries == 0) return wrong(options.at_max_law_entries);
+  const wire_format plain{{.format = law_format::token_only, .resolution = 0, .max_draft_length = 1},
+                          options.vocab_size};
+  if (longest_message(plain, options.text_chunk) > limits.max_message_bytes) return wrong(options.at_max_message_bytes);
+  const std::uint64_t body = limits.max_message_bytes - message_header_bytes;
+  if (limits.max_skipped > max_wire_skipped ||
+      bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
+    return wrong(options.at_max_skipped);
+  if (limits.max_hidden_bytes > body) return wrong(options.at_max_hidden_bytes);
   return {};
 }
 
-SPECVERIFY_BODY received_drafts::received_drafts(const draft_format& largest, received_draft_block&& block)
+SPECVERIFY_BODY received_drafts::received_drafts(const cloud_options& options, received_draft_block&& block)
     : with_laws_(std::move(block)),
-      alone_(largest.max_draft_length),
-      skipped_(largest.attachments.max_skipped),
-      decode_space_(decode_draft_workspace_size(largest) + workspace_alignment) {}
+      alone_(options.limits.max_draft_length),
+      skipped_(options.limits.max_skipped),
+      decode_space_(decode_space(std::min(options.limits.max_law_entries, options.vocab_size)) + workspace_alignment) {}
 
-SPECVERIFY_BODY round_scoring::round_scoring(const draft_format& largest)
-    : best_(std::size_t{largest.max_draft_length} + 1),
-      mismatches_(position_words(largest.max_draft_length)),
+SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
+    : best_(std::size_t{limits.max_draft_length} + 1),
+      mismatches_(position_words(limits.max_draft_length)),
       near_ties_(mismatches_.size()),
       asked_(mismatches_.size()),
-      scores_(largest.max_draft_length),
-      hidden_(hidden_bytes(largest.attachments) * largest.max_draft_length) {}
+      scores_(limits.max_draft_length),
+      hidden_(limits.max_hidden_bytes) {}
 
 [[nodiscard]] SPECVERIFY_BODY endpoint_sizes cloud_sizes(const cloud_options& options) noexcept {
-  const draft_format& largest = options.largest;
-  const std::size_t round = std::size_t{largest.attachments.max_skipped} + largest.max_draft_length + 1;
+  const std::size_t round = std::size_t{options.limits.max_skipped} + options.limits.max_draft_length + 1;
   endpoint_sizes sizes;
   sizes.text = options.max_text_length + round;
   sizes.received = options.text_chunk;
-  sizes.message = std::max(max_control_bytes(largest), text_bytes(largest, options.text_chunk));
+  sizes.message = options.limits.max_message_bytes;
   sizes.records =
       journal_record_bytes<cloud_snapshot>(options.text_chunk + round) + 2 * journal_record_bytes<cloud_snapshot>(0);
   return sizes;
@@ -52,8 +69,8 @@ SPECVERIFY_BODY round_scoring::round_scoring(const draft_format& largest)
 SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, received_draft_block&& block)
     : endpoint(cloud_sizes(options), options.stop_tokens),
       options_(options),
-      drafts_(options.largest, std::move(block)),
-      scoring_(options.largest) {
+      drafts_(options, std::move(block)),
+      scoring_(options.limits) {
   options_.stop_tokens = {};
 }
 
@@ -140,8 +157,9 @@ SPECVERIFY_BODY std::uint32_t cloud_protocol::remaining() const noexcept {
 SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
   if (const status why = check_options(options); !why.ok()) return why;
   draft_block_options space;
-  space.max_length = options.largest.max_draft_length;
-  space.max_entries = std::max<std::uint64_t>(1, max_draft_entries(options.largest, options.largest.max_draft_length));
+  space.max_draft_length = options.limits.max_draft_length;
+  space.max_entries = std::min<std::uint64_t>(options.limits.max_law_entries,
+                                              std::uint64_t{options.vocab_size} * space.max_draft_length);
   auto block = received_draft_block::make(space);
   if (!block) return block.error();
   return cloud_session(options, *std::move(block));
@@ -149,9 +167,21 @@ SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& o
 
 SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
     : cloud_protocol(options, std::move(block)),
-      verify_space_(
-          verify_workspace_size(options.largest.vocab_size, options.transform, options.largest.max_draft_length) +
-          workspace_alignment) {}
+      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length) +
+                    workspace_alignment) {}
+
+SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format) noexcept {
+  const auto narrow = [](std::uint64_t value) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, 0xffffffffu));
+  };
+  cloud_limits made;
+  made.max_message_bytes = narrow(longest_message(format, cloud_options{}.text_chunk));
+  made.max_draft_length = format.max_draft_length;
+  made.max_law_entries = narrow(std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length)));
+  made.max_skipped = format.attachments.max_skipped;
+  made.max_hidden_bytes = narrow(std::uint64_t{hidden_bytes(format.attachments)} * format.max_draft_length);
+  return made;
+}
 
 SPECVERIFY_NAMESPACE_END
 

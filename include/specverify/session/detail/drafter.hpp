@@ -30,7 +30,7 @@ class drafter {
  public:
   using state_type = typename Sparsifier::state_type;
 
-  drafter(const draft_format& format, const row_transform& transform, const Sparsifier& sparsifier,
+  drafter(const wire_format& format, const row_transform& transform, const Sparsifier& sparsifier,
           drafter_wishes wishes)
       : format_(format), sparsifier_(sparsifier), wishes_(wishes) {
     const std::uint32_t vocab_size = format.vocab_size;
@@ -187,7 +187,7 @@ class drafter {
     return {};
   }
 
-  draft_format format_;
+  wire_format format_;
   Sparsifier sparsifier_;
   drafter_wishes wishes_;
   std::vector<std::byte> reading_space_;

@@ -142,7 +142,7 @@ SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message
                                               session_time now) noexcept {
   const bool answers = question_.what() == question::resume && belongs_to(question_.context(), message, header);
   const wire_context under = answers ? question_.context() : context();
-  const result<text_message> read = decode_text(under, options_.format, message, received_);
+  const result<text_message> read = decode_text(under, format_of(options_), message, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
   const std::uint32_t length = place_.length(), count = static_cast<std::uint32_t>(value.tokens.size());
@@ -214,7 +214,7 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
 //! The cloud asks for hidden states before it decides.
 SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message, session_time now) noexcept {
   const result<request_message> request =
-      decode_request(question_.context(), options_.format, drafts_.size(), message, hidden_.words());
+      decode_request(question_.context(), format_of(options_), drafts_.size(), message, hidden_.words());
   if (!request) return fail(request.error());
   link_is_back();
   if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
@@ -224,7 +224,8 @@ SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> mess
 
 //! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.
 SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message) noexcept {
-  const result<feedback_message> read = decode_feedback(question_.context(), options_.format, drafts_.size(), message);
+  const result<feedback_message> read =
+      decode_feedback(question_.context(), format_of(options_), drafts_.size(), message);
   if (!read) return fail(read.error());
   verdict_ = *read;
   const std::uint32_t emitted = verdict_.accepted + (verdict_.next_token != no_token ? 1u : 0u);

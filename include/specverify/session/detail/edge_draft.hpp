@@ -72,11 +72,11 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
     : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(sparsifier.initial_state())),
       window_(window),
       skip_(skip),
-      drafter_(options.format, options.transform, sparsifier, {observes_probabilities, options.draw_from_row}),
+      drafter_(format_of(options), options.transform, sparsifier, {observes_probabilities, options.draw_from_row}),
       states_(std::size_t{options.format.max_draft_length} + 1),
       probabilities_(options.format.max_draft_length) {
   if constexpr (Skip::needs_uncertainty)
-    skip_space_.resize(perturbation_workspace_size(options.format.vocab_size) + workspace_alignment);
+    skip_space_.resize(perturbation_workspace_size(options.vocab_size) + workspace_alignment);
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -174,7 +174,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, r
   if (detail::carries_claims(options_.format.format)) {
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return best.error();
-    if (static_cast<std::uint32_t>(best->token) >= options_.format.vocab_size)
+    if (static_cast<std::uint32_t>(best->token) >= options_.vocab_size)
       return {errc::vocabulary_mismatch, part::session, 0};
     token = best->token;
     if constexpr (!detail::gates<Skip>) return {};

@@ -29,7 +29,7 @@ SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
   hello.mode = static_cast<std::uint8_t>(options_.mode);
   hello.prompt_length = place_.prompt_length();
   hello.token_budget = text_limit() - place_.prompt_length();
-  hello.format = options_.format;
+  hello.format = format_of(options_);
   hello.temperature = options_.transform.temperature;
   hello.truncation = options_.transform.truncation;
   return hello;
@@ -37,7 +37,7 @@ SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
   const std::span<std::byte> out(message_);
-  const draft_format& format = options_.format;
+  const wire_format format = format_of(options_);
   switch (question_.what()) {
     case question::hello:
       question_.encode_under(context());
@@ -68,7 +68,7 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_cont
                                                                  const edge_options& options,
                                                                  const draft_attachments& attachments,
                                                                  std::span<std::byte> out) const noexcept {
-  const draft_format& format = options.format;
+  const wire_format format = format_of(options);
   if (carries_claims(format.format))
     return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size_), attachments, out);
   if (options.draw_from_row) return encode_draft(context, format, with_claims_.drafts(), attachments, out);
@@ -78,8 +78,8 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_cont
 SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const edge_options& options) const noexcept {
   draft_attachments plain;
   plain.resolution = resolution_;
-  return options.draw_from_row ? draft_bytes(options.format, with_claims_.drafts(), plain)
-                               : draft_bytes(options.format, with_laws_.drafts(), plain);
+  return options.draw_from_row ? draft_bytes(format_of(options), with_claims_.drafts(), plain)
+                               : draft_bytes(format_of(options), with_laws_.drafts(), plain);
 }
 
 SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {

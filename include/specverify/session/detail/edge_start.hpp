@@ -13,8 +13,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
-  if (options.format.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
-  if (const status why = check(options.format); !why.ok()) return why;
+  if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
+  if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count)
     return {errc::unsupported, part::session, options.at_format};
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
@@ -25,9 +25,9 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
 }
 
 SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& options) {
-  const draft_format& format = options.format;
+  const wire_format format = format_of(options);
   draft_block_options space;
-  space.max_length = format.max_draft_length;
+  space.max_draft_length = format.max_draft_length;
   space.max_entries = carries_claims(format.format)
                           ? 1
                           : std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length));
@@ -46,13 +46,12 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
 
 [[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,
                                                         std::size_t snapshot_bytes) noexcept {
-  const draft_format& format = options.format;
+  const wire_format format = format_of(options);
   const std::uint32_t drafts = format.max_draft_length;
   endpoint_sizes sizes;
   sizes.text = std::size_t{options.max_text_length} + drafts + 1;
   sizes.received = options.text_chunk;
-  sizes.message = std::max({max_draft_bytes(format, drafts), max_supply_bytes(format, drafts),
-                            max_control_bytes(format), text_bytes(format, options.text_chunk)});
+  sizes.message = longest_message(format, options.text_chunk);
   sizes.records =
       journal_bytes(options.max_text_length, snapshot_bytes) + 2 * journal_bytes(drafts + 1, snapshot_bytes);
   return sizes;
@@ -77,7 +76,7 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
   if (prompt.size() >= options_.max_text_length)
     return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
-    if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.format.vocab_size)
+    if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.vocab_size)
       return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
     text_[i] = prompt[i];
   }
