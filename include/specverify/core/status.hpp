@@ -60,14 +60,12 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
-namespace detail {
-
-//! A value that may be missing. std::optional takes several times as long to compile, once for every type.
+//! Where a result keeps its value. std::optional takes several times as long to compile, once for every type.
 template <class Value, bool Trivial = std::is_trivially_copyable_v<Value>>
-class maybe {
+class result_storage {
  public:
-  SPECVERIFY_INLINE constexpr maybe() noexcept : none_(0) {}
-  SPECVERIFY_INLINE constexpr explicit maybe(Value&& value) : value_(std::move(value)), some_(true) {}
+  SPECVERIFY_INLINE constexpr result_storage() noexcept : none_(0) {}
+  SPECVERIFY_INLINE constexpr explicit result_storage(Value&& value) : value_(std::move(value)), some_(true) {}
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_value() const noexcept { return some_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& operator*() noexcept { return value_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& operator*() const noexcept { return value_; }
@@ -81,12 +79,10 @@ class maybe {
 };
 
 template <class Value>
-class maybe<Value, false> : public std::optional<Value> {
+class result_storage<Value, false> : public std::optional<Value> {
  public:
   using std::optional<Value>::optional;
 };
-
-}  // namespace detail
 
 //! A value, or the status that says why there is none. Reads like std::expected: `if (!made) return made.error();`,
 //! `*made`, `made->size()`.
@@ -123,7 +119,7 @@ class [[nodiscard]] result {
 
  private:
   status status_{};
-  detail::maybe<Value> value_{};
+  result_storage<Value> value_{};
 };
 
 SPECVERIFY_TYPES_END
