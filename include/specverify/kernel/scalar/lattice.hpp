@@ -33,7 +33,8 @@ struct lattice_rounding {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint64_t scaled = std::uint64_t{resolution} * weights[i];
-    const std::uint64_t rounded = (2 * scaled + normaliser) / (2 * normaliser);
+    // most weights of a long row round to none: no division for them
+    const std::uint64_t rounded = 2 * scaled < normaliser ? 0 : (2 * scaled + normaliser) / (2 * normaliser);
     counts[i] = static_cast<std::uint32_t>(rounded);
     remainders[i] = static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled);
     sum += rounded;
@@ -49,17 +50,31 @@ struct lattice_rounding {
   return remainders[a] != remainders[b] ? remainders[a] < remainders[b] : a < b;
 }
 
-//! Restores the heap below `root`: the first (or, with `largest`, the last) entry of the order on top.
+//! Restores the heap below `root`: the first (or, with `Largest`, the last) entry of the order on top.
+template <bool Largest>
 SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root,
-                                       std::uint32_t size, bool largest) noexcept {
+                                       std::uint32_t size) noexcept {
   const std::uint32_t moved = heap[root];
   for (std::uint32_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
-    if (child + 1 < size && lattice_before(remainders, heap[child], heap[child + 1]) == largest) ++child;
-    if (lattice_before(remainders, moved, heap[child]) != largest) break;
+    if (child + 1 < size && lattice_before(remainders, heap[child], heap[child + 1]) == Largest) ++child;
+    if (lattice_before(remainders, moved, heap[child]) != Largest) break;
     heap[root] = heap[child];
     root = child;
   }
   heap[root] = moved;
+}
+
+//! The `moves` last entries of the order lose one; without `Largest` the first ones gain one.
+template <bool Largest>
+SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
+                                         std::uint32_t* counts, std::uint32_t* heap) noexcept {
+  for (std::uint32_t i = 0; i < size; ++i) heap[i] = i;
+  for (std::uint32_t root = size / 2; root > 0; --root) sift_down<Largest>(remainders, heap, root - 1, size);
+  for (std::uint32_t left = size; moves > 0; --moves) {
+    counts[heap[0]] += Largest ? ~std::uint32_t{0} : 1u;
+    heap[0] = heap[--left];
+    sift_down<Largest>(remainders, heap, 0, left);
+  }
 }
 
 //! Brings the sum of the counts to the resolution: the `excess` last entries of the order lose one, or the `-excess`
@@ -67,16 +82,8 @@ SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint
 //! sort and a selection.
 SPECVERIFY_HD constexpr void repair_lattice(const std::int64_t* remainders, std::uint32_t size, std::int64_t excess,
                                             std::uint32_t* counts, std::uint32_t* heap) noexcept {
-  if (excess == 0) return;
-  const bool largest = excess > 0;
-  for (std::uint32_t i = 0; i < size; ++i) heap[i] = i;
-  for (std::uint32_t root = size / 2; root > 0; --root) sift_down(remainders, heap, root - 1, size, largest);
-  std::uint32_t left = size;
-  for (std::int64_t moves = largest ? excess : -excess; moves > 0; --moves) {
-    counts[heap[0]] += largest ? ~std::uint32_t{0} : 1u;
-    heap[0] = heap[--left];
-    sift_down(remainders, heap, 0, left, largest);
-  }
+  if (excess > 0) step_counts<true>(remainders, size, excess, counts, heap);
+  if (excess < 0) step_counts<false>(remainders, size, -excess, counts, heap);
 }
 
 }  // namespace kernel
