@@ -62,7 +62,7 @@ struct drafted {
   }
   [[nodiscard]] draft draw_one() const {
     return draw(law{ids.data(), counts.data(), static_cast<std::uint32_t>(ids.size()), 0, resolution, vocab_size},
-                philox{}, {});
+                uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
   }
 };
 

@@ -97,7 +97,7 @@ void verify(benchmark::State& state) {
     if constexpr (Kind == drafts_are::drawn) {
       std::vector<sv::draft> drafts;
       for (std::uint32_t i = 0; i < length; ++i)
-        drafts.push_back(sv::draw(in.law(), source, {i, round, 0, sv::purpose::draft_draw, 0}));
+        drafts.push_back(sv::draw(in.law(), sv::uniforms{source, i, round}.at(sv::purpose::draft_draw)));
       said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, random, {}, scratch);
     } else {
       // A claim with one count in 2^20 is accepted whenever p is above 10^-6; a token without mass never is.

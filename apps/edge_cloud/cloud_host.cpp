@@ -52,9 +52,10 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
   if (run.state.empty()) return;
   journal_.emplace(run.state / "journal");
   const std::vector<std::byte> kept = journal_->load();
-  specverify::journal_reading found;
-  const bool restored = !kept.empty() && session_.restore(kept, &found).ok();
-  journal_->cut(restored ? found.valid_bytes : 0);
+  std::size_t whole = 0;
+  if (!kept.empty())
+    if (const auto found = session_.restore(kept)) whole = found->valid_bytes;
+  journal_->cut(whole);
   take();
 }
 

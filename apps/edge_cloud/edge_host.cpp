@@ -70,9 +70,11 @@ void edge_host::begin() {
   origin_ = microseconds_now();
   measure_channel();
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
-  specverify::journal_reading found;
-  if (!kept.empty() && session_->restore(kept, origin_, &found).ok()) {
-    journal_->cut(found.valid_bytes);
+  std::optional<std::size_t> whole;  // bytes of the journal's whole records, where it holds this session
+  if (!kept.empty())
+    if (const auto found = session_->restore(kept, origin_)) whole = found->valid_bytes;
+  if (whole) {
+    journal_->cut(*whole);
     restoring_ = true;
     std::ifstream(run_.state / "origin") >> origin_;
   } else {

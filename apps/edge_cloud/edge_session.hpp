@@ -16,8 +16,8 @@ class edge_session {
   virtual ~edge_session() = default;
   [[nodiscard]] virtual specverify::status start(std::span<const specverify::token_id> prompt,
                                                  specverify::session_time now) = 0;
-  [[nodiscard]] virtual specverify::status restore(std::span<const std::byte> journal, specverify::session_time now,
-                                                   specverify::journal_reading* found) = 0;
+  [[nodiscard]] virtual specverify::result<specverify::journal_reading> restore(std::span<const std::byte> journal,
+                                                                                specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status receive(std::span<const std::byte> message,
                                                    specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) = 0;

@@ -18,9 +18,9 @@ class edge_session_of final : public edge_session {
   specverify::status start(std::span<const specverify::token_id> prompt, specverify::session_time now) override {
     return session_.start(prompt, now);
   }
-  specverify::status restore(std::span<const std::byte> journal, specverify::session_time now,
-                             specverify::journal_reading* found) override {
-    return session_.restore(journal, now, found);
+  specverify::result<specverify::journal_reading> restore(std::span<const std::byte> journal,
+                                                          specverify::session_time now) override {
+    return session_.restore(journal, now);
   }
   specverify::status receive(std::span<const std::byte> message, specverify::session_time now) override {
     return session_.receive(message, now);

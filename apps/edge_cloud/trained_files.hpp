@@ -60,7 +60,7 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
 //! The network of a run. Throws what is wrong with the file.
 [[nodiscard]] inline std::unique_ptr<const specverify::dqn_weights> load_policy(const std::filesystem::path& file) {
   auto made = std::make_unique<specverify::dqn_weights>();
-  if (const specverify::status why = specverify::load(file_bytes(file), *made); !why.ok()) detail::refuse(file, why);
+  if (const auto read = specverify::read_dqn(file_bytes(file), made->values); !read) detail::refuse(file, read.error());
   return made;
 }
 

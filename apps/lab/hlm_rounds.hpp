@@ -138,7 +138,7 @@ template <class Observe>
     const compressed_law_options exactly{};
     workspace law_space =
         memory.over(memory.law, half ? fp16_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
-    const random_counter draw_at{position, round, 0, purpose::draft_draw, 0};
+    const uniform_stream draws = uniforms{source, position, round}.at(purpose::draft_draw);
     std::optional<draft> from_law;
     law sent_law;
     support kept;
@@ -149,10 +149,10 @@ template <class Observe>
         kept = keep(whole ? vocab_size : system.support_size);
         sent_law = demand(compressed_law(kept, exactly, law_space), "law");
       }
-      from_law = draw(sent_law, source, draw_at);
+      from_law = draw(sent_law, draws);
       step.drafted = from_law->token();
     } else {
-      step.drafted = demand(reading.sample(uniform_stream{source, draw_at}), "draw").token;
+      step.drafted = demand(reading.sample(draws), "draw").token;
     }
 
     skip_observation seen;

@@ -32,7 +32,7 @@ std::vector<lab_problem> demo_tasks(lab_context& context, const std::string& set
 
 void save_network(const lab_context& context, const specverify::dqn_weights& network) {
   std::vector<std::byte> bytes(specverify::dqn_file_bytes);
-  if (const auto saved = specverify::save(network, bytes); !saved)
+  if (const auto saved = specverify::write_dqn(network, bytes); !saved)
     throw std::runtime_error(specverify::message(saved.error().code));
   context.write("qs_network.dqn", bytes);
 }

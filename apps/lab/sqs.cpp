@@ -419,9 +419,9 @@ void run_bits(lab_context& context, figure& f) {
         const law dropped = demand(make_law(std::span<const token_id>(ids).first(positive),
                                             std::span<const std::uint32_t>(counts).first(positive), vocab_size),
                                    "law");
-        const random_counter counter{n, static_cast<std::uint32_t>(i), 0, purpose::draft_draw, 0};
-        detail::require(whole.value().push(draw(made.drafted, source, counter)));
-        detail::require(short_block.value().push(draw(dropped, source, counter)));
+        const uniform_stream draws = uniforms{source, n, static_cast<std::uint32_t>(i)}.at(purpose::draft_draw);
+        detail::require(whole.value().push(draw(made.drafted, draws)));
+        detail::require(short_block.value().push(draw(dropped, draws)));
         sums& at = found[i][s];
         at.kept += made.drafted.size;
         at.positive += positive;

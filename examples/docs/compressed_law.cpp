@@ -24,6 +24,6 @@ int main() {
   if (!sent) return 3;
   if (sent->count(0) != 153 * 4 || sent->count(1) != 51 * 4 || sent->tail_count != 51 || sent->resolution != 255 * 4)
     return 4;
-  const draft token = draw(*sent, philox{{{1, 2}}}, {0, 1, 0, purpose::draft_draw, 0});
+  const draft token = draw(*sent, uniforms{philox{{{1, 2}}}, 0, 1}.at(purpose::draft_draw));
   return token.token() >= 0 && token.token() < 6 ? 0 : 5;
 }

@@ -21,7 +21,7 @@ int main() {
   train(trainer.value(), world, {30, 10, 1});  // 30 episodes of 10 rounds
   std::vector<std::byte> file(dqn_file_bytes);
   static dqn_weights weights;
-  if (!save(trainer.value().best(), file) || !load(file, weights).ok()) return 2;
+  if (!write_dqn(trainer.value().best(), file) || !read_dqn(file, weights.values)) return 2;
   const auto window = dqn_window::make(weights);
   return window.ok() && window.value().begin({}) == draft_plan{12, 720, 16} ? 0 : 3;
 }

@@ -14,7 +14,7 @@ int main() {
   const philox source{derive_session_keys(2026, 1).draft};
   int eights = 0;
   for (std::uint32_t position = 0; position < 1000; ++position) {
-    const draft drawn = draw(*q, source, {position, 0, 0, purpose::draft_draw, 0});
+    const draft drawn = draw(*q, uniforms{source, position, 0}.at(purpose::draft_draw));
     eights += drawn.token() == 8 ? 1 : 0;
     if (drawn.source_law().count(drawn.token()) == 0) return 2;
   }

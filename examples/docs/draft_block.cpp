@@ -16,7 +16,7 @@ int main() {
     counts[0] = 30 + position;  // the same arrays serve every position: push copies
     const auto q = make_law(ids, counts, 10);
     if (!q) return 2;
-    if (!block.push(draw(*q, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok()) return 3;
+    if (!block.push(draw(*q, uniforms{philox{}, position, 0}.at(purpose::draft_draw))).ok()) return 3;
   }
   block.truncate(2);
   return block.size() == 2 && block[0].source_law().count(3) == 30 && block[1].source_law().count(3) == 31 ? 0 : 4;

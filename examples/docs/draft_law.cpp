@@ -24,6 +24,6 @@ int main() {
   if (!made) return 1;
   // At temperature 0.5 the four tokens weigh e^6 : e^4 : e^4 : e^4.
   if (made->drafted.count(1) != 71 || made->drafted.count(3) != 10 || made->drafted.count(5) != 9) return 2;
-  const draft drawn = draw(made->drafted, philox{}, {0, 0, 0, purpose::draft_draw, 0});
+  const draft drawn = draw(made->drafted, uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
   return made->drafted.count(drawn.token()) > 0 ? 0 : 3;
 }

@@ -17,7 +17,7 @@ int main() {
   workspace scratch{memory};
   std::array<int, 3> seen{};
   for (std::uint32_t round = 0; round < 20000; ++round) {
-    const draft token = draw(drawn_from, philox{{{1, 2}}}, {0, round, 0, purpose::draft_draw, 0});
+    const draft token = draw(drawn_from, uniforms{philox{{{1, 2}}}, 0, round}.at(purpose::draft_draw));
     const std::array<mismatched_draft, 1> drafts{{{token.token(), told}}};
     const auto said = lossy_token_rule{}.verify(exec::seq, std::span<const mismatched_draft>(drafts),
                                                 row_span_provider<double>(rows, as_they_are),

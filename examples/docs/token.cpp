@@ -11,7 +11,7 @@ int main() {
   const std::array<std::uint32_t, 2> counts{3, 1};
   const law drafter{ids.data(), counts.data(), 2, 0, 4, 5};  // token 1 with 3/4, token 3 with 1/4
   const session_keys keys = derive_session_keys(1234, 1);
-  const std::array<draft, 1> drafts{draw(drafter, philox{keys.draft}, {100, 0, 0, purpose::draft_draw, 0})};
+  const std::array<draft, 1> drafts{draw(drafter, uniforms{philox{keys.draft}, 100, 0}.at(purpose::draft_draw))};
 
   const std::array<float, 5> first{0, 2, 0, 1, -1}, second{3, 0, 0, 0, 0};
   const std::array<row_view<float>, 2> logits{logits_row<float>(first), logits_row<float>(second)};

@@ -20,7 +20,7 @@ int main() {
   const law next{ids.data(), counts.data(), 2, 0, 100, 50257};
   window_progress so_far;
   while (const auto drawn =
-             draw_within(window, so_far, next, philox{}, {so_far.drafted, 1, 0, purpose::draft_draw, 0})) {
+             draw_within(window, so_far, next, uniforms{philox{}, so_far.drafted, 1}.at(purpose::draft_draw))) {
     if (next.count(drawn->token()) == 0) return 3;
   }
   return so_far.drafted == 1 ? 0 : 4;  // a second law of 585 ids would not fit

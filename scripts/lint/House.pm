@@ -4,7 +4,7 @@ package House;
 use strict;
 use warnings;
 use Exporter 'import';
-our @EXPORT = qw(files slurp code_of complain done);
+our @EXPORT = qw(files slurp code_of declarations complain done);
 
 my $complaints = 0;
 
@@ -30,6 +30,39 @@ sub code_of {
   $text =~ s{(//[^\n]*)|(/\*.*?\*/)|("(?:\\.|[^"\\\n])*")|((?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+')}{
     my $gone = $&; my $lines = ($gone =~ tr/\n//); ($3 ? '""' : $4 ? "' '" : ' ') . "\n" x $lines }gse;
   return $text;
+}
+
+# The functions that a code without comments declares or defines: [name, where its parameters begin, parameter...].
+sub declarations {
+  my ($code) = @_;
+  my @found;
+  # A parameter list follows a name and is followed by a body, a semicolon, specifiers or an initialiser list.
+  while ($code =~ /\b([A-Za-z_]\w*|operator\s*\(\s*\)|operator\s*[^\s\w(]+)\s*\(/g) {
+    my ($name, $begin) = ($1, pos $code);
+    next if $name =~ /^(if|for|while|switch|return|sizeof|alignof|decltype|noexcept|static_assert|requires|catch|defined|alignas|SPECVERIFY_\w+)$/;
+    my ($depth, $angle, $at, $from) = (1, 0, $begin, $begin);
+    my @parameters;
+    for (; $at < length $code && $depth > 0; ++$at) {
+      my $c = substr $code, $at, 1;
+      if ($c =~ /[(\[{]/) { ++$depth }
+      elsif ($c =~ /[)\]}]/) { --$depth }
+      elsif ($c eq '<') { ++$angle }
+      elsif ($c eq '>' && substr($code, $at - 1, 1) ne '-') { --$angle if $angle > 0 }
+      elsif ($c eq ',' && $depth == 1 && $angle == 0) { push @parameters, substr $code, $from, $at - $from; $from = $at + 1 }
+    }
+    my $after = substr $code, $at, 200;
+    next unless $after =~ /^\s*(const\b|noexcept\b|override\b|final\b|&|->|\{|;|=|:(?!:)|requires\b)/;
+    my $before = substr $code, 0, $begin;
+    $before =~ s/\b\Q$name\E\s*\($//;
+    # A declaration has a type in front of its name, or is a constructor; a call has an operator, a brace or `return`.
+    my $typed = $before =~ /(?:[\w>\]]|[&*])\s+(?:[\w:]+(?:<[^;{}]*>)?::)?\s*[&*]?$/s && $before !~ /\b(return|else|co_return|throw|case|goto)\s+(?:\w+::)*$/;
+    my $constructor = $before =~ /(?:^|[;{}]|:\s|\bexplicit\s|\bconstexpr\s|\bSPECVERIFY_\w+\s)\s*(?:\w+(?:<[^;{}]*>)?::)?$/s && $name =~ /^[a-z]/ && $code =~ /\b(?:class|struct)\s+\Q$name\E\b/;
+    next unless $typed || $constructor;
+    my $last = substr $code, $from, $at - $from - 1;
+    push @parameters, $last if $last =~ /\S/;
+    push @found, [$name, $begin, @parameters];
+  }
+  return @found;
 }
 
 sub complain { print join(': ', @_), "\n"; ++$complaints }

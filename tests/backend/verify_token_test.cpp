@@ -61,7 +61,7 @@ void compare(std::uint32_t vocab_size, double temperature, std::uint32_t rounds)
     for (const std::uint32_t count : counts) law.resolution += count;
     std::vector<sv::draft> drafts;
     for (std::uint32_t i = 0; i < length; ++i)
-      drafts.push_back(sv::draw(law, source, {i, round, 0, sv::purpose::draft_draw, 0}));
+      drafts.push_back(sv::draw(law, sv::uniforms{source, i, round}.at(sv::purpose::draft_draw)));
     const sv::uniforms random{source, 0, round};
     const std::span<const sv::draft> span(drafts);
     const auto a = sv::token_rule{}.verify(sv::exec::seq, span, provider, random, {}, scratch);

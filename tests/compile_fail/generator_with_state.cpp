@@ -10,8 +10,10 @@ struct stepping_generator {
 
 specverify::token_id drawn(const specverify::law& from) {
 #ifdef SPECVERIFY_MUST_FAIL
-  return specverify::draw(from, stepping_generator{}, {}).token();
+  return specverify::draw(from, specverify::uniforms{stepping_generator{}, 0, 0}.at(specverify::purpose::draft_draw))
+      .token();
 #else
-  return specverify::draw(from, specverify::philox{}, {}).token();
+  return specverify::draw(from, specverify::uniforms{specverify::philox{}, 0, 0}.at(specverify::purpose::draft_draw))
+      .token();
 #endif
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """docs/walk.md: in each list every linked function names the next one in its body, no list enters a room again that it has
-left (core and distribution are free), and a side has at most 12 links. Planted breaches are seen."""
+left (core and distribution are free), and a side has at most 12 links. A list begins with an input of the session, or its
+"From" line links an input or a function of an earlier list that names the first one. Planted breaches are seen."""
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "walk.md"
 MOST_LINKS = 12
 FREE_ROOMS = {"core", "distribution"}
+INPUTS = {"start", "restore", "recover", "receive", "tick", "reconnect", "disconnect", "engine_failed", "supply_row",
+          "supply_rows", "supply_scores"}
+FROM = re.compile(r"^From \[`(\w+)`\]\(\.\./(include/specverify/[\w/]+\.hpp)\)", re.MULTILINE)
 LINK = re.compile(r"^\d+\. \[`(\w+)`\]\(\.\./(include/specverify/(\w+)/[\w/]+\.hpp)\)", re.MULTILINE)
 
 
@@ -41,6 +45,23 @@ def closing(text, at, opens, closes):
     return at
 
 
+def names(path, name, other):
+    text = without_comments((ROOT / path).read_text(encoding="utf8"))
+    return any(re.search(r"\b%s\b" % other, body) for body in bodies(text, name))
+
+
+def join_complaints(where, part, links, walked):
+    """How the list is reached. `walked`: the functions of the side's earlier lists."""
+    first = links[0][0]
+    joined = FROM.search(part)
+    if not joined:
+        return [] if first in INPUTS else [f"{where}: nothing leads to {first}"]
+    name, path = joined.groups()
+    if name not in INPUTS and name not in walked:
+        return [f"{where}: {name} is neither an input nor in an earlier list"]
+    return [] if names(path, name, first) else [f"{where}: {name} does not lead to {first}"]
+
+
 def complaints(page):
     wrong = []
     sides = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
@@ -50,11 +71,15 @@ def complaints(page):
         title = side.split("\n", 1)[0]
         if len(LINK.findall(side)) > MOST_LINKS:
             wrong.append(f"{title}: more than {MOST_LINKS} links")
+        walked = set()
         for part in re.split(r"^### ", side, flags=re.MULTILINE)[1:]:
             links = LINK.findall(part)
             where = f"{title}, {part.split(chr(10), 1)[0]}"
             if len(links) < 2:
                 wrong.append(f"{where}: fewer than two links")
+            else:
+                wrong += join_complaints(where, part, links, walked)
+            walked |= {link[0] for link in links}
             left = set()
             for (name, path, room), following in zip(links, links[1:] + [None]):
                 text = without_comments((ROOT / path).read_text(encoding="utf8"))
@@ -63,7 +88,7 @@ def complaints(page):
                     wrong.append(f"{where}: {path} does not define {name}")
                 if following is None:
                     continue
-                if not any(re.search(r"\b%s\b" % following[0], body) for body in defined):
+                if not names(path, name, following[0]):
                     wrong.append(f"{where}: {name} does not name {following[0]}")
                 if following[2] != room:
                     left.add(room)
@@ -80,6 +105,9 @@ def main():
         "does not define": page.replace(f"[`{first[1]}`]", "[`no_such_function`]", 1),
         "does not name": page[: first.start()] + f"1. [`peek_header`](../include/specverify/codec/message.hpp)\n" + page[first.start() :],
         "more than 12": page.replace(first[0], "\n".join([first[0]] * 13), 1),
+        "nothing leads to": FROM.sub("Then", page, count=1),
+        "does not lead to": page.replace("From [`supply_row`]", "From [`draw_draft`]", 1),
+        "neither an input nor": page.replace("From [`supply_row`]", "From [`encode`]", 1),
         "is back in": "## a\n### b\n1. [`f`](../include/specverify/session/edge.hpp)\n"
         "1. [`g`](../include/specverify/row/sample.hpp)\n1. [`h`](../include/specverify/session/edge.hpp)\n## c\n",
     }

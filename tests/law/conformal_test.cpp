@@ -110,8 +110,8 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
                  {made.drafted.counts, made.drafted.counts + made.drafted.size},
                  0,
                  vocab_size};
-      const std::optional<sv::draft> drawn =
-          sv::draw_within(window, so_far, laws[i].view(), source, {base + i, round, 0, sv::purpose::draft_draw, 0});
+      const std::optional<sv::draft> drawn = sv::draw_within(
+          window, so_far, laws[i].view(), sv::uniforms{source, base + i, round}.at(sv::purpose::draft_draw));
       if (!drawn) {
         beyond_known = true;
         break;

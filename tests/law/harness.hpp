@@ -298,8 +298,7 @@ round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniform
   std::vector<draft_type> drafts;
   std::vector<std::size_t> nodes{node};
   for (std::uint32_t i = 0; i < length; ++i) {
-    const sv::random_counter counter = random.after(i).at(sv::purpose::draft_draw).first;
-    const sv::draft drawn = sv::draw(in.drafter[nodes.back()].view(), random.source, counter);
+    const sv::draft drawn = sv::draw(in.drafter[nodes.back()].view(), random.after(i).at(sv::purpose::draft_draw));
     drafts.push_back(make_draft(drawn, nodes.back()));
     record.drafted.push_back(drawn.token());
     nodes.push_back(in.child(nodes.back(), drawn.token()));

@@ -71,7 +71,7 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
                        sv::token_rule rule, std::uint32_t position = 0, std::uint32_t round = 0,
                        const upload_of& upload = {}) {
   const sv::draft drafted =
-      sv::draw(models.in.drafter[0].view(), source, {position, round, 0, sv::purpose::draft_draw, 0});
+      sv::draw(models.in.drafter[0].view(), sv::uniforms{source, position, round}.at(sv::purpose::draft_draw));
   static thread_local std::vector<std::byte> bytes;
   const auto size = static_cast<std::uint32_t>(models.drafter_row.size());
   bytes.resize(std::max(bytes.size(), sv::digest_workspace_size(size, {}, {}) + sv::skip_workspace_size<Skip>(size) +

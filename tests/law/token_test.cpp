@@ -211,7 +211,7 @@ std::uint32_t window_length(const world<Scalar>& in, const sv::scripted_source& 
   for (std::uint32_t i = 0; i < in.draft_length; ++i) {
     const sv::law next = in.drafter[node].view();
     if (!confident_window{}.proceed(i, next, 0)) return i;
-    const sv::token_id token = sv::draw(next, source, {i, 0, 0, sv::purpose::draft_draw, 0}).token();
+    const sv::token_id token = sv::draw(next, sv::uniforms{source, i, 0}.at(sv::purpose::draft_draw)).token();
     if (peek && token == 1) return i;
     node = in.child(node, token);
   }

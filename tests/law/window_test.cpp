@@ -21,8 +21,9 @@ sequence windowed_round(Policy policy, const world<Scalar>& in, const Window& wi
   sv::window_progress so_far;
   const std::uint32_t planned = std::min(window.begin({}).max_draft_length, in.draft_length);
   while (so_far.drafted < planned) {
-    const std::optional<sv::draft> drawn = sv::draw_within(window, so_far, in.drafter[nodes.back()].view(), source,
-                                                           {so_far.drafted, 0, 0, sv::purpose::draft_draw, 0});
+    const std::optional<sv::draft> drawn =
+        sv::draw_within(window, so_far, in.drafter[nodes.back()].view(),
+                        sv::uniforms{source, so_far.drafted, 0}.at(sv::purpose::draft_draw));
     if (!drawn) break;
     drafts.push_back(*drawn);
     nodes.push_back(in.child(nodes.back(), drawn->token()));

@@ -28,7 +28,7 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::w
   std::vector<sv::claimed_draft> claims;
   std::vector<std::size_t> nodes{0};
   for (std::uint32_t i = 0; i < in.draft_length; ++i) {
-    drafts.push_back(sv::draw(in.drafter[nodes.back()].view(), source, {i, 0, 0, sv::purpose::draft_draw, 0}));
+    drafts.push_back(sv::draw(in.drafter[nodes.back()].view(), sv::uniforms{source, i, 0}.at(sv::purpose::draft_draw)));
     claims.push_back({drafts.back().token(), 0, 0});
     nodes.push_back(in.child(nodes.back(), drafts.back().token()));
   }

@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -112,6 +112,16 @@ printf 'It is the law\nbeside it.\n' >docs/a.md; red phrases '"beside"'
 header row/digest.hpp 'int seven(int a, int b, int c, int d, int e, int f = 1, int g = 2);'; red arguments 'seven has 7 parameters'
 header row/digest.hpp 'struct s { int seven(int, int, int, int, int, int, std::pair<int, int> = {}) const noexcept { return 0; } };'; red arguments 'seven has 7 parameters'
 header row/digest.hpp 'int six(int a, int b, int c, std::pair<int, int> d, int (*e)(int, int), int f = g(1, 2, 3));'; green arguments; reset
+header row/digest.hpp 'bool take(std::size_t count, slice& out);'; red convention 'take writes through out (slice&)'
+header row/digest.hpp 'status restore(std::span<const std::byte> journal, journal_reading* found = nullptr);'; red convention 'restore writes through found (journal_reading*)'
+header row/digest.hpp 'template <class Element> struct space { bool take(int count, std::vector<Element>& into) noexcept { return true; } };'; red convention 'take writes through into (vector&)'
+header row/digest.hpp 'int f(workspace& scratch, int count);'; red convention 'f: the workspace is not the last parameter'
+header row/digest.hpp 'int f(int count, workspace& space);'; red convention 'f: the workspace is called space, not scratch'
+header row/digest.hpp 'int f(const row_digest& from);'; red convention 'f: the digest is called from'
+header row/digest.hpp 'inline int f() { if (const status bad = g(); !bad.ok()) return 1; return 0; }'; red convention 'a failing status is called bad, not why'
+header row/digest.hpp 'inline int f() { const errc bad = g(1); return 0; }'; red convention 'a failing errc is called bad, not why'
+header row/digest.hpp 'inline int f(const row_digest& digest, range_encoder& coder, std::span<int> out, workspace& scratch) { const status why = g(); return 0; }'; green convention; reset
+header kernel/a.hpp 'inline void f(float* out) {}'; green convention; reset
 header session/a.hpp 'reading_access x;'; red row_access 'joins a digest to a row'
 header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'

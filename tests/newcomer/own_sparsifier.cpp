@@ -15,20 +15,19 @@ struct even_ranks {  // ranks 0, 2, ... of the 2 * size largest tokens
   sv::result<sv::support> select(const sv::row_summary& row, sv::no_state, sv::workspace& scratch) const noexcept {
     const auto ids = row.survivor_ids();
     const auto weights = row.survivor_weights();
-    sv::workspace_slice id_slice, weight_slice;
-    if (!scratch.take<sv::token_id>(size, id_slice) || !scratch.take<std::uint32_t>(size, weight_slice))
-      return sv::status{sv::errc::workspace_too_small, sv::part::host, 0};
+    const auto kept_ids = scratch.take<sv::token_id>(size);
+    const auto kept_weights = scratch.take<std::uint32_t>(size);
+    if (!kept_ids || !kept_weights) return sv::status{sv::errc::workspace_too_small, sv::part::host, 0};
     std::size_t kept = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       std::size_t rank = 0;
       for (std::size_t j = 0; j < ids.size(); ++j)
         if (weights[j] > weights[i] || (weights[j] == weights[i] && j < i)) ++rank;
       if (rank % 2 != 0 || kept == size) continue;
-      scratch.at<sv::token_id>(id_slice)[kept] = ids[i];
-      scratch.at<std::uint32_t>(weight_slice)[kept++] = weights[i];
+      (*kept_ids)[kept] = ids[i];
+      (*kept_weights)[kept++] = weights[i];
     }
-    return sv::support{scratch.at<sv::token_id>(id_slice).first(kept),
-                       scratch.at<std::uint32_t>(weight_slice).first(kept), 0, row.vocab_size()};
+    return sv::support{kept_ids->first(kept), kept_weights->first(kept), 0, row.vocab_size()};
   }
   constexpr sv::no_state advance(sv::no_state, const sv::support&) const noexcept { return {}; }
 };
@@ -50,7 +49,8 @@ int main() {
   if (!made || made->drafted.count(0) == 0 || made->drafted.count(1) != 0 || made->drafted.count(2) == 0) return 3;
   const auto law = sv::enumerate_law([&](const auto& source) {
     const sv::workspace_scope scope(scratch);
-    const std::array<sv::draft, 1> drafts{sv::draw(made->drafted, source, {7, 0, 0, sv::purpose::draft_draw, 0})};
+    const std::array<sv::draft, 1> drafts{
+        sv::draw(made->drafted, sv::uniforms{source, 7, 0}.at(sv::purpose::draft_draw))};
     const sv::row_span_provider<double> provider(rows, plain);
     const auto said = sv::token_rule{.trial_cap = 1}.verify(sv::exec::simd, std::span<const sv::draft>(drafts),
                                                             provider, sv::uniforms{source, 7, 0}, {}, scratch);

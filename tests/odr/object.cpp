@@ -56,7 +56,7 @@ unsigned long long one_round(Policy policy, Sparsifier sparsifier, Quantizer qua
   const specverify::law drafted{kept->ids.data(), counts, kept->size(), 0, 100, vocab_size};
   if (!specverify::check(drafted).ok()) return 4;
   const specverify::draft token =
-      specverify::draw(drafted, source, {position, 0, 0, specverify::purpose::draft_draw, 0});
+      specverify::draw(drafted, specverify::uniforms{source, position, 0}.at(specverify::purpose::draft_draw));
   const std::span<const specverify::draft> drafts(&token, 1);
   const specverify::uniforms random{source, position, 0};
   const auto sampled = specverify::token_rule{}.verify(policy, drafts, rows, random, {}, space);

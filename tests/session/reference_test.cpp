@@ -46,7 +46,7 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
       REQUIRE(reading.ok());
       const auto made = make_draft_law(*reading, rule, {}, {.resolution = resolution}, space);
       REQUIRE(made.ok());
-      const draft drawn = draw(made->drafted, draws, {base + i, round, 0, purpose::draft_draw, 0});
+      const draft drawn = draw(made->drafted, uniforms{draws, base + i, round}.at(purpose::draft_draw));
       drafted.push_back(drawn.token());
       REQUIRE(block.push(drawn).ok());
     }

@@ -104,8 +104,9 @@ inline std::vector<golden> golden_messages() {
     return [format, &laws, &add, attachments](const char* name) {
       std::vector<draft> drafts;
       for (std::size_t i = 0; i < laws.size(); ++i) {
-        drafts.push_back(draw(laws[i].view(format.vocab_size),
-                              golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, {}));
+        drafts.push_back(draw(
+            laws[i].view(format.vocab_size),
+            uniforms{golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, 0, 0}.at(purpose::draft_draw)));
       }
       add(name, [&](std::span<std::byte> out) {
         return encode_draft(golden_context, format, std::span<const draft>(drafts), attachments, out);
@@ -169,7 +170,8 @@ inline std::vector<golden> golden_messages() {
   law tailed = kept.view(32000);
   tailed.tail_count = 17;
   tailed.resolution = 255 * (32000 - 30);
-  const draft tail[] = {draw(tailed, golden_source{0x9e3779b9u}, {}), draw(tailed, golden_source{0xffffff00u}, {})};
+  const draft tail[] = {draw(tailed, uniforms{golden_source{0x9e3779b9u}, 0, 0}.at(purpose::draft_draw)),
+                        draw(tailed, uniforms{golden_source{0xffffff00u}, 0, 0}.at(purpose::draft_draw))};
   add("draft_tail", [&](std::span<std::byte> out) {
     return encode_draft(golden_context, {{law_format::top_k_tail, 255, 0, 8, 1}, 32000}, std::span<const draft>(tail),
                         out);

@@ -19,6 +19,8 @@
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/core/views.hpp>
 
+#include <optional>
+
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Takes the members of a subset in ascending order.
@@ -78,51 +80,44 @@ class subset_decoder {
 
   [[nodiscard]] std::uint32_t next() noexcept {
     SPECVERIFY_ASSERT(members_ > 0, "no member left");
-    std::uint32_t gap = 0;
-    for (;;) {
-      const bool found = slots_ == members_ || step(gap);
-      if (!found) continue;
-      const std::uint32_t position = next_ + gap;
-      next_ = position + 1;
-      slots_ -= gap + 1;
-      --members_;
-      return position;
-    }
+    std::optional<std::uint32_t> gap;
+    do gap = slots_ == members_ ? 0 : step();
+    while (!gap);
+    const std::uint32_t position = next_ + *gap;
+    next_ = position + 1;
+    slots_ -= *gap + 1;
+    --members_;
+    return position;
   }
 
  private:
-  // One part of the gap: true when it ends at `gap`, false after an escape (slots_ and next_ have moved on).
-  [[nodiscard]] bool step(std::uint32_t& gap) noexcept {
+  // The gap, or nothing after an escape: slots_ and next_ have moved on by a part of the gap.
+  [[nodiscard]] std::optional<std::uint32_t> step() noexcept {
     if (detail::gap_regime(slots_, members_)) {
       const detail::gap_model model(slots_, members_);
       const std::uint64_t level = detail::certain - coder_.peek();
       const auto found = model.quantile(level);
-      gap = found.gap;
       if (found.here <= detail::escape_survival) {
-        gap = model.escape();
-        const std::uint64_t rest = model.survival(gap);
-        if (gap > slots_ - members_) return give_up(gap);
+        const std::uint32_t part_of_gap = model.escape();
+        const std::uint64_t rest = model.survival(part_of_gap);
+        if (part_of_gap > slots_ - members_) return give_up();
         coder_.take(detail::certain - rest, rest);
-        next_ += gap;
-        slots_ -= gap;
-        gap = 0;
-        return false;
+        next_ += part_of_gap;
+        slots_ -= part_of_gap;
+        return std::nullopt;
       }
-      if (gap > slots_ - members_) return give_up(gap);
+      if (found.gap > slots_ - members_) return give_up();
       coder_.take(detail::certain - found.here, found.here - found.after);
-      return true;
+      return found.gap;
     }
-    if (members_ == 1) {
-      gap = static_cast<std::uint32_t>(coder_.uniform(slots_));
-      return true;
-    }
+    if (members_ == 1) return static_cast<std::uint32_t>(coder_.uniform(slots_));
+    std::uint32_t gap = 0;
     while (slots_ - gap > members_ && !coder_.bit(members_, slots_ - gap)) ++gap;
-    return true;
+    return gap;
   }
-  [[nodiscard]] bool give_up(std::uint32_t& gap) noexcept {
+  [[nodiscard]] std::uint32_t give_up() noexcept {
     coder_.fail();
-    gap = 0;
-    return true;
+    return 0;
   }
 
   range_decoder& coder_;

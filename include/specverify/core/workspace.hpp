@@ -87,18 +87,29 @@ class workspace {
     }
   }
 
-  //! Cuts `count` elements, aligned to 64 bytes. Returns false, and takes nothing, when they do not fit.
+  //! Cuts `count` elements, aligned to 64 bytes; their values are unspecified.
+  //! Errors: workspace_too_small (`where` = elements that fit); then nothing is taken.
   template <class Element>
-  [[nodiscard]] SPECVERIFY_INLINE bool take(std::size_t count, workspace_slice& slice) noexcept {
+  [[nodiscard]] SPECVERIFY_INLINE result<std::span<Element>> take(std::size_t count) noexcept {
+    const auto slice = take_slice<Element>(count);
+    if (!slice) return slice.error();
+    return at<Element>(*slice);
+  }
+  //! The same as a slice, for a value that holds offsets (a digest). Errors: as `take`.
+  template <class Element>
+  [[nodiscard]] SPECVERIFY_INLINE result<workspace_slice> take_slice(std::size_t count) noexcept {
     static_assert(std::is_trivially_copyable_v<Element>, "a workspace holds trivially copyable elements");
-    if (count > available() / sizeof(Element)) return false;
+    const std::size_t room = available() / sizeof(Element);
     const std::size_t bytes =
         (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-    if (bytes > available()) return false;
-    if (count > 0xFFFFFFFFu || used_ / workspace_alignment > 0xFFFFFFFFu) return false;
-    slice = {static_cast<std::uint32_t>(used_ / workspace_alignment), static_cast<std::uint32_t>(count)};
+    if (count > room || bytes > available() || count > 0xFFFFFFFFu || used_ / workspace_alignment > 0xFFFFFFFFu) {
+      return status{errc::workspace_too_small, part::core,
+                    room < 0xFFFFFFFFu ? static_cast<std::uint32_t>(room) : 0xFFFFFFFFu};
+    }
+    const workspace_slice taken{static_cast<std::uint32_t>(used_ / workspace_alignment),
+                                static_cast<std::uint32_t>(count)};
     used_ += bytes;
-    return true;
+    return taken;
   }
 
   //! The elements of a slice that was taken from this workspace (or from an equal one at the same address).

@@ -92,9 +92,9 @@ class head_trainer {
     }
     report.epoch = ++epoch_;
     report.training_loss = loss / static_cast<double>(training_.size());
-    std::vector<std::pair<float, std::uint8_t>> scored;
-    report.validation_loss = validation_loss(scored);
-    report.validation_auc = detail::area_under_curve(scored);
+    const validation found = validate();
+    report.validation_loss = found.loss;
+    report.validation_auc = detail::area_under_curve(found.scored);
     report.best = report.validation_loss < best_loss_ || epoch_ == 1;
     if (report.best) {
       best_loss_ = report.validation_loss;
@@ -221,21 +221,27 @@ class head_trainer {
     }
   }
 
-  //! Mean weighted loss over the validation part; appends (logit, label) of its samples to `scored`.
-  [[nodiscard]] double validation_loss(std::vector<std::pair<float, std::uint8_t>>& scored) {
-    const detail::matrix<float> none;
+  //! What the validation part says: its mean weighted loss, and (logit, label) of its samples.
+  struct validation {
     double loss = 0;
-    scored.reserve(validation_.size());
+    std::vector<std::pair<float, std::uint8_t>> scored{};
+  };
+  [[nodiscard]] validation validate() {
+    const detail::matrix<float> none;
+    validation found;
+    found.scored.reserve(validation_.size());
     for (std::size_t first = 0; first < validation_.size(); first += 1024) {
       const std::size_t size = std::min<std::size_t>(1024, validation_.size() - first);
       gather(std::span(validation_).subspan(first, size));
-      loss += static_cast<double>(detail::mlp_loss<float>(now_, inputs_, labels_, static_cast<float>(positive_weight_),
-                                                          none, nullptr, buffers_)) *
-              static_cast<double>(size);
+      found.loss += static_cast<double>(detail::mlp_loss<float>(
+                        now_, inputs_, labels_, static_cast<float>(positive_weight_), none, nullptr, buffers_)) *
+                    static_cast<double>(size);
       for (std::size_t s = 0; s < size; ++s)
-        scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)), samples_.labels[validation_[first + s]]);
+        found.scored.emplace_back(buffers_.logits(static_cast<Eigen::Index>(s)),
+                                  samples_.labels[validation_[first + s]]);
     }
-    return loss / static_cast<double>(validation_.size());
+    found.loss /= static_cast<double>(validation_.size());
+    return found;
   }
 
   training_options options_;

@@ -10,7 +10,7 @@
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_HPP
 
-#include <specverify/core/concepts.hpp>
+#include <specverify/core/uniforms.hpp>
 #include <specverify/distribution/law.hpp>
 
 SPECVERIFY_TYPES_BEGIN
@@ -88,11 +88,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Draws a token from a law: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order.
 //! The law must satisfy `check`; a law that does not is a programming error (asserted). O(size), or O(log) extra per
-//! tail hit. Reads counter lanes counter.lane, and later ones only on a retry.
-template <uniform_source Source>
-[[nodiscard]] constexpr draft draw(const law& from, const Source& source, random_counter counter) noexcept {
+//! tail hit. Reads trial 0 of the stream, and later ones only on a retry.
+template <class Source>
+[[nodiscard]] constexpr draft draw(const law& from, const uniform_stream<Source>& stream) noexcept {
   SPECVERIFY_ASSERT(from.resolution > 0, "draw from an empty law");
-  std::uint64_t target = uniform_integer(source, counter, from.resolution);
+  std::uint64_t target = stream.integer(from.resolution);
   token_id next_unlisted = 0;
   for (std::uint32_t i = 0; i < from.size; ++i) {
     if (from.tail_count > 0) {

@@ -26,13 +26,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<law> fp16_law(const row_reading<Policy, Scalar>& row, workspace& scratch) noexcept {
   workspace_scope scope(scratch);
-  workspace_slice ids, counts;
-  if (!scratch.take<token_id>(row.vocab_size(), ids) || !scratch.take<std::uint32_t>(row.vocab_size(), counts))
-    return status{errc::workspace_too_small, part::distribution, row.vocab_size()};
-  const result<fp16_row> found = row.fp16_counts(scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts));
+  const auto ids = scratch.take<token_id>(row.vocab_size());
+  const auto counts = scratch.take<std::uint32_t>(row.vocab_size());
+  if (!ids || !counts) return status{errc::workspace_too_small, part::distribution, row.vocab_size()};
+  const result<fp16_row> found = row.fp16_counts(*ids, *counts);
   if (!found) return found.error();
-  const result<law> made = make_law(scratch.at<token_id>(ids).first(found->size),
-                                    scratch.at<std::uint32_t>(counts).first(found->size), row.vocab_size());
+  const result<law> made = make_law(ids->first(found->size), counts->first(found->size), row.vocab_size());
   if (made) scope.keep();
   return made;
 }

@@ -56,15 +56,14 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};
   if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size)
     return status{errc::token_out_of_range, part::distribution, 0};
-  const std::size_t mark = scratch.mark();
-  workspace_slice ids, counts;
-  if (!scratch.take<token_id>(1, ids) || !scratch.take<std::uint32_t>(1, counts)) {
-    scratch.rewind(mark);
-    return status{errc::workspace_too_small, part::distribution, 1};
-  }
-  scratch.at<token_id>(ids)[0] = token;
-  scratch.at<std::uint32_t>(counts)[0] = 1;
-  return make_law(scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts), vocab_size);
+  workspace_scope scope(scratch);
+  const auto ids = scratch.take<token_id>(1);
+  const auto counts = scratch.take<std::uint32_t>(1);
+  if (!ids || !counts) return status{errc::workspace_too_small, part::distribution, 1};
+  scope.keep();
+  ids->front() = token;
+  counts->front() = 1;
+  return make_law(*ids, *counts, vocab_size);
 }
 
 SPECVERIFY_NAMESPACE_END

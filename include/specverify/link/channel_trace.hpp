@@ -88,38 +88,55 @@ class trace_writer {
   std::size_t size_ = 0;
 };
 
-//! Cuts `text` behind the first `mark` and gives what was before the mark; the whole text where there is none.
-[[nodiscard]] constexpr std::string_view cut_before(std::string_view& text, char mark) noexcept {
-  const std::size_t at = text.find(mark);
-  const std::string_view before = text.substr(0, at);
-  text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
-  return before;
-}
-[[nodiscard]] constexpr std::string_view cut_line(std::string_view& text) noexcept {
-  std::string_view line = cut_before(text, '\n');
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
-}
+//! A text that is read from the front.
+class trace_reader {
+ public:
+  explicit constexpr trace_reader(std::string_view text) noexcept : rest_(text) {}
 
-//! Reads the number before the next comma into `out`, a field of a state that is being read.
-template <class Number>
-[[nodiscard]] bool cut_number(std::string_view& line, Number& out) noexcept {
-  const std::string_view field = cut_before(line, ',');
-  const char* const end = field.data() + field.size();
-  const std::from_chars_result read = std::from_chars(field.data(), end, out);
-  return !field.empty() && read.ec == std::errc() && read.ptr == end;
-}
+  [[nodiscard]] constexpr bool is_at_end() const noexcept { return rest_.empty(); }
+  //! What stands before the next `mark`, which is cut off too; the whole rest where there is none.
+  [[nodiscard]] constexpr std::string_view cut_before(char mark) noexcept {
+    const std::size_t at = rest_.find(mark);
+    const std::string_view before = rest_.substr(0, at);
+    rest_ = at == std::string_view::npos ? std::string_view{} : rest_.substr(at + 1);
+    return before;
+  }
+  [[nodiscard]] constexpr std::string_view cut_line() noexcept {
+    std::string_view line = cut_before('\n');
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return line;
+  }
+  //! The number before the next comma; where there is none, `is_broken` from then on.
+  template <class Number>
+  [[nodiscard]] Number cut_number() noexcept {
+    const std::string_view field = cut_before(',');
+    const char* const end = field.data() + field.size();
+    Number number{};
+    const std::from_chars_result read = std::from_chars(field.data(), end, number);
+    if (field.empty() || read.ec != std::errc() || read.ptr != end) broken_ = true;
+    return number;
+  }
+  [[nodiscard]] constexpr bool is_broken() const noexcept { return broken_; }
+
+ private:
+  std::string_view rest_;
+  bool broken_ = false;
+};
 
 //! The state of a line; `number` counts the lines from 1.
 [[nodiscard]] inline result<channel_state> read_step(std::string_view line, std::size_t number) noexcept {
   std::size_t fields = 1;
   for (const char c : line) fields += c == ',' ? 1u : 0u;
   if (fields != 6) return trace_error(errc::trace_fields, number);
+  trace_reader reader(line);
   channel_state read;
-  const bool numbers = cut_number(line, read.uplink_rate) && cut_number(line, read.downlink_rate) &&
-                       cut_number(line, read.uplink_loss) && cut_number(line, read.downlink_loss) &&
-                       cut_number(line, read.round_trip) && cut_number(line, read.index);
-  if (!numbers) return trace_error(errc::trace_number, number);
+  read.uplink_rate = reader.cut_number<decltype(read.uplink_rate)>();
+  read.downlink_rate = reader.cut_number<decltype(read.downlink_rate)>();
+  read.uplink_loss = reader.cut_number<decltype(read.uplink_loss)>();
+  read.downlink_loss = reader.cut_number<decltype(read.downlink_loss)>();
+  read.round_trip = reader.cut_number<decltype(read.round_trip)>();
+  read.index = reader.cut_number<decltype(read.index)>();
+  if (reader.is_broken()) return trace_error(errc::trace_number, number);
   if (const errc why = check_traced(read); why != errc::ok) return trace_error(why, number);
   return read;
 }
@@ -150,12 +167,13 @@ template <class Number>
 //! minus sign, out of range); output_too_small.
 [[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
                                                                          std::span<channel_state> out) noexcept {
-  if (detail::cut_line(text) != channel_trace_columns) return detail::trace_error(errc::trace_header, 1);
-  if (text.empty()) return detail::trace_error(errc::empty_record, 2);
+  detail::trace_reader reader(text);
+  if (reader.cut_line() != channel_trace_columns) return detail::trace_error(errc::trace_header, 1);
+  if (reader.is_at_end()) return detail::trace_error(errc::empty_record, 2);
   if (out.data() == nullptr && !out.empty()) return detail::trace_error(errc::null_span, 1);
   std::size_t steps = 0;
-  for (; !text.empty(); ++steps) {
-    const result<channel_state> read = detail::read_step(detail::cut_line(text), steps + 2);
+  for (; !reader.is_at_end(); ++steps) {
+    const result<channel_state> read = detail::read_step(reader.cut_line(), steps + 2);
     if (!read) return read.error();
     if (steps == out.size()) return detail::trace_error(errc::output_too_small, steps + 2);
     out[steps] = *read;

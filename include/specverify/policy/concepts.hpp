@@ -88,12 +88,12 @@ template <window_policy Window>
   return true;
 }
 
-//! Drafts one position of a round, or nothing if the window ends before it.
-template <window_policy Window, uniform_source Source>
+//! Drafts one position of a round, that of the stream, or nothing if the window ends before it.
+template <window_policy Window, class Source>
 [[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next,
-                                                         const Source& source, random_counter counter) noexcept {
-  if (!takes_position(window, so_far, counter.position, next)) return std::nullopt;
-  return draw(next, source, counter);
+                                                         const uniform_stream<Source>& stream) noexcept {
+  if (!takes_position(window, so_far, stream.first.position, next)) return std::nullopt;
+  return draw(next, stream);
 }
 
 //! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what

@@ -94,7 +94,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 template <bool Rectified>
-constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, const float* in, float* out) noexcept {
+constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, std::span<const float> in,
+                         std::span<float> out) noexcept {
   const float* bias = weights.values.data() + layer.bias();
   for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] = bias[o];
   for (std::uint32_t i = 0; i < layer.inputs; ++i) {
@@ -107,16 +108,6 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, con
   }
 }
 
-template <class Number>
-constexpr void dqn_put(std::span<std::byte> out, std::size_t& at, Number value) noexcept {
-  numeric::store_le(out.data() + at, value, sizeof(Number));
-  at += sizeof(Number);
-}
-template <class Number>
-[[nodiscard]] constexpr Number dqn_get(std::span<const std::byte> in, std::size_t& at) noexcept {
-  at += sizeof(Number);
-  return static_cast<Number>(numeric::load_le(in.data() + at - sizeof(Number), sizeof(Number)));
-}
 inline constexpr std::uint64_t dqn_magic = 0x31304E5144565300u;  // "\0SVDQN01" in little-endian order
 inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 
@@ -128,14 +119,15 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   std::array<float, 176> joined{};
   std::array<float, 128> hidden{};
   dqn_values out{};
-  detail::dqn_apply<true>(weights, dqn_layers[0], in.data(), first.data());
-  detail::dqn_apply<true>(weights, dqn_layers[1], first.data(), joined.data());
-  detail::dqn_apply<true>(weights, dqn_layers[2], in.data() + 64, first.data());
-  detail::dqn_apply<true>(weights, dqn_layers[3], first.data(), joined.data() + 128);
-  detail::dqn_apply<true>(weights, dqn_layers[4], in.data() + 66, first.data());
-  detail::dqn_apply<true>(weights, dqn_layers[5], first.data(), joined.data() + 160);
-  detail::dqn_apply<true>(weights, dqn_layers[6], joined.data(), hidden.data());
-  detail::dqn_apply<false>(weights, dqn_layers[7], hidden.data(), out.data());
+  const std::span<const float> inputs(in);
+  detail::dqn_apply<true>(weights, dqn_layers[0], in, first);
+  detail::dqn_apply<true>(weights, dqn_layers[1], first, joined);
+  detail::dqn_apply<true>(weights, dqn_layers[2], inputs.subspan(64), first);
+  detail::dqn_apply<true>(weights, dqn_layers[3], first, std::span(joined).subspan(128));
+  detail::dqn_apply<true>(weights, dqn_layers[4], inputs.subspan(66), first);
+  detail::dqn_apply<true>(weights, dqn_layers[5], first, std::span(joined).subspan(160));
+  detail::dqn_apply<true>(weights, dqn_layers[6], joined, hidden);
+  detail::dqn_apply<false>(weights, dqn_layers[7], hidden, out);
   return out;
 }
 
@@ -156,57 +148,60 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 
 //! Writes `dqn_file_bytes` bytes to the front of `out`, which it returns: magic and version, the sizes of the layers,
 //! the weights in little-endian float32, a checksum. Errors: output_too_small, value_not_finite.
-[[nodiscard]] constexpr result<std::span<std::byte>> save(const dqn_weights& weights,
-                                                          std::span<std::byte> out) noexcept {
+[[nodiscard]] constexpr result<std::span<std::byte>> write_dqn(const dqn_weights& weights,
+                                                               std::span<std::byte> out) noexcept {
   if (out.size() < dqn_file_bytes)
     return status{errc::output_too_small, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
   if (const status why = check(weights); !why.ok()) return why;
-  std::size_t at = 0;
-  detail::dqn_put(out, at, detail::dqn_magic);
-  detail::dqn_put(out, at, static_cast<std::uint32_t>(dqn_layers.size()));
+  std::byte* at = out.data();
+  const auto put = [&at](std::uint64_t value, unsigned bytes) {
+    numeric::store_le(at, value, bytes);
+    at += bytes;
+  };
+  put(detail::dqn_magic, 8);
+  put(dqn_layers.size(), 4);
   for (const dqn_layer& layer : dqn_layers) {
-    detail::dqn_put(out, at, layer.inputs);
-    detail::dqn_put(out, at, layer.outputs);
+    put(layer.inputs, 4);
+    put(layer.outputs, 4);
   }
-  for (const float value : weights.values) detail::dqn_put(out, at, std::bit_cast<std::uint32_t>(value));
-  const std::uint64_t sum = numeric::fnv1a(out.first(at));
-  detail::dqn_put(out, at, sum);
-  return out.first(at);
+  for (const float value : weights.values) put(std::bit_cast<std::uint32_t>(value), 4);
+  put(numeric::fnv1a(out.first(dqn_file_bytes - 8)), 8);
+  return out.first(dqn_file_bytes);
 }
 
-//! Reads what `save` wrote into the caller's weights, which are too large to return (0.2 MB).
-//! Errors: truncated, trailing_bytes, weights_header (no such file), unknown_version, weights_shape (`where` = layer),
-//!         checksum_mismatch, value_not_finite (`where` = weight). On an error `out` stays as it was.
-[[nodiscard]] inline status load(std::span<const std::byte> in, dqn_weights& out) noexcept {
+//! Reads what `write_dqn` wrote into `values`, `dqn_parameters` of them: `dqn_weights::values`, which is too large to
+//! come back as a value (0.2 MB).
+//! Errors: output_too_small (`where` = values needed), truncated, trailing_bytes, weights_header (no such file),
+//!         unknown_version, weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On
+//!         an error `values` stay as they were.
+[[nodiscard]] inline result<std::span<float>> read_dqn(std::span<const std::byte> in,
+                                                       std::span<float> values) noexcept {
   constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();
-  if (in.size() < 8) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
-  std::size_t at = 0;
-  const auto magic = detail::dqn_get<std::uint64_t>(in, at);
+  const auto number = [in](std::size_t at) { return static_cast<std::uint32_t>(numeric::load_le(in.data() + at, 4)); };
+  const auto fail = [](errc code, std::size_t where) {
+    return status{code, part::policy, static_cast<std::uint32_t>(where)};
+  };
+  if (values.size() < dqn_parameters) return fail(errc::output_too_small, dqn_parameters);
+  if (in.size() < 8) return fail(errc::truncated, in.size());
+  const std::uint64_t magic = numeric::load_le(in.data(), 8);
   if ((magic & detail::dqn_magic_mask) != (detail::dqn_magic & detail::dqn_magic_mask))
-    return {errc::weights_header, part::policy, 0};
-  if (magic != detail::dqn_magic) return {errc::unknown_version, part::policy, 6};
-  if (in.size() < header) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
-  if (detail::dqn_get<std::uint32_t>(in, at) != dqn_layers.size())
-    return {errc::weights_shape, part::policy, dqn_layers.size()};
-  for (std::uint32_t i = 0; i < dqn_layers.size(); ++i) {
-    const auto inputs = detail::dqn_get<std::uint32_t>(in, at), outputs = detail::dqn_get<std::uint32_t>(in, at);
-    if (inputs != dqn_layers[i].inputs || outputs != dqn_layers[i].outputs)
-      return {errc::weights_shape, part::policy, i};
+    return fail(errc::weights_header, 0);
+  if (magic != detail::dqn_magic) return fail(errc::unknown_version, 6);
+  if (in.size() < header) return fail(errc::truncated, in.size());
+  if (number(8) != dqn_layers.size()) return fail(errc::weights_shape, dqn_layers.size());
+  for (std::size_t i = 0; i < dqn_layers.size(); ++i) {
+    if (number(12 + 8 * i) != dqn_layers[i].inputs || number(16 + 8 * i) != dqn_layers[i].outputs)
+      return fail(errc::weights_shape, i);
   }
-  if (in.size() < dqn_file_bytes) return {errc::truncated, part::policy, static_cast<std::uint32_t>(in.size())};
-  if (in.size() > dqn_file_bytes)
-    return {errc::trailing_bytes, part::policy, static_cast<std::uint32_t>(dqn_file_bytes)};
-  std::size_t tail = dqn_file_bytes - 8;
-  if (detail::dqn_get<std::uint64_t>(in, tail) != numeric::fnv1a(in.first(dqn_file_bytes - 8))) {
-    return {errc::checksum_mismatch, part::policy, static_cast<std::uint32_t>(dqn_file_bytes - 8)};
-  }
-  for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
-    std::size_t place = header + 4 * std::size_t{i};
-    if (!numeric::is_finite(std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, place))))
-      return {errc::value_not_finite, part::policy, i};
-  }
-  for (float& value : out.values) value = std::bit_cast<float>(detail::dqn_get<std::uint32_t>(in, at));
-  return {};
+  if (in.size() < dqn_file_bytes) return fail(errc::truncated, in.size());
+  if (in.size() > dqn_file_bytes) return fail(errc::trailing_bytes, dqn_file_bytes);
+  if (numeric::load_le(in.data() + dqn_file_bytes - 8, 8) != numeric::fnv1a(in.first(dqn_file_bytes - 8)))
+    return fail(errc::checksum_mismatch, dqn_file_bytes - 8);
+  const auto value = [&number](std::size_t i) { return std::bit_cast<float>(number(header + 4 * i)); };
+  for (std::size_t i = 0; i < dqn_parameters; ++i)
+    if (!numeric::is_finite(value(i))) return fail(errc::value_not_finite, i);
+  for (std::size_t i = 0; i < dqn_parameters; ++i) values[i] = value(i);
+  return values.first(dqn_parameters);
 }
 
 //! The window that a trained network chooses. The weights are the caller's and outlive it.

@@ -51,15 +51,13 @@ template <sparsifier Sparsifier>
   law claimed = made->claimed_law;
   const std::uint32_t place = claimed.find(token);
   if (place < claimed.size && claimed.counts[place] == 0) {
-    workspace_slice slice;
-    if (!scratch.take<std::uint32_t>(claimed.size, slice))
-      return status{errc::workspace_too_small, part::quantize, claimed.size};
-    const std::span<std::uint32_t> counts = scratch.at<std::uint32_t>(slice);
-    std::copy_n(claimed.counts, claimed.size, counts.begin());
+    const auto counts = scratch.take<std::uint32_t>(claimed.size);
+    if (!counts) return status{errc::workspace_too_small, part::quantize, claimed.size};
+    std::copy_n(claimed.counts, claimed.size, counts->begin());
     const std::uint32_t unit = std::max<std::uint32_t>(1, claimed.vocab_size - claimed.size);
-    *std::max_element(counts.begin(), counts.end()) -= unit;
-    counts[place] = unit;
-    claimed.counts = counts.data();
+    *std::max_element(counts->begin(), counts->end()) -= unit;
+    (*counts)[place] = unit;
+    claimed.counts = counts->data();
   }
   if (const status why = check(claimed); !why.ok()) return why;
   scope.keep();

@@ -33,6 +33,25 @@ concept quantizer = std::copyable<Quantizer> &&
   { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
 };
 
+//! The arguments that every lattice takes: gives the sum of the support's weights.
+//! Errors: invalid_resolution (0, or above max_lattice_resolution), size_mismatch (ids against weights), empty_support,
+//!         support_too_large (K > 2^24), output_too_small, weight_too_large (above 2^31; `where` = entry).
+[[nodiscard]] inline result<std::uint64_t> check_quantize(const support& kept, std::uint32_t resolution,
+                                                          std::span<const std::uint32_t> counts) noexcept {
+  if (resolution == 0 || resolution > max_lattice_resolution)
+    return status{errc::invalid_resolution, part::quantize, resolution};
+  if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::quantize, 0};
+  if (kept.weights.empty()) return status{errc::empty_support, part::quantize, 0};
+  if (kept.weights.size() > max_vocab_size) return status{errc::support_too_large, part::quantize, max_vocab_size};
+  if (counts.size() < kept.weights.size()) return status{errc::output_too_small, part::quantize, kept.size()};
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < kept.size(); ++i) {
+    if (kept.weights[i] > (std::uint32_t{1} << 31)) return status{errc::weight_too_large, part::quantize, i};
+    sum += kept.weights[i];
+  }
+  return sum;
+}
+
 SPECVERIFY_NAMESPACE_END
 
 #endif

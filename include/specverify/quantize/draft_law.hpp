@@ -113,10 +113,9 @@ template <sparsifier Sparsifier, quantizer Quantizer>
   workspace_scope scope(scratch);
   const result<support> kept = sparsifier.select(row, state, scratch);
   if (!kept) return kept.error();
-  workspace_slice slice;
-  if (!scratch.take<std::uint32_t>(kept->size(), slice))
-    return status{errc::workspace_too_small, part::quantize, kept->size()};
-  const auto counts = quantizer.quantize(*kept, options.resolution, scratch.at<std::uint32_t>(slice), scratch);
+  const auto room = scratch.take<std::uint32_t>(kept->size());
+  if (!room) return status{errc::workspace_too_small, part::quantize, kept->size()};
+  const auto counts = quantizer.quantize(*kept, options.resolution, *room, scratch);
   if (!counts) return counts.error();
   result<law> drafted = make_law(*kept, *counts);
   if (drafted && options.format != law_format::sparse_paper) drafted = drop_zero(*drafted, scratch);

@@ -52,18 +52,16 @@ SPECVERIFY_NAMESPACE_BEGIN
   std::uint32_t positive = 0;
   for (const std::uint32_t count : counts) positive += count > 0 ? 1u : 0u;
   if (positive == 0) return status{errc::empty_support, part::quantize, 0};
-  const std::size_t mark = scratch.mark();
-  workspace_slice ids, kept_counts;
-  if (!scratch.take<token_id>(positive, ids) || !scratch.take<std::uint32_t>(positive, kept_counts)) {
-    scratch.rewind(mark);
-    return status{errc::workspace_too_small, part::quantize, positive};
-  }
-  const result<std::uint32_t> kept =
-      drop_zero({from.ids, from.size}, counts, scratch.at<token_id>(ids), scratch.at<std::uint32_t>(kept_counts));
+  workspace_scope scope(scratch);
+  const auto ids = scratch.take<token_id>(positive);
+  const auto kept_counts = scratch.take<std::uint32_t>(positive);
+  if (!ids || !kept_counts) return status{errc::workspace_too_small, part::quantize, positive};
+  const result<std::uint32_t> kept = drop_zero({from.ids, from.size}, counts, *ids, *kept_counts);
   if (!kept) return kept.error();
+  scope.keep();
   law compact = from;
-  compact.ids = scratch.at<token_id>(ids).data();
-  compact.counts = scratch.at<std::uint32_t>(kept_counts).data();
+  compact.ids = ids->data();
+  compact.counts = kept_counts->data();
   compact.size = *kept;
   return compact;
 }

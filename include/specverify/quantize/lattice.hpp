@@ -38,40 +38,24 @@ struct lattice {
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
-    if (resolution == 0 || resolution > max_lattice_resolution)
-      return status{errc::invalid_resolution, part::quantize, resolution};
-    if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::quantize, 0};
-    if (kept.weights.empty()) return status{errc::empty_support, part::quantize, 0};
-    if (kept.weights.size() > max_vocab_size) return status{errc::support_too_large, part::quantize, max_vocab_size};
-    if (counts.size() < kept.weights.size()) return status{errc::output_too_small, part::quantize, kept.size()};
-    std::uint64_t listed = 0;
-    for (std::uint32_t i = 0; i < kept.size(); ++i) {
-      if (kept.weights[i] > (std::uint32_t{1} << 31)) return status{errc::weight_too_large, part::quantize, i};
-      listed += kept.weights[i];
-    }
+    const result<std::uint64_t> listed = check_quantize(kept, resolution, counts);
+    if (!listed) return listed.error();
     if (kept.total_weight == 0) return status{errc::zero_weight, part::quantize, 0};
-    if (listed > kept.total_weight) return status{errc::size_mismatch, part::quantize, 1};
+    if (*listed > kept.total_weight) return status{errc::size_mismatch, part::quantize, 1};
     if (kept.total_weight > std::uint64_t{max_vocab_size} << 31)
       return status{errc::weight_too_large, part::quantize, kept.size()};
 
-    const std::size_t mark = scratch.mark();
-    workspace_slice rounded, heap, remainders;
-    if (!scratch.take<std::uint32_t>(kept.size(), rounded) || !scratch.take<std::uint32_t>(kept.size(), heap) ||
-        !scratch.take<std::int64_t>(kept.size(), remainders)) {
-      scratch.rewind(mark);
-      return status{errc::workspace_too_small, part::quantize, kept.size()};
-    }
-    std::uint32_t* const b = scratch.at<std::uint32_t>(rounded).data();
-    std::int64_t* const zeta = scratch.first_of<std::int64_t>(remainders);
-    const kernel::lattice_rounding rounding =
-        kernel::round_to_lattice(kept.weights.data(), kept.size(), kept.total_weight, resolution, b, zeta);
-    if (!is_sufficient(kept, listed, rounding)) {
-      scratch.rewind(mark);
+    const workspace_scope scope(scratch);
+    const auto b = scratch.take<std::uint32_t>(kept.size());
+    const auto heap = scratch.take<std::uint32_t>(kept.size());
+    const auto zeta = scratch.take<std::int64_t>(kept.size());
+    if (!b || !heap || !zeta) return status{errc::workspace_too_small, part::quantize, kept.size()};
+    const kernel::lattice_rounding rounding = kernel::round_to_lattice(
+        kept.weights.data(), kept.size(), kept.total_weight, resolution, b->data(), zeta->data());
+    if (!is_sufficient(kept, *listed, rounding))
       return status{errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
-    }
-    kernel::repair_lattice(zeta, kept.size(), rounding.excess, b, scratch.at<std::uint32_t>(heap).data());
-    for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = b[i];
-    scratch.rewind(mark);
+    kernel::repair_lattice(zeta->data(), kept.size(), rounding.excess, b->data(), heap->data());
+    for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = (*b)[i];
     return counts.first(kept.ids.size());
   }
 

@@ -33,32 +33,19 @@ struct sparse_lattice {
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
-    if (resolution == 0 || resolution > max_lattice_resolution)
-      return status{errc::invalid_resolution, part::quantize, resolution};
-    if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::quantize, 0};
-    if (kept.weights.empty()) return status{errc::empty_support, part::quantize, 0};
-    if (kept.weights.size() > max_vocab_size) return status{errc::support_too_large, part::quantize, max_vocab_size};
-    if (counts.size() < kept.weights.size()) return status{errc::output_too_small, part::quantize, kept.size()};
-    std::uint64_t normaliser = 0;
-    for (std::uint32_t i = 0; i < kept.size(); ++i) {
-      if (kept.weights[i] > (std::uint32_t{1} << 31)) return status{errc::weight_too_large, part::quantize, i};
-      normaliser += kept.weights[i];
-    }
-    if (normaliser == 0) return status{errc::zero_weight, part::quantize, 0};
+    const result<std::uint64_t> normaliser = check_quantize(kept, resolution, counts);
+    if (!normaliser) return normaliser.error();
+    if (*normaliser == 0) return status{errc::zero_weight, part::quantize, 0};
 
-    const std::size_t mark = scratch.mark();
-    workspace_slice heap, remainders;
-    if (!scratch.take<std::uint32_t>(kept.size(), heap) || !scratch.take<std::int64_t>(kept.size(), remainders)) {
-      scratch.rewind(mark);
-      return status{errc::workspace_too_small, part::quantize, kept.size()};
-    }
-    std::int64_t* const zeta = scratch.first_of<std::int64_t>(remainders);
-    const kernel::lattice_rounding rounding =
-        kernel::round_to_lattice(kept.weights.data(), kept.size(), normaliser, resolution, counts.data(), zeta);
+    const workspace_scope scope(scratch);
+    const auto heap = scratch.take<std::uint32_t>(kept.size());
+    const auto zeta = scratch.take<std::int64_t>(kept.size());
+    if (!heap || !zeta) return status{errc::workspace_too_small, part::quantize, kept.size()};
+    const kernel::lattice_rounding rounding = kernel::round_to_lattice(kept.weights.data(), kept.size(), *normaliser,
+                                                                       resolution, counts.data(), zeta->data());
     // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs: no count
     // becomes negative.
-    kernel::repair_lattice(zeta, kept.size(), rounding.excess, counts.data(), scratch.at<std::uint32_t>(heap).data());
-    scratch.rewind(mark);
+    kernel::repair_lattice(zeta->data(), kept.size(), rounding.excess, counts.data(), heap->data());
     return counts.first(kept.ids.size());
   }
 };

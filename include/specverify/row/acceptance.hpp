@@ -41,16 +41,16 @@ template <class Policy, class Scalar>
   if (!row.has(drafted.token)) return row_error(errc::token_out_of_range);
   if (drafted.resolution == 0 || drafted.count > drafted.resolution) return row_error(errc::invalid_resolution);
   if (!kernel::is_finite(uniform) || !(uniform >= 0.0 && uniform < 1.0)) return row_error(errc::invalid_argument);
-  const row_digest& from = row.from;
-  const double weight = weight_of(row.source, from, row.base, drafted.token);
+  const row_digest& digest = row.digest;
+  const double weight = weight_of(row.source, digest, row.base, drafted.token);
   if (!(weight > 0.0) || drafted.count == 0) return acceptance{weight > 0.0, false, false};
   const double have = static_cast<double>(drafted.resolution) * weight;
   const double full = static_cast<double>(drafted.count);
   const double drawn = uniform * full;
-  const double known = from.normaliser;
+  const double known = digest.normaliser;
   if (!(known > 0.0)) {
-    if (drawn * from.upper < have || full * from.upper <= have) return acceptance{true, false, false};
-    if (drawn * from.lower >= have) return acceptance{false, false, false};
+    if (drawn * digest.upper < have || full * digest.upper <= have) return acceptance{true, false, false};
+    if (drawn * digest.lower >= have) return acceptance{false, false, false};
   }
   const double total = exact_normaliser(row);
   const double distance = drawn * total - have;

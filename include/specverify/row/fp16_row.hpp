@@ -77,11 +77,11 @@ template <class Policy, class Scalar>
     resolution += count;
     ++size;
   };
-  if (row.from.one_hot) {
-    add(row.from.argmax, 1.0);
+  if (row.digest.one_hot) {
+    add(row.digest.argmax, 1.0);
   } else {
     const double inverse_total = 1.0 / exact_normaliser(row);
-    (void)inverse(row.policy, row.source, row.from, row.base, 1.0e300, [&](token_id id, double weight) noexcept {
+    (void)inverse(row.policy, row.source, row.digest, row.base, 1.0e300, [&](token_id id, double weight) noexcept {
       add(id, weight * inverse_total);
       return weight;
     });

@@ -20,16 +20,17 @@ namespace detail {
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<double> log_probability(const opened_row<Policy, Scalar>& row, token_id token) noexcept {
   if (!row.has(token)) return row_error(errc::token_out_of_range);
-  const row_digest& from = row.from;
+  const row_digest& digest = row.digest;
   const double value = row.value(token);
   const bool probabilities = row.source.probabilities;
   bool possible =
-      from.one_hot ? token == from.argmax : (probabilities ? value > 0.0 : !kernel::is_negative_infinity(value));
-  if (from.truncated) possible = find_kept(row.base.template at<token_id>(from.kept_ids), token) < from.kept_ids.count;
+      digest.one_hot ? token == digest.argmax : (probabilities ? value > 0.0 : !kernel::is_negative_infinity(value));
+  if (digest.truncated)
+    possible = find_kept(row.base.template at<token_id>(digest.kept_ids), token) < digest.kept_ids.count;
   if (!possible) return kernel::negative_infinity<double>();
-  if (from.one_hot) return 0.0;
+  if (digest.one_hot) return 0.0;
   const double total = exact_normaliser(row);
-  return probabilities ? std::log(value / total) : (value - from.reference) / from.temperature - std::log(total);
+  return probabilities ? std::log(value / total) : (value - digest.reference) / digest.temperature - std::log(total);
 }
 
 //! The body of `row_reading::acceptance_probability`: the sum of min(p, q) over the law's ids. Errors: as there.
@@ -38,7 +39,7 @@ template <class Policy, class Scalar, class Law>
                                                            const Law& drawn_from) noexcept {
   double sum = 0;
   const auto add = [&](token_id id, std::uint32_t count) {
-    if (count == 0 || static_cast<std::uint32_t>(id) >= row.from.valid_size) return status{};
+    if (count == 0 || static_cast<std::uint32_t>(id) >= row.digest.valid_size) return status{};
     const result<double> log_p = log_probability(row, id);
     if (!log_p.ok()) return log_p.error();
     const double p = std::exp(log_p.value());

@@ -27,10 +27,9 @@ template <execution_policy Policy, class Scalar>
   const auto found = kernel::find_maximum(policy, source);
   const auto maximum = static_cast<double>(found.maximum);
   const kernel::exact_weight weight{maximum, 1.0 / transform.temperature, source.probabilities};
-  const status values = detail::check_values(source, found);
-  if (!values.ok()) return values;
+  if (const status why = detail::check_values(source, found); !why.ok()) return why;
   const double sum = kernel::quick_sum(policy, source, weight);
-  if (const status why = detail::judge(policy, source, found, sum); !why.ok()) return why;
+  if (const status why = detail::check_values(policy, source, found, sum); !why.ok()) return why;
   return std::log(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
 }
 

@@ -27,9 +27,12 @@
 #include <span>
 #include <type_traits>
 
+SPECVERIFY_TYPES_BEGIN
+struct tempered_hits;
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-struct reading_access;
+class reading_access;
 
 //! What a reading says without its row: all that a sparsifier or quantizer sees.
 class row_summary {
@@ -167,8 +170,23 @@ class row_reading : public row_summary {
   row_transform transform_;
 };
 
-//! The passkey of readings: joins a digest to its row. Only row/, device/, cuda/ and tests may name it.
-struct reading_access {
+//! The passkey of readings: joins a digest to its row. What it can do is private, and its friends are the functions
+//! of row/, device/ and cuda/ that read rows or go on with a reading.
+class reading_access {
+  template <execution_policy Policy, class Scalar>
+  friend result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
+                                                      const row_transform& transform, const read_request& request,
+                                                      workspace& scratch) noexcept;
+  template <class Policy, class Scalar>
+  friend result<tempered_hits> tempered_draws(const row_reading<Policy, Scalar>& row, token_id token,
+                                              std::span<const double> temperatures,
+                                              std::span<const double> drawn) noexcept;
+  template <class Policy, class Scalar>
+  friend result<std::span<double>> tempered_probabilities(const row_reading<Policy, Scalar>& row, token_id token,
+                                                          std::span<const double> temperatures,
+                                                          std::span<double> out) noexcept;
+  friend struct reading_test_access;  // tests/support: digests made by hand
+
   //! Enters a digest, whose arrays were just taken from `scratch`.
   [[nodiscard]] static row_summary summary(const row_digest& digest, workspace& scratch) noexcept {
     std::uint64_t content = digest.survivor_ids.count;
@@ -203,12 +221,12 @@ template <execution_policy Policy, class Scalar>
                                                            const row_transform& transform, const read_request& request,
                                                            workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
-  row_digest built;
-  if (const status why = detail::build_digest(policy, row, transform, request, scratch, built); !why.ok()) {
+  row_digest digest;
+  if (const status why = detail::build_digest(policy, row, transform, request, digest, scratch); !why.ok()) {
     scratch.rewind(mark);
     return why;
   }
-  return reading_access::reading(reading_access::summary(built, scratch), policy, row, transform);
+  return reading_access::reading(reading_access::summary(digest, scratch), policy, row, transform);
 }
 
 //! Rows that are read together: with one transform for all, or one a row.

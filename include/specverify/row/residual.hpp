@@ -57,11 +57,11 @@ template <class Policy, class Scalar, class Law>
     return rest > 0.0 && weight > 0.0 ? rest : 0.0;
   };
   const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double mass = inverse_total(row.policy, row.source, row.from, row.base, left);
+  const double mass = inverse_total(row.policy, row.source, row.digest, row.base, left);
   const bool fallback = !(kernel::is_finite(mass) && mass >= residual_mass_floor * total);
-  const double all = fallback ? inverse_total(row.policy, row.source, row.from, row.base, itself) : mass;
-  const token_id token = fallback ? inverse(row.policy, row.source, row.from, row.base, uniform * all, itself)
-                                  : inverse(row.policy, row.source, row.from, row.base, uniform * all, left);
+  const double all = fallback ? inverse_total(row.policy, row.source, row.digest, row.base, itself) : mass;
+  const token_id token = fallback ? inverse(row.policy, row.source, row.digest, row.base, uniform * all, itself)
+                                  : inverse(row.policy, row.source, row.digest, row.base, uniform * all, left);
   if (token == no_token) return row_error(errc::residual_unavailable);
   return residual_token{token, trials, fallback, true};
 }
@@ -75,17 +75,17 @@ template <class Policy, class Scalar, class Law, class Source>
   if (!kernel::is_finite(scale) || !(scale > 0.0 && scale <= 1.0)) return row_error(errc::invalid_argument);
   if (subtracted.resolution == 0) return row_error(errc::invalid_resolution);
   const double unit = 1.0 / static_cast<double>(subtracted.resolution);
-  const row_digest& from = row.from;
-  if (from.one_hot) {
-    const double mass = scale - static_cast<double>(subtracted.count(from.argmax)) * unit;
-    return residual_token{from.argmax, 0, !(mass >= residual_mass_floor), false};
+  const row_digest& digest = row.digest;
+  if (digest.one_hot) {
+    const double mass = scale - static_cast<double>(subtracted.count(digest.argmax)) * unit;
+    return residual_token{digest.argmax, 0, !(mass >= residual_mass_floor), false};
   }
   std::uint32_t trial = 0;
-  if (!from.truncated) {
-    const kernel::exact_weight exact = exact_of(from);
+  if (!digest.truncated) {
+    const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, from, row.base, decision_uniform(block, 0));
+      const proposal tried = propose(row.source, digest, row.base, decision_uniform(block, 0));
       if (tried.token == no_token) continue;
       const double have = scale * exact(row.value(tried.token));
       const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
@@ -93,8 +93,8 @@ template <class Policy, class Scalar, class Law, class Source>
       const double slack = envelope_slack * tried.correction;
       bool accepted = false;
       if (taken > 0.0) {
-        if (need >= slack * (have - taken * from.lower)) continue;  // also covers have <= q Z
-        accepted = need < slack * (have - taken * from.upper);
+        if (need >= slack * (have - taken * digest.lower)) continue;  // also covers have <= q Z
+        accepted = need < slack * (have - taken * digest.upper);
         if (!accepted) accepted = need < slack * (have - taken * exact_normaliser(row));
       } else {
         accepted = need < slack * have;

@@ -39,14 +39,14 @@ namespace detail {
 template <class Policy, class Scalar, class Source>
 [[nodiscard]] inline result<sampled_token> draw(const opened_row<Policy, Scalar>& row,
                                                 const uniform_stream<Source>& stream, draw_options options) noexcept {
-  const row_digest& from = row.from;
-  if (from.one_hot) return sampled_token{from.argmax, 0, false};
+  const row_digest& digest = row.digest;
+  if (digest.one_hot) return sampled_token{digest.argmax, 0, false};
   std::uint32_t trial = 0;
-  if (!from.truncated) {
-    const kernel::exact_weight exact = exact_of(from);
+  if (!digest.truncated) {
+    const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, from, row.base, decision_uniform(block, 0));
+      const proposal tried = propose(row.source, digest, row.base, decision_uniform(block, 0));
       if (tried.token == no_token) continue;
       if (decision_uniform(block, 1) * tried.envelope <
           envelope_slack * tried.correction * exact(row.value(tried.token)))
@@ -54,8 +54,9 @@ template <class Policy, class Scalar, class Source>
     }
   }
   const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double total = from.truncated ? from.normaliser : inverse_total(row.policy, row.source, from, row.base, itself);
-  const token_id token = inverse(row.policy, row.source, from, row.base, stream.uniform(trial) * total, itself);
+  const double total =
+      digest.truncated ? digest.normaliser : inverse_total(row.policy, row.source, digest, row.base, itself);
+  const token_id token = inverse(row.policy, row.source, digest, row.base, stream.uniform(trial) * total, itself);
   if (token == no_token) return row_error(errc::row_is_empty);
   return sampled_token{token, trial, true};
 }

@@ -51,15 +51,16 @@ inline constexpr double coldest = 1e-6;
 
 //! Up to `temper_group` temperatures at once.
 template <class Policy, class Scalar>
-inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, double difference,
-                       std::span<const double> temperatures, std::span<const double> uniforms,
-                       tempered_hits& out) noexcept {
+[[nodiscard]] inline tempered_hits test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax,
+                                              double difference, std::span<const double> temperatures,
+                                              std::span<const double> uniforms) noexcept {
+  tempered_hits found;
   double inverses[temper_group], weights[temper_group], drawn[temper_group], sums[temper_group];
   std::uint32_t count = 0;
   double highest = 0;
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
     if (temperatures[m] < coldest) {
-      out.hits += is_argmax ? 1u : 0u;
+      found.hits += is_argmax ? 1u : 0u;
       continue;
     }
     highest = temperatures[m] > highest ? temperatures[m] : highest;
@@ -68,7 +69,7 @@ inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, 
     drawn[count] = uniforms[m];
     sums[count++] = 0;
   }
-  if (count == 0) return;
+  if (count == 0) return found;
   constexpr double margin = 2 * kernel::tempered_margin;
   row.add_survivors(inverses, count, sums);
   std::uint32_t open = 0;  // a partial sum may be too large already
@@ -79,19 +80,20 @@ inline void test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax, 
     drawn[open] = drawn[m];
     sums[open++] = sums[m];
   }
-  if (open == 0) return;
+  if (open == 0) return found;
   const tempered_rest rest = row.read_rest(highest);
   for (std::uint32_t m = 0; m < open; ++m) {
     const bracket bounds = rest.at(inverses[m]);
     if (drawn[m] * (sums[m] + bounds.upper) * (1.0 + margin) < weights[m]) {
-      ++out.hits;
+      ++found.hits;
     } else if (drawn[m] * (sums[m] + bounds.lower) * (1.0 - margin) < weights[m]) {
-      ++out.further_reads;
+      ++found.further_reads;
       const double total = drawn[m] * row.quick(inverses[m]);
       const bool close = total * (1.0 - margin) < weights[m] && total * (1.0 + margin) >= weights[m];
-      out.hits += (close ? drawn[m] * row.exact(inverses[m]) : total) < weights[m] ? 1u : 0u;
+      found.hits += (close ? drawn[m] * row.exact(inverses[m]) : total) < weights[m] ? 1u : 0u;
     }
   }
+  return found;
 }
 
 template <class Policy, class Scalar>
@@ -104,13 +106,15 @@ template <class Policy, class Scalar>
     if (!kernel::is_finite(drawn[m]) || drawn[m] < 0.0 || drawn[m] >= 1.0)
       return row_error(errc::invalid_argument, static_cast<std::uint32_t>(m));
   }
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.base);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.digest, row.base);
   const double difference = opened.difference(token);
   tempered_hits found;
   for (std::size_t first = 0; first < temperatures.size(); first += temper_group) {
     const std::size_t size = temperatures.size() - first < temper_group ? temperatures.size() - first : temper_group;
-    test_group(opened, token == row.from.argmax, difference, temperatures.subspan(first, size),
-               drawn.subspan(first, size), found);
+    const tempered_hits group = test_group(opened, token == row.digest.argmax, difference,
+                                           temperatures.subspan(first, size), drawn.subspan(first, size));
+    found.hits += group.hits;
+    found.further_reads += group.further_reads;
   }
   return found;
 }
@@ -121,11 +125,11 @@ template <class Policy, class Scalar>
                                                               std::span<double> out) noexcept {
   if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.from, row.base);
+  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.digest, row.base);
   const double difference = opened.difference(token);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
     if (temperatures[m] < coldest) {
-      out[m] = token == row.from.argmax ? 1.0 : 0.0;
+      out[m] = token == row.digest.argmax ? 1.0 : 0.0;
     } else {
       const double inverse = 1.0 / temperatures[m];
       out[m] = kernel::exponential(difference * inverse) / opened.exact(inverse);

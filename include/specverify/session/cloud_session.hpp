@@ -33,8 +33,9 @@ class cloud_session : private detail::cloud_protocol {
 
   // Inputs.
 
-  //! status restore(std::span<const std::byte> journal, journal_reading* found = nullptr)
-  //! Continues from a journal; a cloud that kept none simply waits for messages. Errors: journal_corrupt,
+  //! result<journal_reading> restore(std::span<const std::byte> journal)
+  //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
+  //! appends. A cloud that kept none simply waits for messages. Errors: journal_corrupt,
   //! unknown_session (no whole record), output_too_small (the text is longer than max_text_length),
   //! vocabulary_mismatch, beyond_limit, guarantee_too_weak and unsupported (as of a hello that is refused),
   //! unexpected_message.

@@ -21,6 +21,7 @@
 #include <specverify/session/output.hpp>
 
 #include <array>
+#include <concepts>
 #include <utility>
 
 SPECVERIFY_TYPES_BEGIN
@@ -70,13 +71,32 @@ template <host_session Session>
   return why;
 }
 
-//! An observer that hears of committed tokens alone: f(const session_output&), which may return a status.
-template <class F>
-[[nodiscard]] constexpr auto on_committed(F f) {
-  return [f = std::move(f)](const session_output& out) mutable -> status {
+//! What `on_committed` makes.
+template <class OnOutput>
+class committed_observer {
+ public:
+  constexpr explicit committed_observer(OnOutput on_output) : on_output_(std::move(on_output)) {}
+
+  [[nodiscard]] constexpr status operator()(const session_output& out) { return tell(on_output_, out); }
+  [[nodiscard]] constexpr status operator()(
+      const session_output& out) const requires std::invocable<const OnOutput&, const session_output&> {
+    return tell(on_output_, out);
+  }
+
+ private:
+  template <class Callable>
+  [[nodiscard]] static constexpr status tell(Callable&& on_output, const session_output& out) {
     if (out.action != session_action::committed) return {};
-    return detail::status_of([&] { return f(out); });
-  };
+    return detail::status_of([&] { return on_output(out); });
+  }
+  OnOutput on_output_;
+};
+
+//! An observer that hears of committed tokens alone: f(const session_output&), which may return a status. A const one
+//! can be called where f can be called const.
+template <class OnOutput>
+[[nodiscard]] constexpr committed_observer<OnOutput> on_committed(OnOutput f) {
+  return committed_observer<OnOutput>(std::move(f));
 }
 
 namespace detail {
@@ -127,20 +147,24 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! Does the work that a session asks for. Not ok: the model cannot, or the session did not take it (`supplied`).
+//! What became of a session's work. A model that cannot do it ends the session.
+struct work_done {
+  status model{};
+  status session{};  //!< whether the session took it
+};
+
+//! Does the work that a session asks for.
 template <class Policy, class Session, class Model, class Clock>
-[[nodiscard]] status do_work(Policy policy, Session& session, Model& model, const session_work& work, Clock& clock,
-                             status& supplied) {
+[[nodiscard]] work_done do_work(Policy policy, Session& session, Model& model, const session_work& work, Clock& clock) {
   const session_output& asked = work.asked;
   if (work.wait == session_wait::rows) {
     if constexpr (requires { model.keep_from(asked.position); }) {
       const std::uint32_t length = session.length();
       if (const status why = status_of([&] { return model.keep_from(length > 0 ? length - 1 : 0); }); !why.ok())
-        return why;
+        return {why};
     }
-    if (const status why = model.feed(asked.position, asked.tokens, asked.rows); !why.ok()) return why;
-    supplied = supply(policy, session, model, clock.now());
-    return {};
+    if (const status why = model.feed(asked.position, asked.tokens, asked.rows); !why.ok()) return {why};
+    return {{}, supply(policy, session, model, clock.now())};
   }
   if constexpr (requires(std::span<double> out) {
                   model.scores(asked, out);
@@ -148,11 +172,10 @@ template <class Policy, class Session, class Model, class Clock>
                 }) {
     std::array<double, max_wire_draft_length> space;
     const std::span<double> scores = std::span<double>(space).first(asked.rows);
-    if (const status why = model.scores(asked, scores); !why.ok()) return why;
-    supplied = session.supply_scores(scores, clock.now());
-    return {};
+    if (const status why = model.scores(asked, scores); !why.ok()) return {why};
+    return {{}, session.supply_scores(scores, clock.now())};
   } else {
-    return {errc::unsupported, part::host, asked.position};
+    return {status{errc::unsupported, part::host, asked.position}};
   }
 }
 
@@ -173,8 +196,8 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
       work.reason = supplied;
       return work;
     }
-    if (cut.ok()) cut = do_work(policy, session, model, work, clock, supplied);
-    if (!cut.ok()) supplied = session.engine_failed(cut);
+    const work_done done = cut.ok() ? do_work(policy, session, model, work, clock) : work_done{cut};
+    supplied = done.model.ok() ? done.session : session.engine_failed(done.model);
   }
 }
 

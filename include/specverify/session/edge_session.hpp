@@ -36,6 +36,18 @@ namespace detail {
 template <class Skip>
 inline constexpr bool gates = Skip::strength != guarantee::unconditional;
 
+//! What the skip policy saw of a drafted token, and whether the edge keeps it: then it is committed here alone.
+struct gate_answer {
+  skip_observation seen{};
+  bool keep = false;
+};
+
+//! A token drawn for the block; no_token: the window ended before it.
+struct drawn_draft {
+  token_id token = no_token;
+  bool keep = false;
+};
+
 }  // namespace detail
 
 //! Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is
@@ -64,8 +76,9 @@ class basic_edge_session : private detail::edge_protocol {
   //! (at_prompt: it is empty), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range
   //! (`where` = position).
   using edge_protocol::start;
-  //! status restore(std::span<const std::byte> journal, session_time now, journal_reading* found = nullptr)
-  //! Continues from a journal. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
+  //! result<journal_reading> restore(std::span<const std::byte> journal, session_time now)
+  //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
+  //! appends. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
   //! beyond_limit (at_max_skipped: more tokens committed here alone than the format takes), output_too_small (the text
   //! is longer than max_text_length), unexpected_message.
   using edge_protocol::restore;
@@ -153,12 +166,19 @@ class basic_edge_session : private detail::edge_protocol {
   [[nodiscard]] status begin_round(session_time now) noexcept;
   void renew_state() noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status keeps(const row_reading<Policy, Scalar>& row, std::span<const float> attention, token_id token,
-                             skip_observation& seen, bool& keep) noexcept;
+  [[nodiscard]] result<detail::gate_answer> ask_gate(const row_reading<Policy, Scalar>& row, token_id token,
+                                                     std::span<const float> attention) noexcept;
   [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status draw_draft(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const row_extras& extras, token_id& token, bool& keep) noexcept;
+  [[nodiscard]] result<detail::drawn_draft> draw_draft(Policy policy, row_view<Scalar> row,
+                                                       const row_transform& transform,
+                                                       const row_extras& extras) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] result<detail::drawn_draft> draw_from_row(const row_reading<Policy, Scalar>& row,
+                                                          const row_extras& extras, state_type& state) noexcept;
+  template <class Policy, class Scalar>
+  [[nodiscard]] result<detail::drawn_draft> draw_from_law(const row_reading<Policy, Scalar>& row,
+                                                          const row_extras& extras, state_type& state) noexcept;
   template <class Policy, class Scalar>
   [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                    session_time now) noexcept;

@@ -76,13 +76,13 @@ template <execution_policy Policy, host_session Session, language_model Model, t
     } else if (connected) {
       connected = false;
       (void)edge.disconnect(link.now());
-    } else if (const status back = end.wait(edge.deadline()); back.ok()) {
+    } else if (const status why = end.wait(edge.deadline()); why.ok()) {
       connected = true;
       (void)edge.reconnect(link.now());
-    } else if (back.code == errc::peer_timeout && edge.deadline().has_value()) {
+    } else if (why.code == errc::peer_timeout && edge.deadline().has_value()) {
       (void)edge.tick(link.now());
     } else {
-      return back;
+      return why;
     }
   }
 }
@@ -122,9 +122,9 @@ template <execution_policy Policy, host_session Session, language_model Model, t
       } else if (!heard.value().empty()) {
         if (const status why = deliver(cloud, heard.value(), link.now()); !why.ok()) return why;
       }
-    } else if (const status back = end.wait(std::nullopt); !back.ok()) {
+    } else if (const status why = end.wait(std::nullopt); !why.ok()) {
       using state = decltype(cloud.state());
-      return cloud.state() == state::finished ? status{} : back;
+      return cloud.state() == state::finished ? status{} : why;
     }
   }
 }

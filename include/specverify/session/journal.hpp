@@ -26,7 +26,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What reading a journal found.
+//! What was found in a journal.
 struct journal_reading {
   std::size_t valid_bytes = 0;  //!< where the last whole record ends: cut the file here before appending
   std::uint32_t records = 0;
@@ -51,15 +51,6 @@ inline constexpr std::uint32_t journal_magic = 0x4A565053u;  // "SPVJ"
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 
-template <class Number>
-constexpr void journal_store(std::byte* at, Number number) noexcept {
-  numeric::store_le(at, number, sizeof(Number));
-}
-template <class Number>
-[[nodiscard]] constexpr Number journal_load(const std::byte* at) noexcept {
-  return static_cast<Number>(numeric::load_le(at, sizeof(Number)));
-}
-
 [[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes) noexcept {
   return journal_head_bytes + 4 * tokens + snapshot_bytes + journal_check_bytes;
 }
@@ -73,18 +64,18 @@ template <class Number>
   if (out.size() < bytes) return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
   const std::size_t payload = 4 * ids.size() + snapshot.size();
-  journal_store(at, journal_magic);
-  journal_store(at + 4, static_cast<std::uint32_t>(payload));
-  journal_store(at + 8, first_position);
-  journal_store(at + 12, static_cast<std::uint32_t>(ids.size()));
-  journal_store(at + 16, numeric::fnv1a(out.first(16)));
+  numeric::store_le(at, journal_magic, 4);
+  numeric::store_le(at + 4, payload, 4);
+  numeric::store_le(at + 8, first_position, 4);
+  numeric::store_le(at + 12, ids.size(), 4);
+  numeric::store_le(at + 16, numeric::fnv1a(out.first(16)), 8);
   std::byte* next = at + journal_head_bytes;
   for (const token_id id : ids) {
-    journal_store(next, static_cast<std::uint32_t>(id));
+    numeric::store_le(next, static_cast<std::uint32_t>(id), 4);
     next += 4;
   }
   std::memcpy(next, snapshot.data(), snapshot.size());
-  journal_store(next + snapshot.size(), numeric::fnv1a(out.subspan(journal_head_bytes, payload)));
+  numeric::store_le(next + snapshot.size(), numeric::fnv1a(out.subspan(journal_head_bytes, payload)), 8);
   return out.first(bytes);
 }
 
@@ -102,27 +93,27 @@ struct journal_bytes_content {
   std::span<const std::byte> last;
   while (found.valid_bytes < bytes.size()) {
     const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
-    const status corrupt{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
+    const status why{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
     if (rest.size() < journal_head_bytes) {
       found.torn = true;
       break;
     }
-    const auto payload = journal_load<std::uint32_t>(rest.data() + 4);
-    const auto first = journal_load<std::uint32_t>(rest.data() + 8);
-    const auto count = journal_load<std::uint32_t>(rest.data() + 12);
-    if (journal_load<std::uint32_t>(rest.data()) != journal_magic) return corrupt;
-    if (journal_load<std::uint64_t>(rest.data() + 16) != numeric::fnv1a(rest.first(16))) return corrupt;
-    if (payload != 4 * std::uint64_t{count} + snapshot_bytes || first > found.text_length) return corrupt;
+    const auto number = [rest](std::size_t at) {
+      return static_cast<std::uint32_t>(numeric::load_le(rest.data() + at, 4));
+    };
+    const std::uint32_t payload = number(4), first = number(8), count = number(12);
+    if (number(0) != journal_magic) return why;
+    if (numeric::load_le(rest.data() + 16, 8) != numeric::fnv1a(rest.first(16))) return why;
+    if (payload != 4 * std::uint64_t{count} + snapshot_bytes || first > found.text_length) return why;
     if (rest.size() - journal_head_bytes < std::size_t{payload} + journal_check_bytes) {
       found.torn = true;
       break;
     }
     const std::byte* next = rest.data() + journal_head_bytes;
-    if (journal_load<std::uint64_t>(next + payload) != numeric::fnv1a(rest.subspan(journal_head_bytes, payload)))
-      return corrupt;
+    if (numeric::load_le(next + payload, 8) != numeric::fnv1a(rest.subspan(journal_head_bytes, payload))) return why;
     if (std::uint64_t{first} + count > text.size()) return status{errc::output_too_small, part::session, count};
     for (std::uint32_t i = 0; i < count; ++i, next += 4)
-      text[first + i] = static_cast<token_id>(journal_load<std::uint32_t>(next));
+      text[first + i] = static_cast<token_id>(numeric::load_le(next, 4));
     last = {next, snapshot_bytes};
     found.text_length = first + count;
     found.valid_bytes += journal_head_bytes + payload + journal_check_bytes;

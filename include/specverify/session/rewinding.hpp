@@ -57,11 +57,12 @@ class rewinding {
     truncate(position);
     std::copy(tokens.begin(), tokens.end(), ids_.begin() + position);
     const auto end = position + static_cast<std::uint32_t>(tokens.size());
-    std::uint32_t from = position;
-    if (const status why = go_back(from); !why.ok()) return why;
-    if (const status why = save_on_the_way(from, end, rows); !why.ok()) return why;
+    const result<std::uint32_t> stands = go_back(position);
+    if (!stands) return stands.error();
+    const result<std::uint32_t> from = save_on_the_way(*stands, end, rows);
+    if (!from) return from.error();
     in_step_ = false;
-    if (const status why = model_->feed(from, fed(from, end), rows); !why.ok()) return why;
+    if (const status why = model_->feed(*from, fed(*from, end), rows); !why.ok()) return why;
     in_step_ = true;
     size_ = end;
     return {};
@@ -103,32 +104,32 @@ class rewinding {
   }
 
   //! Where the model must be fed from: `from` if it is there, else its checkpoint, else the start.
-  [[nodiscard]] status go_back(std::uint32_t& from) {
+  [[nodiscard]] result<std::uint32_t> go_back(std::uint32_t from) {
     if (from == 0) saved_.reset();
-    if (in_step_ || from == 0) return {};
+    if (in_step_ || from == 0) return from;
     if constexpr (saving_model<Model>) {
       if (saved_.has_value() && saved_at_ <= from) {
-        from = saved_at_;
-        return detail::status_of([&] { return model_->load(*saved_); });
+        if (const status why = detail::status_of([&] { return model_->load(*saved_); }); !why.ok()) return why;
+        return saved_at_;
       }
     }
-    from = 0;
-    return {};
+    return std::uint32_t{0};
   }
 
-  //! Feeds up to keep_ if that lies ahead and before the wanted rows; saves there.
-  [[nodiscard]] status save_on_the_way(std::uint32_t& from, std::uint32_t end, std::uint32_t rows) {
+  //! Feeds up to keep_ if that lies ahead and before the wanted rows, and saves there. Gives where to feed on.
+  [[nodiscard]] result<std::uint32_t> save_on_the_way(std::uint32_t from, std::uint32_t end, std::uint32_t rows) {
     if constexpr (saving_model<Model>) {
       const std::uint32_t at = keep_ > from && keep_ < end && end - keep_ >= rows ? keep_ : from;
-      if (at > keep_ || at == 0 || (saved_.has_value() && saved_at_ >= at)) return {};
+      if (at > keep_ || at == 0 || (saved_.has_value() && saved_at_ >= at)) return from;
       if (at > from) {
         in_step_ = false;
         if (const status why = model_->feed(from, fed(from, at), 0); !why.ok()) return why;
       }
       saved_.emplace(model_->save());
-      saved_at_ = from = at;
+      saved_at_ = at;
+      return at;
     }
-    return {};
+    return from;
   }
 
   Model* model_;

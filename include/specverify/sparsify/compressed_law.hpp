@@ -73,10 +73,10 @@ struct lattice_tail {
                                          std::uint32_t resolution, std::span<std::uint32_t> counts,
                                          workspace& scratch) noexcept {
   const auto [listed, tail_weight, others] = tail;
-  workspace_slice heap, remainders;
-  if (!scratch.take<std::uint32_t>(counts.size(), heap) || !scratch.take<std::int64_t>(counts.size(), remainders))
-    return false;
-  std::int64_t* const zeta = scratch.first_of<std::int64_t>(remainders);
+  const auto heap = scratch.take<std::uint32_t>(counts.size());
+  const auto remainders = scratch.take<std::int64_t>(counts.size());
+  if (!heap || !remainders) return false;
+  std::int64_t* const zeta = remainders->data();
   auto size = static_cast<std::uint32_t>(weights.size());
   const std::uint64_t normaliser = others > 0 ? listed + tail_weight : listed;
   kernel::lattice_rounding rounding =
@@ -90,7 +90,7 @@ struct lattice_tail {
     rounding.excess += counts[size];
     ++size;
   }
-  kernel::repair_lattice(zeta, size, rounding.excess, counts.data(), scratch.at<std::uint32_t>(heap).data());
+  kernel::repair_lattice(zeta, size, rounding.excess, counts.data(), heap->data());
   return true;
 }
 
@@ -109,20 +109,14 @@ struct lattice_tail {
                      std::uint64_t{options.resolution} * others > 0xFFFFFFFFu)) {
     return status{errc::invalid_resolution, part::sparsify, options.resolution};
   }
-  const std::size_t start = scratch.mark();
-  workspace_slice id_slice, count_slice, weight_slice;
-  if (!scratch.take<token_id>(size, id_slice) || !scratch.take<std::uint32_t>(std::size_t{size} + 1, count_slice)) {
-    scratch.rewind(start);
-    return status{errc::workspace_too_small, part::sparsify, size};
-  }
+  workspace_scope scope(scratch);
+  const auto id_space = scratch.take<token_id>(size);
+  const auto count_space = scratch.take<std::uint32_t>(std::size_t{size} + 1);
   const std::size_t mark = scratch.mark();  // what follows is given back
-  if (!scratch.take<std::uint32_t>(std::size_t{size} + 1, weight_slice)) {
-    scratch.rewind(start);
-    return status{errc::workspace_too_small, part::sparsify, size};
-  }
-  const std::span<token_id> ids = scratch.at<token_id>(id_slice);
-  const std::span<std::uint32_t> counts = scratch.at<std::uint32_t>(count_slice),
-                                 weights = scratch.at<std::uint32_t>(weight_slice);
+  const auto weight_space = scratch.take<std::uint32_t>(std::size_t{size} + 1);
+  if (!id_space || !count_space || !weight_space) return status{errc::workspace_too_small, part::sparsify, size};
+  const std::span<token_id> ids = *id_space;
+  const std::span<std::uint32_t> counts = *count_space, weights = *weight_space;
   std::uint64_t listed = 0;
   std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -132,16 +126,13 @@ struct lattice_tail {
     next += take_entry ? 0u : 1u;
     listed += weights[i];
   }
-  const auto fail = [&](errc code) noexcept -> status {
-    scratch.rewind(start);
-    return {code, part::sparsify, size};
-  };
-  if (listed > kept.total_weight || listed == 0) return fail(listed == 0 ? errc::zero_weight : errc::size_mismatch);
+  if (listed == 0) return status{errc::zero_weight, part::sparsify, size};
+  if (listed > kept.total_weight) return status{errc::size_mismatch, part::sparsify, size};
   std::uint32_t tail_count = 0;
   if (on_lattice) {
     if (!lattice_counts(weights.first(size), {listed, kept.total_weight - listed, others}, options.resolution, counts,
                         scratch)) {
-      return fail(errc::workspace_too_small);
+      return status{errc::workspace_too_small, part::sparsify, size};
     }
     tail_count = counts[size];
     if (others > 1) {
@@ -152,7 +143,7 @@ struct lattice_tail {
   }
   scratch.rewind(mark);
   const result<law> made = make_law(ids, counts.first(size), kept.vocab_size, tail_count);
-  if (!made) scratch.rewind(start);
+  if (made) scope.keep();
   return made;
 }
 

@@ -58,14 +58,13 @@ struct top_k {
  private:
   [[nodiscard]] result<support> fill_up(const detail::survivor_view& from, workspace& scratch) const noexcept {
     const std::uint32_t size = support_size < from.vocab_size ? support_size : from.vocab_size;
-    const std::size_t mark = scratch.mark();
-    workspace_slice ids, weights;
-    if (!scratch.take<token_id>(size, ids) || !scratch.take<std::uint32_t>(size, weights)) {
-      scratch.rewind(mark);
-      return status{errc::workspace_too_small, part::sparsify, size};
-    }
-    const std::span<token_id> kept_ids = scratch.at<token_id>(ids);
-    const std::span<std::uint32_t> kept_weights = scratch.at<std::uint32_t>(weights);
+    workspace_scope scope(scratch);
+    const auto ids = scratch.take<token_id>(size);
+    const auto weights = scratch.take<std::uint32_t>(size);
+    if (!ids || !weights) return status{errc::workspace_too_small, part::sparsify, size};
+    scope.keep();
+    const std::span<token_id> kept_ids = *ids;
+    const std::span<std::uint32_t> kept_weights = *weights;
     std::uint32_t next = 0, spare = size - from.size();  // survivors taken; places left for ids of weight 0
     token_id id = 0;
     for (std::uint32_t i = 0; i < size; ++i, ++id) {

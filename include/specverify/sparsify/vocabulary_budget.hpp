@@ -117,16 +117,15 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
   if (!listed) return listed.error();
   const detail::survivor_view& from = *listed;
   if (!from.complete || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, from.size()};
-  const std::size_t mark = scratch.mark();
-  workspace_slice sorted, other, summed;
-  if (!scratch.take<std::uint32_t>(from.size(), sorted) || !scratch.take<std::uint32_t>(from.size(), other) ||
-      !scratch.take<std::uint64_t>(std::size_t{from.size()} + 1, summed)) {
-    scratch.rewind(mark);
+  workspace_scope scope(scratch);
+  const auto weight_space = scratch.take<std::uint32_t>(from.size());
+  const auto sorted_space = scratch.take<std::uint32_t>(from.size());
+  const auto sum_space = scratch.take<std::uint64_t>(std::size_t{from.size()} + 1);
+  if (!weight_space || !sorted_space || !sum_space)
     return status{errc::workspace_too_small, part::sparsify, from.size()};
-  }
-  const std::span<std::uint32_t> weights = scratch.at<std::uint32_t>(sorted),
-                                 descending = scratch.at<std::uint32_t>(other);
-  const std::span<std::uint64_t> sums = scratch.at<std::uint64_t>(summed);
+  scope.keep();
+  const std::span<std::uint32_t> weights = *weight_space, descending = *sorted_space;
+  const std::span<std::uint64_t> sums = *sum_space;
   for (std::uint32_t i = 0; i < from.size(); ++i) weights[i] = from.weights[i];
   detail::sort_descending(weights, descending);
   sums[0] = 0;

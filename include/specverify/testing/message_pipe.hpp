@@ -50,7 +50,9 @@ class message_pipe {
     [[nodiscard]] status send(std::span<const std::byte> message) { return pipe_->send(own_, message); }
     //! Errors: link_lost (the other end is gone, or both would wait forever).
     [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<std::uint64_t> until) {
-      if (const status why = pipe_->receive(own_, until, message_); !why.ok()) return why;
+      auto arrived = pipe_->receive(own_, until);
+      if (!arrived) return arrived.error();
+      message_ = *std::move(arrived);
       return std::span<const std::byte>(message_);
     }
     [[nodiscard]] std::uint64_t now() const { return pipe_->now(); }
@@ -91,16 +93,15 @@ class message_pipe {
     changed_.notify_all();
     return {};
   }
-  [[nodiscard]] status receive(std::size_t own, std::optional<std::uint64_t> until, std::vector<std::byte>& message) {
+  [[nodiscard]] result<std::vector<std::byte>> receive(std::size_t own, std::optional<std::uint64_t> until) {
     std::unique_lock lock(mutex_);
     side& mine = sides_[own];
     mine.until = until;
     mine.waits = true;
-    status outcome{};
-    message.clear();
+    result<std::vector<std::byte>> outcome = std::vector<std::byte>{};
     for (;; changed_.wait(lock)) {
       if (!mine.arrived.empty()) {
-        message.swap(mine.arrived.front());
+        outcome = std::move(mine.arrived.front());
         mine.arrived.pop_front();
         break;
       }

@@ -33,7 +33,9 @@ concept token_draft = requires {
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
-//! Target rows by index, produced when asked for.
+//! Target rows by index, produced when asked for. `rows(i)` is a view of row i. `rows.transform(i)` is a value or a
+//! reference, whichever suits the provider; what either views must live until the rule asks for row i + 1, or returns.
+//! A rule asks for both once a row, the row first.
 template <class Rows>
 concept row_provider = requires(const Rows& rows, std::uint32_t index) {
   requires is_row_scalar<typename std::remove_cvref_t<decltype(rows(index))>::scalar_type>;

@@ -41,25 +41,25 @@ struct greedy_rule {
     if (round.failed() || !round.take_log_probabilities(scratch)) return round.done();
     for (std::uint32_t index = 0; index < round.rows(); ++index) {
       const bool bonus = index == round.length();
-      argmax_result best;
       const auto given = detail::ask_row(rows, index);
-      if (!detail::read_argmax(policy, given, round, best)) break;
-      if (best.near_tie) ++round.counters().near_ties;
-      if (!detail::keep_log_probability(policy, given, best.token, round, scratch)) break;
+      const auto best = detail::read_argmax(policy, given, round);
+      if (!best) break;
+      if (best->near_tie) ++round.counters().near_ties;
+      if (!detail::keep_log_probability(policy, given, best->token, round, scratch)) break;
       if (bonus) {
-        round.finish(best.token, token_source::bonus);
+        round.finish(best->token, token_source::bonus);
         break;
       }
       if (round.forced(index)) {
         ++round.counters().forced_rejects;
-        round.finish(best.token, token_source::forced);
+        round.finish(best->token, token_source::forced);
         break;
       }
       const token_id token = detail::token_of(drafts[index]);
       ++round.counters().evaluated;
       if (!detail::in_vocabulary(token, given.row.valid_size())) ++round.counters().invalid_tokens;
-      if (token != best.token) {
-        round.finish(best.token, token_source::residual);
+      if (token != best->token) {
+        round.finish(best->token, token_source::residual);
         break;
       }
       if (round.accept(token)) break;

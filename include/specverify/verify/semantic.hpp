@@ -102,15 +102,15 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
   for (std::uint64_t& word : out.mismatches) word = 0;
   for (std::uint64_t& word : out.near_ties) word = 0;
   for (std::uint32_t index = 0; index < round.rows(); ++index) {
-    argmax_result found;
     const auto given = detail::ask_row(rows, index);
-    if (!detail::read_argmax(policy, given, round, found)) return round.why();
-    out.best[index] = found.token;
+    const auto found = detail::read_argmax(policy, given, round);
+    if (!found) return round.why();
+    out.best[index] = found->token;
     const std::uint64_t bit = std::uint64_t{1} << (index % 64);
-    if (found.near_tie && !out.near_ties.empty()) out.near_ties[index / 64] |= bit;
+    if (found->near_tie && !out.near_ties.empty()) out.near_ties[index / 64] |= bit;
     if (index == round.length() || round.forced(index)) break;
     const token_id token = detail::token_of(drafts[index]);
-    if (token != found.token) {
+    if (token != found->token) {
       if (!detail::in_vocabulary(token, given.row.valid_size()) || !detail::allowed(given.transform, token)) break;
       out.mismatches[index / 64] |= bit;
     }
@@ -207,14 +207,14 @@ struct semantic_rule {
   template <class Policy, class Draft, class Rows>
   [[nodiscard]] bool step(Policy policy, std::span<const Draft> drafts, const Rows& rows, std::uint32_t index,
                           detail::round& round, workspace& scratch) const noexcept {
-    argmax_result best;
     const auto given = detail::ask_row(rows, index);
-    if (!detail::read_argmax(policy, given, round, best)) return false;
+    const auto best = detail::read_argmax(policy, given, round);
+    if (!best) return false;
     const bool bonus = index == round.length();
     const bool forced = !bonus && round.forced(index);
     const token_id token = bonus ? no_token : detail::token_of(drafts[index]);
     const bool known = detail::in_vocabulary(token, given.row.valid_size());
-    bool stands = token == best.token && !forced;
+    bool stands = token == best->token && !forced;
     if (!bonus && !forced && !stands && known && detail::allowed(given.transform, token)) {
       const result<double> rho = scorer.score(index);
       if (!rho || !detail::is_score(*rho)) {
@@ -223,9 +223,9 @@ struct semantic_rule {
       }
       stands = round.weigh(*rho, threshold);
     }
-    const token_id committed = stands ? token : best.token;
+    const token_id committed = stands ? token : best->token;
     if (!detail::keep_log_probability(policy, given, committed, round, scratch)) return false;
-    if (best.near_tie) ++round.counters().near_ties;
+    if (best->near_tie) ++round.counters().near_ties;
     if (!bonus && !forced) {
       ++round.counters().evaluated;
       if (!known) ++round.counters().invalid_tokens;

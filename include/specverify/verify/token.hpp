@@ -185,7 +185,8 @@ struct token_rule {
                                  workspace& scratch) noexcept {
     read_request wanted;
     wanted.exact_normaliser = round.wants_log_probabilities();
-    auto row = read_row(policy, rows(index), rows.transform(index), wanted, scratch);
+    const auto given = detail::ask_row(rows, index);
+    auto row = read_row(policy, given.row, given.transform, wanted, scratch);
     if (row.ok()) {
       round.row_read(index);
     } else {

@@ -69,7 +69,7 @@ struct trained {
     REQUIRE(sv::write_head(head, bytes).ok());
     write(head_file(), bytes);
     bytes.resize(sv::dqn_file_bytes);
-    REQUIRE(sv::save(network, bytes).ok());
+    REQUIRE(sv::write_dqn(network, bytes).ok());
     write(network_file(), bytes);
   }
   ~trained() {

@@ -550,7 +550,7 @@ TEST_CASE("claims: ids and counts without laws") {
 TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checksum right") {
   const wire_format format{{law_format::sparse_drop_zero, 10, 3, 2, 1}, 50};
   const auto attempt = [](const wire_format& with, const owned_law& from, std::size_t drafts = 1) {
-    std::vector<draft> list(drafts, draw(from.view(), philox{}, {}));
+    std::vector<draft> list(drafts, draw(from.view(), uniforms{philox{}, 0, 0}.at(purpose::draft_draw)));
     std::array<std::byte, 400> out{};
     const status outcome = encode_draft(some_context, with, std::span<const draft>(list), out).error();
     CHECK(out == std::array<std::byte, 400>{});  // nothing was written
@@ -570,7 +570,7 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
     law with_tail = from.view();
     with_tail.tail_count = 1;
     with_tail.resolution = 58;
-    const draft drafted = draw(with_tail, philox{}, {});
+    const draft drafted = draw(with_tail, uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
     std::array<std::byte, 100> out{};
     CHECK(encode_draft(some_context, {{law_format::sparse_drop_zero, 58, 0, 2, 1}, 50}, std::span(&drafted, 1), out)
               .error()

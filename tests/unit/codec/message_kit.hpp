@@ -82,7 +82,7 @@ struct draft_list {
   void add(owned_law from, std::uint32_t number) {
     laws.push_back(std::make_unique<owned_law>(std::move(from)));
     drafts.push_back(
-        draw(laws.back()->view(), philox{philox_key{{7, 0}}}, random_counter{number, 1, 0, purpose::draft_draw, 0}));
+        draw(laws.back()->view(), uniforms{philox{philox_key{{7, 0}}}, number, 1}.at(purpose::draft_draw)));
   }
   //! K ids and a tail on a lattice of `resolution` units, as a law: every unit is V - K counts.
   void add_top_k_tail(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t resolution, std::uint32_t size,
@@ -95,8 +95,8 @@ struct draft_list {
     law from{made->ids.data(),  made->counts.data(), size, vocab_size > size ? units[size] : 0,
              resolution * unit, vocab_size};
     laws.push_back(std::move(made));
-    drafts.push_back(draw(from, philox{philox_key{{9, 0}}},
-                          random_counter{number, static_cast<std::uint32_t>(random()), 0, purpose::draft_draw, 0}));
+    drafts.push_back(draw(from, uniforms{philox{philox_key{{9, 0}}}, number, static_cast<std::uint32_t>(random())}.at(
+                                    purpose::draft_draw)));
   }
   [[nodiscard]] std::span<const draft> view() const { return drafts; }
 };

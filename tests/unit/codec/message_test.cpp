@@ -397,8 +397,7 @@ TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice trave
     workspace space(memory);
     const auto made = compressed_law(kept, options, space);
     REQUIRE(made.ok());
-    const draft drafted =
-        draw(*made, philox{}, random_counter{static_cast<std::uint32_t>(run), 0, 0, purpose::draft_draw, 0});
+    const draft drafted = draw(*made, uniforms{philox{}, static_cast<std::uint32_t>(run), 0}.at(purpose::draft_draw));
     const wire_format format{{law_format::top_k_tail, options.resolution, 0, 1, 1}, vocab_size};
     decoder read(format);
     REQUIRE(read.read(encoded(format, std::span(&drafted, 1))).ok());
@@ -455,7 +454,7 @@ TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
     std::uint64_t sum = std::uint64_t{tail} * (10 - ids.size());
     for (const std::uint32_t count : counts) sum += count;
     drawn.resolution = static_cast<std::uint32_t>(sum);
-    const draft made = draw(drawn, philox{}, {}).rebound(from);
+    const draft made = draw(drawn, uniforms{philox{}, 0, 0}.at(purpose::draft_draw)).rebound(from);
     return encode_draft(some_context, format, std::span(&made, 1), out).error().code;
   };
   CHECK(attempt({1, 5}, {64, 16}, 2, 96) == errc::ok);  // 8 + 2 + 2 of 12 units of 8
@@ -471,8 +470,9 @@ TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
     const std::array<token_id, 2> ids{1, 5};
     const std::array<std::uint32_t, 2> counts{64, 32};
     const law from{ids.data(), counts.data(), 2, 0, 96, 10}, tailed{ids.data(), counts.data(), 2, 1, 104, 10};
-    draft made = draw(tailed, philox{}, {});
-    for (std::uint32_t i = 0; made.token() == 1 || made.token() == 5; ++i) made = draw(tailed, philox{}, {i});
+    draft made = draw(tailed, uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
+    for (std::uint32_t i = 0; made.token() == 1 || made.token() == 5; ++i)
+      made = draw(tailed, uniforms{philox{}, i, 0}.at(purpose::draft_draw));
     made = made.rebound(from);
     CHECK(encode_draft(some_context, format, std::span<const draft>(&made, 1), out).error().code ==
           errc::token_not_in_law);

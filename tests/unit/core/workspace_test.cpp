@@ -8,20 +8,23 @@
 #include <limits>
 #include <vector>
 
+using specverify::errc;
+using specverify::part;
 using specverify::slice_bytes;
+using specverify::status;
 using specverify::workspace;
 using specverify::workspace_alignment;
-using specverify::workspace_slice;
 
 TEST_CASE("slices are aligned, disjoint and inside") {
   std::vector<std::byte> bytes(1000);
   for (std::size_t shift = 0; shift < 65; ++shift) {
     workspace space{std::span(bytes).subspan(shift)};
-    workspace_slice a, b;
-    REQUIRE(space.take<char>(3, a));
-    REQUIRE(space.take<double>(5, b));
-    const auto first = space.at<char>(a);
-    const auto second = space.at<double>(b);
+    const auto a = space.take_slice<char>(3);
+    const auto b = space.take<double>(5);
+    REQUIRE(a.ok());
+    REQUIRE(b.ok());
+    const auto first = space.at<char>(*a);
+    const auto second = *b;
     CHECK(reinterpret_cast<std::uintptr_t>(first.data()) % workspace_alignment == 0);
     CHECK(reinterpret_cast<std::uintptr_t>(second.data()) % workspace_alignment == 0);
     CHECK(first.size() == 3);
@@ -38,24 +41,23 @@ TEST_CASE("a size function with one alignment to spare always suffices") {
     std::vector<std::byte> bytes(shift + slice_bytes<std::uint32_t>(17) + slice_bytes<std::uint64_t>(9) +
                                  workspace_alignment);
     workspace space{std::span(bytes).subspan(shift)};
-    workspace_slice slice;
-    CHECK(space.take<std::uint32_t>(17, slice));
-    CHECK(space.take<std::uint64_t>(9, slice));
+    CHECK(space.take<std::uint32_t>(17).ok());
+    CHECK(space.take<std::uint64_t>(9).ok());
   }
 }
 
 TEST_CASE("what does not fit takes nothing") {
   std::vector<std::byte> bytes(256 + workspace_alignment);
   workspace space{std::span(bytes)};
-  workspace_slice slice{77, 88};
-  CHECK_FALSE(space.take<std::uint64_t>(1000, slice));
-  CHECK_FALSE(space.take<std::uint64_t>(std::numeric_limits<std::size_t>::max() / 4, slice));
-  CHECK_FALSE(space.take<std::byte>(space.size() + 1, slice));
-  CHECK(slice.offset == 77);
-  CHECK(slice.count == 88);
+  const auto fits = static_cast<std::uint32_t>(space.size());
+  CHECK_FALSE(space.take<std::uint64_t>(1000).ok());
+  CHECK_FALSE(space.take<std::uint64_t>(std::numeric_limits<std::size_t>::max() / 4).ok());
+  CHECK_FALSE(space.take<std::byte>(space.size() + 1).ok());
+  CHECK(space.take<double>(1000).error() == status{errc::workspace_too_small, part::core, fits / 8});
+  CHECK(space.take_slice<std::byte>(fits + 1).error() == status{errc::workspace_too_small, part::core, fits});
   CHECK(space.used() == 0);
   workspace nothing;
-  CHECK_FALSE(nothing.take<char>(1, slice));
+  CHECK_FALSE(nothing.take<char>(1).ok());
   CHECK(nothing.size() == 0);
   std::array<std::byte, 1> one{};
   CHECK(workspace{one}.size() <= 1);
@@ -64,15 +66,17 @@ TEST_CASE("what does not fit takes nothing") {
 TEST_CASE("mark and rewind give space back") {
   std::vector<std::byte> bytes(512);
   workspace space{std::span(bytes)};
-  workspace_slice kept, scratch, again;
-  REQUIRE(space.take<int>(4, kept));
+  const auto kept = space.take_slice<int>(4);
+  REQUIRE(kept.ok());
   const std::size_t mark = space.mark();
-  REQUIRE(space.take<int>(4, scratch));
+  const auto scratch = space.take_slice<int>(4);
+  REQUIRE(scratch.ok());
   space.rewind(mark);
   CHECK(space.used() == mark);
-  REQUIRE(space.take<int>(4, again));
-  CHECK(again.offset == scratch.offset);
-  CHECK(kept.offset != again.offset);
+  const auto again = space.take_slice<int>(4);
+  REQUIRE(again.ok());
+  CHECK(again->offset == scratch->offset);
+  CHECK(kept->offset != again->offset);
 }
 
 TEST_CASE("slice_bytes rounds up to the alignment") {

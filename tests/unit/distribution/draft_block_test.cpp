@@ -11,14 +11,16 @@ using specverify::draft;
 using specverify::draft_block;
 using specverify::errc;
 using specverify::make_law;
+using specverify::purpose;
 using specverify::token_id;
+using specverify::uniforms;
 
 namespace {
 
 draft drawn_from(std::array<token_id, 3>& ids, std::array<std::uint32_t, 3>& counts) {
   const auto from = make_law(ids, counts, 100);
   REQUIRE(from.ok());
-  return draw(*from, specverify::philox{}, {});
+  return draw(*from, uniforms{specverify::philox{}, 0, 0}.at(purpose::draft_draw));
 }
 
 }  // namespace

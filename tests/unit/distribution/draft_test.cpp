@@ -21,6 +21,7 @@ using specverify::random_block;
 using specverify::random_counter;
 using specverify::received_draft;
 using specverify::token_id;
+using specverify::uniforms;
 
 namespace {
 
@@ -38,7 +39,8 @@ struct pointing_at {
 std::vector<std::uint32_t> tally(const law& from) {
   std::vector<std::uint32_t> seen(from.vocab_size, 0);
   for (std::uint32_t target = 0; target < from.resolution; ++target) {
-    const token_id token = draw(from, pointing_at{target, from.resolution}, {}).token();
+    const token_id token =
+        draw(from, uniforms{pointing_at{target, from.resolution}, 0, 0}.at(purpose::draft_draw)).token();
     REQUIRE(token >= 0);
     REQUIRE(static_cast<std::uint32_t>(token) < from.vocab_size);
     ++seen[static_cast<std::size_t>(token)];
@@ -75,14 +77,14 @@ TEST_CASE("draw from a point mass") {
   REQUIRE(made.ok());
   const law from = *made;
   for (std::uint32_t i = 0; i < 100; ++i)
-    CHECK(draw(from, specverify::philox{{{i, 0}}}, {i, 0, 0, purpose::draft_draw, 0}).token() == 8);
+    CHECK(draw(from, uniforms{specverify::philox{{{i, 0}}}, i, 0}.at(purpose::draft_draw)).token() == 8);
 }
 
 TEST_CASE("a draft carries the law it was drawn from, also over copied arrays") {
   const auto made = make_law(ids, counts, 9);
   REQUIRE(made.ok());
   const law from = *made;
-  const draft drawn = draw(from, pointing_at{3, 8}, {});
+  const draft drawn = draw(from, uniforms{pointing_at{3, 8}, 0, 0}.at(purpose::draft_draw));
   CHECK(drawn.token() == 6);
   CHECK(drawn.source_law().ids == ids.data());
   CHECK(drawn.source_law().resolution == 8);
@@ -114,7 +116,7 @@ TEST_CASE("T33 a million draws follow the law, and a planted bias is seen") {
   const specverify::philox source{specverify::derive_session_keys(7, 7).draft};
   std::vector<std::uint64_t> seen(9, 0);
   for (std::uint32_t position = 0; position < 1000000; ++position) {
-    ++seen[static_cast<std::size_t>(draw(from, source, {position, 0, 0, purpose::draft_draw, 0}).token())];
+    ++seen[static_cast<std::size_t>(draw(from, uniforms{source, position, 0}.at(purpose::draft_draw)).token())];
   }
   std::vector<double> expected;
   for (token_id id = 0; id < 9; ++id) expected.push_back(from.count(id) / 8.0);

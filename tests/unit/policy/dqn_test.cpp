@@ -17,10 +17,10 @@ namespace {
 
 struct saved {
   std::vector<std::byte> bytes = std::vector<std::byte>(dqn_file_bytes);
-  explicit saved(const dqn_weights& weights) { REQUIRE(save(weights, bytes).ok()); }
+  explicit saved(const dqn_weights& weights) { REQUIRE(write_dqn(weights, bytes).ok()); }
   [[nodiscard]] status read() const {
     const auto out = std::make_unique<dqn_weights>();
-    return load(bytes, *out);
+    return read_dqn(bytes, out->values).error();
   }
   //! Puts the checksum right after a change.
   void seal() {
@@ -71,7 +71,7 @@ TEST_CASE("dqn: what is saved is loaded bit for bit") {
   weights->values[6] = std::numeric_limits<float>::denorm_min();
   const saved file(*weights);
   const auto read = std::make_unique<dqn_weights>();
-  REQUIRE(load(file.bytes, *read).ok());
+  REQUIRE(read_dqn(file.bytes, read->values).ok());
   bool same = true;
   for (std::size_t i = 0; i < dqn_parameters; ++i)
     same = same && std::bit_cast<std::uint32_t>(read->values[i]) == std::bit_cast<std::uint32_t>(weights->values[i]);
@@ -111,16 +111,18 @@ TEST_CASE("dqn: a damaged file is refused by name") {
   nan.seal();
   CHECK(nan.read() == status{errc::value_not_finite, part::policy, 1000});
   const auto kept = std::make_unique<dqn_weights>(*weights);
-  CHECK_FALSE(load(nan.bytes, *kept).ok());
+  CHECK_FALSE(read_dqn(nan.bytes, kept->values).ok());
+  const auto short_of = std::span(kept->values).first(dqn_parameters - 1);
+  CHECK(read_dqn(good.bytes, short_of).error() == status{errc::output_too_small, part::policy, dqn_parameters});
   CHECK(kept->values == weights->values);
 }
 
 TEST_CASE("dqn: weights that are no numbers are neither saved nor used") {
   const auto weights = std::make_unique<dqn_weights>(dqn_oracle::random_weights(5));
   std::vector<std::byte> small(100), bytes(dqn_file_bytes);
-  CHECK(save(*weights, small).error().code == errc::output_too_small);
+  CHECK(write_dqn(*weights, small).error().code == errc::output_too_small);
   weights->values[17] = std::bit_cast<float>(0x7F800000u);
-  CHECK(save(*weights, bytes).error() == status{errc::value_not_finite, part::policy, 17});
+  CHECK(write_dqn(*weights, bytes).error() == status{errc::value_not_finite, part::policy, 17});
   CHECK(dqn_window::make(*weights).error() == status{errc::value_not_finite, part::policy, 17});
   weights->values[17] = 0;
   const std::uint32_t lengths[] = {1, 2}, resolutions[] = {10};

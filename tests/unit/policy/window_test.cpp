@@ -204,7 +204,7 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
       }
       next.counts[0] += resolution - positive;
       const std::optional<draft> drawn =
-          draw_within(window, so_far, next.view, source, {so_far.drafted, trial, 0, purpose::draft_draw, 0});
+          draw_within(window, so_far, next.view, uniforms{source, so_far.drafted, trial}.at(purpose::draft_draw));
       if (!drawn) break;
       drafts.push_back(*drawn);
     }

@@ -195,7 +195,8 @@ TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy
     fine = fine && reading;
     if (!fine) break;
     const auto made = make_draft_law(*reading, rule, {}, options, space);
-    fine = made && block.value().push(draw(made->drafted, philox{}, {position, 0, 0, purpose::draft_draw, 0})).ok();
+    fine =
+        made && block.value().push(draw(made->drafted, uniforms{philox{}, position, 0}.at(purpose::draft_draw))).ok();
   }
   CHECK(guard.count() == 0);
   CHECK(fine);

@@ -184,8 +184,7 @@ TEST_CASE("reading: scopes give back what a reading took, and keep leaves it") {
 
 TEST_CASE("reading: on an error the workspace stands where it stood") {
   held scratch(3 * digest_workspace_size(700, {}, {}));
-  workspace_slice before;
-  REQUIRE(scratch.space.take<int>(10, before));
+  REQUIRE(scratch.space.take<int>(10).ok());
   const std::size_t mark = scratch.space.mark();
   auto row = small_row();
   row[300] = static_cast<float>(nan_value());

@@ -469,12 +469,12 @@ TEST_CASE("cloud: journals that do not fit are refused") {
   pair p;
   (void)to_first_draft(p);
   pair q;
-  CHECK(q.cloud->restore({}).code == errc::unknown_session);
+  CHECK(q.cloud->restore({}).error().code == errc::unknown_session);
   bytes damaged = p.cloud_journal;
   damaged[40] ^= std::byte{1};
-  CHECK(q.cloud->restore(damaged).code == errc::journal_corrupt);
+  CHECK(q.cloud->restore(damaged).error().code == errc::journal_corrupt);
   CHECK(q.cloud->restore(p.cloud_journal).ok());
-  CHECK(q.cloud->restore(p.cloud_journal).code == errc::unexpected_message);
+  CHECK(q.cloud->restore(p.cloud_journal).error().code == errc::unexpected_message);
   CHECK(q.cloud->session_id() == 7);
   CHECK(q.cloud->length() == 3);
 }
@@ -492,7 +492,7 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
     change(o);
     auto made = cloud_session::make(o);
     REQUIRE(made.ok());
-    return made->restore(p.cloud_journal);
+    return made->restore(p.cloud_journal).error();
   };
   CHECK(restored([](cloud_options&) {}).ok());
   CHECK(restored([](cloud_options& o) { o.max_text_length = 23; }).ok());

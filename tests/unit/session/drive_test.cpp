@@ -253,6 +253,24 @@ TEST_CASE("host: on_committed hears of committed tokens alone") {
   CHECK(refuses(out) == broken);
 }
 
+TEST_CASE("host: on_committed is called const where its callable can be, and keeps the state of one that changes") {
+  int heard = 0;
+  const auto counts = on_committed([&heard](const session_output&) { ++heard; });
+  session_output out;
+  out.action = session_action::committed;
+  CHECK(counts(out).ok());
+  CHECK(heard == 1);
+  auto third_fails =
+      on_committed([calls = 0](const session_output&) mutable { return ++calls < 3 ? status{} : broken; });
+  CHECK(third_fails(out).ok());
+  CHECK(third_fails(out).ok());
+  CHECK(third_fails(out) == broken);
+  using changing = decltype(third_fails);
+  static_assert(std::invocable<decltype(counts), const session_output&>);
+  static_assert(std::invocable<changing&, const session_output&> &&
+                !std::invocable<const changing&, const session_output&>);
+}
+
 TEST_CASE("host: a message that is handed over inside on_output is refused by name, never lost in silence") {
   pair_options o;
   o.mode = session_mode::stream;  // work for the engine always waits behind the message that is sent

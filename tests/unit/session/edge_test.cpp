@@ -244,9 +244,9 @@ TEST_CASE("NET-5 edge: restore at every point gives the same text, and refuses w
     for (std::size_t i = 0; i < stop_after && p.edge->state() != edge_state::finished; ++i)
       question = p.exchange(question);
     p.new_edge();
-    journal_reading found;
-    CHECK(p.edge->restore(p.edge_journal, p.now, &found).ok());
-    CHECK_FALSE(found.torn);
+    const auto found = p.edge->restore(p.edge_journal, p.now);
+    REQUIRE(found.ok());
+    CHECK_FALSE(found->torn);
     const std::vector<bytes> sent = p.run_edge();
     if (p.edge->state() != edge_state::finished) p.finish(pair::only(sent));
     CHECK(p.text() == whole.text());
@@ -254,10 +254,10 @@ TEST_CASE("NET-5 edge: restore at every point gives the same text, and refuses w
   pair p;
   (void)p.start();
   pair q;
-  CHECK(q.edge->restore({}, 1).code == errc::unknown_session);
+  CHECK(q.edge->restore({}, 1).error().code == errc::unknown_session);
   bytes damaged = p.edge_journal;
   damaged[30] ^= std::byte{4};
-  CHECK(q.edge->restore(damaged, 1).code == errc::journal_corrupt);
+  CHECK(q.edge->restore(damaged, 1).error().code == errc::journal_corrupt);
   CHECK(q.edge->restore(p.edge_journal, 1).ok());
   CHECK(q.edge->epoch() == 2);
 }

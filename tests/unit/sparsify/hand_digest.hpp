@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "support/reading_test_access.hpp"
+
 namespace hand {
 
 using ids = std::vector<specverify::token_id>;
@@ -42,10 +44,9 @@ struct digest {
   digest(const weights& row, std::size_t survivors, bool with_total = true)
       : bytes(row.size() * 8 + 320), space(std::span(bytes)) {
     const ids kept = largest(row, survivors);
-    specverify::workspace_slice id_slice, weight_slice;
-    (void)space.take<specverify::reading_mark>(1, value.mark);
-    (void)space.take<specverify::token_id>(kept.size(), id_slice);
-    (void)space.take<std::uint32_t>(kept.size(), weight_slice);
+    value.mark = *space.take_slice<specverify::reading_mark>(1);
+    const auto id_slice = *space.take_slice<specverify::token_id>(kept.size());
+    const auto weight_slice = *space.take_slice<std::uint32_t>(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
       space.at<specverify::token_id>(id_slice)[i] = kept[i];
       space.at<std::uint32_t>(weight_slice)[i] = row[static_cast<std::size_t>(kept[i])];
@@ -57,7 +58,7 @@ struct digest {
     value.survivors_complete = kept.size() == ranked(row).size();
   }
   //! What a sparsifier sees.
-  [[nodiscard]] specverify::row_summary row() const { return specverify::reading_access::summary(value, space); }
+  [[nodiscard]] specverify::row_summary row() const { return specverify::reading_test_access::summary(value, space); }
 
   std::vector<std::byte> bytes;
   mutable specverify::workspace space;

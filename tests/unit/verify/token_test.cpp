@@ -98,7 +98,8 @@ TEST_CASE("token: by hand: a drawn token is accepted iff U count < resolution p"
   const counting_rows rows{{fp16_row, fp16_row}};
   fixture with;
   with.script.set_uniform({0, 0, 0, sv::purpose::draft_draw, 0}, 0, 0.25);  // integer 1: the first of token 1
-  const sv::draft drawn = sv::draw(law, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
+  const sv::draft drawn =
+      sv::draw(law, sv::uniforms{sv::scripted_source(with.script), 0, 0}.at(sv::purpose::draft_draw));
   REQUIRE(drawn.token() == 1);
   for (const double u : {0.0, 0.1, 0.3999, 0.4001, 0.9, largest}) {  // p / q = 0.4
     with.accept_uniform(0, u);
@@ -208,7 +209,8 @@ TEST_CASE("VOC-1 a law over a larger vocabulary: its padded ids are never used a
   const sv::law law{ids.data(), counts.data(), 3, 0, 4, 262144};
   fixture with;
   with.script.set_uniform({0, 0, 0, sv::purpose::draft_draw, 0}, 0, 0.75);
-  const sv::draft drawn = sv::draw(law, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
+  const sv::draft drawn =
+      sv::draw(law, sv::uniforms{sv::scripted_source(with.script), 0, 0}.at(sv::purpose::draft_draw));
   REQUIRE(drawn.token() == 200000);
   const counting_rows rows{{fp16_row, fp16_row}};
   const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
@@ -221,7 +223,8 @@ TEST_CASE("T27 zero residual, one-hot against one-hot, p equal to q bit for bit,
   const std::array<std::uint32_t, 2> counts{1, 1};
   const sv::law even{ids.data(), counts.data(), 2, 0, 2, 2};
   fixture with;
-  const sv::draft drawn = sv::draw(even, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
+  const sv::draft drawn =
+      sv::draw(even, sv::uniforms{sv::scripted_source(with.script), 0, 0}.at(sv::purpose::draft_draw));
   with.accept_uniform(0, largest);
   const counting_rows equal{{{0.5, 0.5}, {0.5, 0.5}}};
   CHECK(with.run(std::vector<sv::draft>{drawn}, equal).accepted == 1);
@@ -248,7 +251,8 @@ TEST_CASE("NUM-6 a residual with no usable mass falls back to p, says so, and ne
   fixture with;
   for (const double epsilon : {0.0, 1e-16, 1e-13}) {
     const counting_rows rows{{{1.0 / 3 - epsilon, 1.0 / 3, 1.0 / 3 + epsilon, 0.0}, {0.25, 0.25, 0.25, 0.25}}};
-    const sv::draft drawn = sv::draw(third, sv::scripted_source(with.script), {0, 0, 0, sv::purpose::draft_draw, 0});
+    const sv::draft drawn =
+        sv::draw(third, sv::uniforms{sv::scripted_source(with.script), 0, 0}.at(sv::purpose::draft_draw));
     with.accept_uniform(0, largest);
     const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, rows);
     CHECK(v.state.ok());

@@ -168,17 +168,16 @@ inline result<draft_attachments> decode_draft(const wire_context& context, const
   if (const status why = detail::open_message(message_kind::draft, context, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
-  const std::size_t mark = scratch.mark();
-  workspace_slice ids, counts;
+  const workspace_scope scope(scratch);
   const std::uint32_t entries = detail::law_entries(format);
+  const auto ids = scratch.take<token_id>(entries);
+  const auto counts = scratch.take<std::uint32_t>(entries);
   status why = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
-  if (scratch.take<token_id>(entries, ids) && scratch.take<std::uint32_t>(entries, counts)) {
+  if (ids && counts) {
     const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;
-    why = read(attached.laws(), message, attached.end(), scratch.at<token_id>(ids), scratch.at<std::uint32_t>(counts),
-               block);
+    why = read(attached.laws(), message, attached.end(), *ids, *counts, block);
     if (why.ok()) why = attached.fits(block.size());
   }
-  scratch.rewind(mark);
   if (why.ok()) return attached.deliver(skipped);
   block.clear();
   return why;

@@ -12,65 +12,68 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The arrays of survivors, cut from the workspace.
-[[nodiscard]] inline bool take_survivors(const digest_layout& layout, workspace& scratch, row_digest& out,
-                                         kernel::candidate_list& list) noexcept {
-  if (!scratch.take<token_id>(layout.capacity, out.survivor_ids) ||
-      !scratch.take<std::uint32_t>(layout.capacity, out.survivor_weights)) {
-    return false;
-  }
-  list.ids = scratch.at<token_id>(out.survivor_ids).data();
-  list.weights = scratch.at<std::uint32_t>(out.survivor_weights).data();
+[[nodiscard]] inline bool take_survivors(const digest_layout& layout, kernel::candidate_list& list, row_digest& digest,
+                                         workspace& scratch) noexcept {
+  const auto ids = scratch.take_slice<token_id>(layout.capacity);
+  const auto weights = scratch.take_slice<std::uint32_t>(layout.capacity);
+  if (!ids || !weights) return false;
+  digest.survivor_ids = *ids;
+  digest.survivor_weights = *weights;
+  list.ids = scratch.at<token_id>(digest.survivor_ids).data();
+  list.weights = scratch.at<std::uint32_t>(digest.survivor_weights).data();
   list.capacity = layout.capacity;
   list.wanted = layout.wanted;
   return true;
 }
 
 inline void finish_survivors(const read_request& request, const kernel::candidate_list& list,
-                             row_digest& out) noexcept {
-  out.survivor_ids.count = list.size;
-  out.survivor_weights.count = list.size;
-  out.survivors_complete = !list.dropped;
-  if (list.dropped && out.total_weight > 0 && list.capacity > 0) {  // a floor may have dropped nothing
+                             row_digest& digest) noexcept {
+  digest.survivor_ids.count = list.size;
+  digest.survivor_weights.count = list.size;
+  digest.survivors_complete = !list.dropped;
+  if (list.dropped && digest.total_weight > 0 && list.capacity > 0) {  // a floor may have dropped nothing
     std::uint64_t sum = 0;
     for (std::uint32_t i = 0; i < list.size; ++i) sum += list.weights[i];
-    out.survivors_complete = sum == out.total_weight;
+    digest.survivors_complete = sum == digest.total_weight;
   }
-  out.minimum_probability = request.minimum_probability;
+  digest.minimum_probability = request.minimum_probability;
 }
 
 //! A point mass at argmax.
-inline void point_mass(const read_request& request, kernel::candidate_list& list, row_digest& out) noexcept {
-  out.one_hot = true;
-  out.reference = out.maximum;
-  out.coarse_total = out.lower = out.upper = out.normaliser = 1;
-  out.total_weight = kernel::weight_one;
+inline void point_mass(const read_request& request, kernel::candidate_list& list, row_digest& digest) noexcept {
+  digest.one_hot = true;
+  digest.reference = digest.maximum;
+  digest.coarse_total = digest.lower = digest.upper = digest.normaliser = 1;
+  digest.total_weight = kernel::weight_one;
   list.dropped = list.capacity == 0;
   if (!list.dropped) {
-    list.ids[0] = out.argmax;
+    list.ids[0] = digest.argmax;
     list.weights[0] = kernel::weight_one;
     list.size = 1;
   }
-  finish_survivors(request, list, out);
+  finish_survivors(request, list, digest);
 }
 
 //! Truncated rows: the kept ids with their exact weights, and survivors among them.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
-                                     const row_transform& transform, const digest_layout& layout, workspace& scratch,
-                                     kernel::candidate_list& list, row_digest& out) noexcept {
-  workspace_slice all_weights{};
-  if (!scratch.take<token_id>(layout.kept, out.kept_ids) || !scratch.take<double>(layout.kept, out.kept_weights) ||
-      !scratch.take<std::uint32_t>(layout.weights, all_weights)) {
-    return false;
-  }
-  std::uint32_t* weights = scratch.at<std::uint32_t>(all_weights).data();
-  const std::uint64_t total = sum_weights(policy, source, weights_of(source, out.maximum, out.temperature), weights);
+                                     const row_transform& transform, const digest_layout& layout,
+                                     kernel::candidate_list& list, row_digest& digest, workspace& scratch) noexcept {
+  const auto id_slice = scratch.take_slice<token_id>(layout.kept);
+  const auto weight_slice = scratch.take_slice<double>(layout.kept);
+  const auto all_weights = scratch.take<std::uint32_t>(layout.weights);
+  if (!id_slice || !weight_slice || !all_weights) return false;
+  digest.kept_ids = *id_slice;
+  digest.kept_weights = *weight_slice;
+  std::uint32_t* weights = all_weights->data();
+  const std::uint64_t total =
+      sum_weights(policy, source, weights_of(source, digest.maximum, digest.temperature), weights);
   kernel::order_cut cut = truncation_cut(transform.truncation, weights, source.size, total);
-  const kernel::exact_weight exact{out.maximum, 1.0 / out.temperature, source.probabilities};
-  token_id* ids = scratch.at<token_id>(out.kept_ids).data();
-  double* kept_weights = scratch.at<double>(out.kept_weights).data();
+  const kernel::exact_weight exact{digest.maximum, 1.0 / digest.temperature, source.probabilities};
+  token_id* ids = scratch.at<token_id>(digest.kept_ids).data();
+  double* kept_weights = scratch.at<double>(digest.kept_weights).data();
   std::uint32_t kept = 0, floor = 0;
-  out.total_weight = 0;
+  digest.total_weight = 0;
   double sum = 0;
   for (std::uint32_t id = 0; id < source.size; ++id) {
     const std::uint32_t weight = weights[id];
@@ -79,15 +82,15 @@ template <class Policy, class Scalar>
     ids[kept] = static_cast<token_id>(id);
     kept_weights[kept] = exact(static_cast<double>(source.value(id)));
     sum += kept_weights[kept];
-    out.total_weight += weight;
+    digest.total_weight += weight;
     weights[kept++] = weight;
   }
-  out.kept_ids.count = out.kept_weights.count = kept;
-  out.truncated = true;
-  out.reference = out.maximum;
-  out.coarse_total = out.lower = out.upper = out.normaliser = sum;
+  digest.kept_ids.count = digest.kept_weights.count = kept;
+  digest.truncated = true;
+  digest.reference = digest.maximum;
+  digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
   if (layout.capacity > 0) {
-    if (out.minimum_probability > 0) list.always = weight_bound(out.minimum_probability, out.total_weight);
+    if (digest.minimum_probability > 0) list.always = weight_bound(digest.minimum_probability, digest.total_weight);
     for (std::uint32_t i = 0; i < kept; ++i) kernel::push_candidate(list, ids[i], weights[i], floor);
     (void)kernel::shrink(list);
   } else {
@@ -98,18 +101,18 @@ template <class Policy, class Scalar>
 
 //! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, workspace& scratch,
-                                        row_digest& out) noexcept {
+[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, row_digest& digest,
+                                        workspace& scratch) noexcept {
   using work = kernel::working<Scalar>;
-  float* lanes = scratch.at<float>(out.lane_sums).data();
-  double* blocks = scratch.at<double>(out.block_sums).data();
+  float* lanes = scratch.at<float>(digest.lane_sums).data();
+  double* blocks = scratch.at<double>(digest.block_sums).data();
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
   if (source.probabilities) {
     found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
   } else {
-    weight.scale = kernel::coarse_scale(out.temperature);
+    weight.scale = kernel::coarse_scale(digest.temperature);
     weight.reference = kernel::sampled_reference(policy, source);
     if (kernel::is_finite(weight.reference)) {
       found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
@@ -118,27 +121,27 @@ template <class Policy, class Scalar>
     }
     const bool usable = kernel::is_finite(weight.reference) &&
                         (static_cast<double>(found.maximum) - static_cast<double>(weight.reference)) <=
-                            kernel::coarse_range * out.temperature;
+                            kernel::coarse_range * digest.temperature;
     if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) {
       weight.reference = found.maximum;
       found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
     }
   }
   double total = 0;
-  for (std::size_t b = 0; b < out.block_sums.count; ++b) total += blocks[b];
-  if (const status why = judge(policy, source, found, total); !why.ok()) return why;
-  out.argmax = static_cast<token_id>(found.argmax);
-  out.maximum = static_cast<double>(found.maximum);
-  out.reference = static_cast<double>(weight.reference);
-  out.coarse_total = total;
-  out.upper = total * (1.0 + kernel::coarse_margin);
-  out.lower = total * (1.0 - kernel::coarse_margin) / (source.probabilities ? 1.0 : kernel::coarse_excess);
+  for (std::size_t b = 0; b < digest.block_sums.count; ++b) total += blocks[b];
+  if (const status why = check_values(policy, source, found, total); !why.ok()) return why;
+  digest.argmax = static_cast<token_id>(found.argmax);
+  digest.maximum = static_cast<double>(found.maximum);
+  digest.reference = static_cast<double>(weight.reference);
+  digest.coarse_total = total;
+  digest.upper = total * (1.0 + kernel::coarse_margin);
+  digest.lower = total * (1.0 - kernel::coarse_margin) / (source.probabilities ? 1.0 : kernel::coarse_excess);
   return {};
 }
 
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const read_request& request, workspace& scratch, row_digest& out) noexcept {
+                                  const read_request& request, row_digest& digest, workspace& scratch) noexcept {
   if (const status why = check_arguments(row, transform); !why.ok()) return why;
   if (!request.temperature_nodes.empty() || (request.standard_deviation && row.kind() == row_kind::probabilities))
     return row_error(errc::unsupported);
@@ -148,55 +151,59 @@ template <class Policy, class Scalar>
   }
   const kernel::row_source<Scalar> source = open(row, transform);
   const digest_layout layout = layout_of(source.size, transform, request);
-  out.kind = row.kind();
-  out.valid_size = source.size;
-  out.temperature = transform.temperature;
-  out.minimum_probability = request.minimum_probability;
+  digest.kind = row.kind();
+  digest.valid_size = source.size;
+  digest.temperature = transform.temperature;
+  digest.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
-  if (!take_survivors(layout, scratch, out, list) || !scratch.take<reading_mark>(1, out.mark))
-    return row_error(errc::workspace_too_small);
-  reading_mark& mark = *scratch.first_of<reading_mark>(out.mark);
+  const bool listed = take_survivors(layout, list, digest, scratch);
+  const auto mark_slice = scratch.take_slice<reading_mark>(1);
+  if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
+  digest.mark = *mark_slice;
+  reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark = {};
 
   if (transform.greedy()) {
     const auto found = kernel::find_maximum(policy, source);
-    if (const status why =
-            judge(policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+    if (const status why = check_values(policy, source, found,
+                                        source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
         !why.ok())
       return why;
-    out.argmax = static_cast<token_id>(found.argmax);
-    out.maximum = static_cast<double>(found.maximum);
-    if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
-    point_mass(request, list, out);
+    digest.argmax = static_cast<token_id>(found.argmax);
+    digest.maximum = static_cast<double>(found.maximum);
+    if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
+    point_mass(request, list, digest);
     return {};
   }
 
-  if (!scratch.take<float>(std::size_t{layout.blocks} * kernel::lane_count, out.lane_sums) ||
-      !scratch.take<double>(layout.blocks, out.block_sums)) {
-    return row_error(errc::workspace_too_small);
-  }
-  if (const status why = read_coarse(policy, source, scratch, out); !why.ok()) return why;
-  if (request.standard_deviation) out.standard_deviation = kernel::logit_deviation(policy, source, out.maximum);
+  const auto lanes = scratch.take_slice<float>(std::size_t{layout.blocks} * kernel::lane_count);
+  const auto blocks = scratch.take_slice<double>(layout.blocks);
+  if (!lanes || !blocks) return row_error(errc::workspace_too_small);
+  digest.lane_sums = *lanes;
+  digest.block_sums = *blocks;
+  if (const status why = read_coarse(policy, source, digest, scratch); !why.ok()) return why;
+  if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
   if (transform.truncation.active()) {
-    if (!build_kept(policy, source, transform, layout, scratch, list, out)) return row_error(errc::workspace_too_small);
-    finish_survivors(request, list, out);
+    if (!build_kept(policy, source, transform, layout, list, digest, scratch))
+      return row_error(errc::workspace_too_small);
+    finish_survivors(request, list, digest);
     return {};
   }
-  const kernel::integer_weight weight = weights_of(source, out.maximum, out.temperature);
+  const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   if (request.integer_total || request.minimum_probability > 0.0)
-    out.total_weight = sum_weights(policy, source, weight);
+    digest.total_weight = sum_weights(policy, source, weight);
   if (layout.capacity > 0) {
-    if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, out.total_weight);
+    if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, digest.total_weight);
     kernel::gather(policy, source, weight, list);
   } else {
     list.dropped = true;
   }
-  finish_survivors(request, list, out);
+  finish_survivors(request, list, digest);
   if (request.exact_normaliser) {
-    const double reference = out.reference;
-    out.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / out.temperature, source.probabilities});
-    mark.normaliser = out.lower = out.upper = out.normaliser;
+    const double reference = digest.reference;
+    digest.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / digest.temperature, source.probabilities});
+    mark.normaliser = digest.lower = digest.upper = digest.normaliser;
   }
   return {};
 }

@@ -9,8 +9,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] SPECVERIFY_INLINE kernel::exact_weight exact_of(const row_digest& from) noexcept {
-  return {from.reference, 1.0 / from.temperature, from.kind == row_kind::probabilities};
+[[nodiscard]] SPECVERIFY_INLINE kernel::exact_weight exact_of(const row_digest& digest) noexcept {
+  return {digest.reference, 1.0 / digest.temperature, digest.kind == row_kind::probabilities};
 }
 
 //! A row that was read, as the operations on it see it.
@@ -18,11 +18,11 @@ template <class Policy, class Scalar>
 struct opened_row {
   Policy policy;
   kernel::row_source<Scalar> source;
-  const row_digest& from;
+  const row_digest& digest;
   workspace_base base;
 
   [[nodiscard]] bool has(token_id id) const noexcept {
-    return id >= 0 && static_cast<std::uint32_t>(id) < from.valid_size;
+    return id >= 0 && static_cast<std::uint32_t>(id) < digest.valid_size;
   }
   //! The transformed logit, or the probability, of an id in range.
   [[nodiscard]] double value(token_id id) const noexcept {
@@ -35,10 +35,10 @@ opened_row(Policy, kernel::row_source<Scalar>, const row_digest&, workspace_base
 //! Z in double: from the digest, from its cache, or by one more read of the row.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
-                                             const row_digest& from, workspace_base base) noexcept {
-  if (from.normaliser > 0.0) return from.normaliser;
-  double& cached = base.first_of<reading_mark>(from.mark)->normaliser;
-  if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(from));
+                                             const row_digest& digest, workspace_base base) noexcept {
+  if (digest.normaliser > 0.0) return digest.normaliser;
+  double& cached = base.first_of<reading_mark>(digest.mark)->normaliser;
+  if (!(cached > 0.0)) cached = kernel::exact_sum(policy, source, exact_of(digest));
   return cached;
 }
 
@@ -58,19 +58,19 @@ template <class Policy, class Scalar>
 
 //! e_v of one id, 0 outside the law. The id is in range.
 template <class Scalar>
-[[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& from,
+[[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, token_id id) noexcept {
-  if (from.one_hot) return id == from.argmax ? 1.0 : 0.0;
-  if (from.truncated) {
-    const std::size_t at = find_kept(base.at<token_id>(from.kept_ids), id);
-    return at < from.kept_ids.count ? base.at<double>(from.kept_weights)[at] : 0.0;
+  if (digest.one_hot) return id == digest.argmax ? 1.0 : 0.0;
+  if (digest.truncated) {
+    const std::size_t at = find_kept(base.at<token_id>(digest.kept_ids), id);
+    return at < digest.kept_ids.count ? base.at<double>(digest.kept_weights)[at] : 0.0;
   }
-  return exact_of(from)(static_cast<double>(source.value(static_cast<std::uint32_t>(id))));
+  return exact_of(digest)(static_cast<double>(source.value(static_cast<std::uint32_t>(id))));
 }
 
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(const opened_row<Policy, Scalar>& row) noexcept {
-  return exact_normaliser(row.policy, row.source, row.from, row.base);
+  return exact_normaliser(row.policy, row.source, row.digest, row.base);
 }
 
 }  // namespace detail

@@ -36,22 +36,22 @@ template <class Entry>
 }
 
 template <class Scalar>
-[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& from,
+[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double uniform) noexcept {
   using work = kernel::working<Scalar>;
-  const double* blocks = base.at<double>(from.block_sums).data();
-  const float* lanes = base.at<float>(from.lane_sums).data();
-  double position = uniform * from.coarse_total;
-  const std::size_t block = locate(blocks, static_cast<std::size_t>(from.block_sums.count), position);
-  if (block == from.block_sums.count) return {};
+  const double* blocks = base.at<double>(digest.block_sums).data();
+  const float* lanes = base.at<float>(digest.lane_sums).data();
+  double position = uniform * digest.coarse_total;
+  const std::size_t block = locate(blocks, static_cast<std::size_t>(digest.block_sums.count), position);
+  if (block == digest.block_sums.count) return {};
   const float* block_lanes = lanes + block * kernel::lane_count;
   const std::size_t lane = locate(block_lanes, kernel::lane_count, position);
   if (lane == kernel::lane_count) return {};
 
   const kernel::envelope<work> weight{
-      static_cast<work>(from.reference),
-      from.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(from.temperature),
-      from.kind == row_kind::probabilities};
+      static_cast<work>(digest.reference),
+      digest.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(digest.temperature),
+      digest.kind == row_kind::probabilities};
   constexpr std::uint32_t per_lane = kernel::block_size / kernel::lane_count;
   float entries[per_lane];
   double sum = 0;
@@ -82,14 +82,14 @@ template <class Scalar>
 //! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding
 //! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
 template <class Policy, class Scalar, class Weight>
-[[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
+[[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double target, const Weight& weight) noexcept {
   (void)policy;
   token_id last = no_token;
   double sum = 0;
-  if (from.truncated) {
-    const auto ids = base.at<token_id>(from.kept_ids);
-    const auto weights = base.at<double>(from.kept_weights);
+  if (digest.truncated) {
+    const auto ids = base.at<token_id>(digest.kept_ids);
+    const auto weights = base.at<double>(digest.kept_weights);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const double entry = weight(ids[i], weights[i]);
       if (!(entry > 0.0)) continue;
@@ -100,7 +100,7 @@ template <class Policy, class Scalar, class Weight>
     return last;
   }
   using work = kernel::working<Scalar>;
-  const kernel::exact_weight exact = exact_of(from);
+  const kernel::exact_weight exact = exact_of(digest);
   work buffer[kernel::exact_size];
   for (std::uint32_t first = 0; first < source.size; first += kernel::exact_size) {
     const work* values = kernel::load(source, first, kernel::exact_size, buffer);
@@ -119,9 +119,10 @@ template <class Policy, class Scalar, class Weight>
 //! The sum that `inverse` runs along, in the same order.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source,
-                                          const row_digest& from, workspace_base base, const Weight& weight) noexcept {
+                                          const row_digest& digest, workspace_base base,
+                                          const Weight& weight) noexcept {
   double sum = 0;
-  (void)inverse(policy, source, from, base, 1.0e300, [&](token_id id, double exact) noexcept {
+  (void)inverse(policy, source, digest, base, 1.0e300, [&](token_id id, double exact) noexcept {
     const double entry = weight(id, exact);
     if (entry > 0.0) sum += entry;
     return entry;

@@ -79,26 +79,26 @@ class tempered_rest {
 };
 
 //! How far under the maximum, at least, every id lies that is not among the survivors.
-[[nodiscard]] inline double distance_below(const row_digest& from, std::span<const std::uint32_t> weights) noexcept {
+[[nodiscard]] inline double distance_below(const row_digest& digest, std::span<const std::uint32_t> weights) noexcept {
   std::uint32_t least = 0;
-  if (!from.survivors_complete) {
+  if (!digest.survivors_complete) {
     least = kernel::weight_one;
     for (const std::uint32_t weight : weights) least = weight < least ? weight : least;
   }
   const double share = (static_cast<double>(least) + 1.0) / static_cast<double>(kernel::weight_one) * (1.0 + 0x1.0p-24);
-  return share < 1.0 ? -from.temperature * std::log(share) : 0.0;
+  return share < 1.0 ? -digest.temperature * std::log(share) : 0.0;
 }
 
 //! Normalisers of a row of logits relative to its maximum, at up to `temper_group` inverse temperatures.
 template <class Policy, class Scalar>
 class tempered_row {
  public:
-  tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& from,
+  tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                workspace_base base) noexcept
-      : policy_(policy), source_(source), maximum_(from.maximum) {
-    if (!from.one_hot && !from.truncated) {  // only then do survivors say something about the ids left out
-      survivors_ = base.at<token_id>(from.survivor_ids);
-      below_ = survivors_.empty() ? 0.0 : distance_below(from, base.at<std::uint32_t>(from.survivor_weights));
+      : policy_(policy), source_(source), maximum_(digest.maximum) {
+    if (!digest.one_hot && !digest.truncated) {  // only then do survivors say something about the ids left out
+      survivors_ = base.at<token_id>(digest.survivor_ids);
+      below_ = survivors_.empty() ? 0.0 : distance_below(digest, base.at<std::uint32_t>(digest.survivor_weights));
     }
   }
 

@@ -65,10 +65,10 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
 //! An edge that says to have more text than there may be is refused: its text would not fit.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
   if (peer.base_length <= place_.length() || peer.base_length - place_.length() <= remaining()) return {};
-  const status reason{errc::base_length_mismatch, part::session, peer.base_length};
-  count_fault(statistics_, reason.code);
-  refuse(session_context(), reason);
-  return reason;
+  const status why{errc::base_length_mismatch, part::session, peer.base_length};
+  count_fault(statistics_, why.code);
+  refuse(session_context(), why);
+  return why;
 }
 
 SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, const message_header& header) noexcept {
@@ -95,7 +95,6 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   }
   const hello_message& hello = *read;
   const wire_context& peer = hello.context;
-  errc why_not = errc::ok;
   if (state_ == cloud_state::blank) {
     if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
     if (const status why = check_hello(hello); !why.ok()) {
@@ -108,7 +107,8 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
     return drop(errc::unexpected_message);
   }
-  if (!accept_epoch(peer, why_not) || !heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = accept_epoch(peer); why != errc::ok) return drop(why);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
   if (engine_works()) {
     owed_ = message_kind::hello;
@@ -148,10 +148,11 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   if (peer.session_id != place_.session_id()) return drop(errc::unexpected_message);
   const std::uint32_t epoch = place_.epoch();
   const bool has_journal = peer.epoch != 0;
-  errc why_not = errc::ok;
   if (!has_journal && !accept_nonce(peer.prefix_hash)) return drop(errc::stale_epoch);
-  if (has_journal && !accept_epoch(peer, why_not)) return drop(why_not);
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (has_journal) {
+    if (const errc why = accept_epoch(peer); why != errc::ok) return drop(why);
+  }
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (state_ == cloud_state::failed) return drop(errc::session_closed);
   if (engine_works()) {
     owed_ = message_kind::resume;
@@ -212,10 +213,9 @@ SPECVERIFY_BODY void cloud_protocol::stream_on() noexcept {
 SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> message,
                                                const message_header& header) noexcept {
   const wire_context expected = place_.context_at(target_.round(), place_.length(), place_.hash());
-  errc why_not = errc::ok;
   if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
     return on_repeated_text(message, header);
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   const result<text_message> read = decode_text(expected, terms_.format(), message, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
@@ -241,8 +241,7 @@ SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byt
   }
   if (then == nullptr) return on_damage(errc::checksum_mismatch);
   if (then->epoch != place_.epoch()) return drop(errc::stale_epoch);
-  errc why_not = errc::ok;
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
   statistics_.repeated_answers += 1;
   return greet(message_kind::resume);

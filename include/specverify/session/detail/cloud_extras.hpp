@@ -69,10 +69,9 @@ SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> sco
 SPECVERIFY_BODY status cloud_protocol::on_supply(std::span<const std::byte> message,
                                                  const message_header& header) noexcept {
   const wire_context open = context();
-  errc why_not = errc::ok;
   if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
     return on_other_round(message, header);
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (state_ == cloud_state::ready) {  // the draft died with an earlier life of this cloud: once more from there
     statistics_.repeated_answers += 1;
     return greet(message_kind::resume);

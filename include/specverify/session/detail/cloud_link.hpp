@@ -56,28 +56,25 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code) noexcept {
 //! which one is meant.
 SPECVERIFY_BODY status cloud_protocol::on_unknown(const message_header& header) noexcept {
   count_fault(statistics_, errc::unknown_session);
-  errc why_not = errc::ok;
   // of an edge process that has died since
   const bool overtaken = place_.epoch() != 0 && header.kind != message_kind::resume;
   // ahead of what an earlier life of this cloud may have sent
   if (!heard_.any()) next_number_ = header.flags;
-  if (!overtaken && heard_.take(header.flags, why_not))
+  if (!overtaken && heard_.take(header.flags) == errc::ok)
     refuse({}, {errc::unknown_session, part::session, header.checksum});
   return {errc::unknown_session, part::session, 0};
 }
 
-SPECVERIFY_BODY bool cloud_protocol::accept_epoch(const wire_context& peer, errc& why) noexcept {
-  if (peer.epoch < place_.epoch()) {
-    why = errc::stale_epoch;
-    return false;
-  }
+//! Errors: stale_epoch.
+SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
+  if (peer.epoch < place_.epoch()) return errc::stale_epoch;
   if (peer.epoch > place_.epoch()) {
     contexts_.remember(context());
     place_.begin_epoch(peer.epoch);
     heard_ = {};
     statistics_.restarts += 1;
   }
-  return true;
+  return errc::ok;
 }
 
 //! Compares the edge's text with ours: the missing part must come first.
@@ -123,8 +120,7 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
 
 //! The edge has its text and is gone.
 SPECVERIFY_BODY status cloud_protocol::on_stop(const message_header& header) noexcept {
-  errc why_not = errc::ok;
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (round_is_open() || state_ == cloud_state::failed) return {};
   state_ = cloud_state::finished;
   emit_end();
@@ -135,9 +131,8 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(const message_header& header) noe
 //! damaged.
 SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte> message,
                                                       const message_header& header) noexcept {
-  errc why_not = errc::ok;
   if (kept_.any() && state_ != cloud_state::failed && belongs_to(kept_.context(place_), message, header)) {
-    if (!heard_.take(header.flags, why_not)) return drop(why_not);
+    if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
     if (header.kind == message_kind::draft) {
       if (const status why = check_repeat(message); !why.ok()) return fail(why);
     }

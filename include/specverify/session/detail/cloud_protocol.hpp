@@ -16,7 +16,7 @@ namespace detail {
 class cloud_protocol : public endpoint {
  public:
   // Inputs and outputs as cloud_session says them.
-  [[nodiscard]] status restore(std::span<const std::byte> journal, journal_reading* found = nullptr) noexcept;
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
   [[nodiscard]] status engine_failed(status why) noexcept;
@@ -56,7 +56,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
   [[nodiscard]] status on_stop(const message_header& header) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] bool accept_epoch(const wire_context& peer, errc& why) noexcept;
+  [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
   void post(std::size_t written, std::uint32_t first_position) noexcept;

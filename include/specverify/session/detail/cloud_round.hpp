@@ -20,8 +20,8 @@ SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wi
     if (!read) return read.error();
     return contents{static_cast<std::uint32_t>(read->claims.size()), read->attachments};
   }
-  workspace space{std::span<std::byte>(decode_space_)};
-  const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws_, skipped_, space);
+  workspace scratch{std::span<std::byte>(decode_space_)};
+  const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws_, skipped_, scratch);
   if (!attachments) return attachments.error();
   return contents{with_laws_.size(), *attachments};
 }
@@ -29,10 +29,9 @@ SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wi
 SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> message,
                                                 const message_header& header) noexcept {
   const wire_context open = context();
-  errc why_not = errc::ok;
   if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
     return on_other_round(message, header);
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (state_ == cloud_state::requesting) {  // the request was lost
     statistics_.repeated_answers += 1;
     return send_request();

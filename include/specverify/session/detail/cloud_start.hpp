@@ -74,20 +74,19 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
   options_.stop_tokens = {};
 }
 
-SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journal, journal_reading* found) noexcept {
-  if (state_ != cloud_state::blank || heard_.any()) return {errc::unexpected_message, part::session, 0};
+SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const std::byte> journal) noexcept {
+  if (state_ != cloud_state::blank || heard_.any()) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = read_journal<cloud_snapshot>(journal, space);
   if (!read) return read.error();
   const journal_reading& reading = read->found;
-  if (found != nullptr) *found = reading;
-  if (!read->last) return {errc::unknown_session, part::session, 0};
+  if (!read->last) return status{errc::unknown_session, part::session, 0};
   const cloud_snapshot& last = *read->last;
   if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)))
-    return {errc::journal_corrupt, part::session, 0};
+    return status{errc::journal_corrupt, part::session, 0};
   if (const status why = check_terms(session_terms(last), last.prompt_length); !why.ok()) return why;
   if (last.target_length > session_terms(last).text_limit(last.prompt_length, options_.max_text_length))
-    return {errc::beyond_limit, part::session, options_.at_max_text_length};
+    return status{errc::beyond_limit, part::session, options_.at_max_text_length};
   place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.length, last.prefix_hash);
   place_.end(last.stop);
@@ -107,7 +106,7 @@ SPECVERIFY_BODY status cloud_protocol::restore(std::span<const std::byte> journa
   }
   if (kept_.any()) contexts_.remember(kept_.context(place_));
   statistics_.restarts += 1;
-  return {};
+  return reading;
 }
 
 SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position) noexcept {

@@ -58,16 +58,13 @@ class transmission_window {
     if (ahead == 0) return arrival::duplicate;
     return ahead <= 8 ? arrival::fresh : arrival::late;
   }
-  //! Accepts a fresh number; says why not of another.
-  [[nodiscard]] bool take(std::uint8_t number, errc& why) noexcept {
+  //! Accepts a fresh number. Errors: duplicate, stale_round.
+  [[nodiscard]] errc take(std::uint8_t number) noexcept {
     const arrival seen = look(number);
-    if (seen != arrival::fresh) {
-      why = seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
-      return false;
-    }
+    if (seen != arrival::fresh) return seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
     last_ = number;
     any_ = true;
-    return true;
+    return errc::ok;
   }
 
  private:

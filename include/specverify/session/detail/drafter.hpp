@@ -83,8 +83,8 @@ class drafter {
                                                          const state_type& state) noexcept {
     if (row.valid_size() > format_.vocab_size)
       return status{errc::vocabulary_mismatch, part::session, row.valid_size()};
-    workspace space{std::span<std::byte>(reading_space_)};
-    result<row_reading<Policy, Scalar>> reading = read_row(policy, row, transform, wanted(sparsifier_, state), space);
+    workspace scratch{std::span<std::byte>(reading_space_)};
+    result<row_reading<Policy, Scalar>> reading = read_row(policy, row, transform, wanted(sparsifier_, state), scratch);
     if (!reading) return named_truncation(reading.error(), edge_options::at_truncation);
     return reading;
   }

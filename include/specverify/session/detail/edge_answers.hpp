@@ -28,7 +28,6 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
   const message_header& header = *first;
   const question asked = question_.what();
-  errc why_not = errc::ok;
   switch (header.kind) {
     case message_kind::hello:
     case message_kind::resume:
@@ -38,7 +37,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     case message_kind::feedback:
     case message_kind::request:
       if ((asked == question::draft || asked == question::supply) && belongs_to(question_.context(), message, header)) {
-        if (!heard_.take(header.flags, why_not)) return drop(why_not);
+        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
         return header.kind == message_kind::feedback ? on_feedback(message) : on_request(message, now);
       }
       break;
@@ -46,7 +45,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
       if ((asked == question::resume && belongs_to(question_.context(), message, header)) ||
           (options_.mode == session_mode::stream && state_ != edge_state::finished &&
            belongs_to(context(), message, header))) {
-        if (!heard_.take(header.flags, why_not)) return drop(why_not);
+        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
         return on_text(message, header, now);
       }
       break;
@@ -71,8 +70,7 @@ SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> mes
                        (is_hello && asked == question::hello);
   if (!awaited)
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
-  errc why_not = errc::ok;
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   link_is_back();
   peer_.greet();
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
@@ -190,12 +188,11 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;
-  errc why_not = errc::ok;
   const bool from_blank = belongs_to(nobody, message, header);
   if (!from_blank && !belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
   const result<refuse_message> refusal = decode_refuse(from_blank ? nobody : session, message);
   if (!refusal) return on_damage(errc::checksum_mismatch, now);
-  const status reason = refusal->reason;
+  const status& reason = refusal->reason;
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     heard_ = {};
@@ -203,7 +200,7 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
     state_ = edge_state::greeting;
     return ask(question::hello, now);
   }
-  if (!heard_.take(header.flags, why_not)) return drop(why_not);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (reason.code == errc::truncated || reason.code == errc::checksum_mismatch) {
     if (!question_.is_open()) return drop(errc::unexpected_message);
     return ask_again(now);

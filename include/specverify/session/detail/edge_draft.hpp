@@ -115,23 +115,26 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   return want_next_row(now);
 }
 
-//! Whether the token is committed here alone. Pure in (prefix, round, key): a restarted edge answers the same. The coin
-//! and the measurement have counters of their own, so the draw of the token says nothing about them.
+//! Whether the token is committed here alone: asked of the first one of a block. Pure in (prefix, round, key): a
+//! restarted edge answers the same. The coin and the measurement have counters of their own, so the draw of the token
+//! says nothing about them.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::keeps(const row_reading<Policy, Scalar>& row,
-                                                           std::span<const float> attention, token_id token,
-                                                           skip_observation& seen, bool& keep) noexcept {
-  workspace scratch{std::span<std::byte>(skip_space_)};
-  const auto observed =
-      observe_skip(row, skip_, token, attention, uniforms{source_, place_.length(), place_.round()}, scratch);
-  if (!observed) return observed.error();
-  seen = *observed;
-  if (place_.pending() >= options_.format.attachments.max_skipped) return {};  // the cloud must hear of them
-  keep = !skip_.send(seen);
-  if constexpr (requires { skip_.uncertain(seen); })
-    statistics_.skipped_uncertain += keep && skip_.uncertain(seen) ? 1u : 0u;
-  return {};
+result<detail::gate_answer> basic_edge_session<Sparsifier, Window, Skip>::ask_gate(
+    const row_reading<Policy, Scalar>& row, token_id token, std::span<const float> attention) noexcept {
+  if constexpr (detail::gates<Skip>) {
+    if (drafts_.size() != 0) return detail::gate_answer{};
+    workspace scratch{std::span<std::byte>(skip_space_)};
+    const auto seen =
+        observe_skip(row, skip_, token, attention, uniforms{source_, place_.length(), place_.round()}, scratch);
+    if (!seen) return seen.error();
+    const bool full = place_.pending() >= options_.format.attachments.max_skipped;  // the cloud must hear of them
+    const detail::gate_answer answer{*seen, !full && !skip_.send(*seen)};
+    if constexpr (requires { skip_.uncertain(*seen); })
+      statistics_.skipped_uncertain += answer.keep && skip_.uncertain(*seen) ? 1u : 0u;
+    return answer;
+  }
+  return detail::gate_answer{};
 }
 
 //! Whether the window takes the position, decided from its law alone.
@@ -158,60 +161,72 @@ bool basic_edge_session<Sparsifier, Window, Skip>::takes(std::uint32_t position,
 //! one of a block may be the edge's own (`keep`): then it does not travel.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
-status basic_edge_session<Sparsifier, Window, Skip>::draw_draft(Policy policy, row_view<Scalar> row,
-                                                                const row_transform& transform,
-                                                                const row_extras& extras, token_id& token,
-                                                                bool& keep) noexcept {
-  const std::uint32_t position = block_end(), drafted = drafts_.size();
+result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_draft(
+    Policy policy, row_view<Scalar> row, const row_transform& transform, const row_extras& extras) noexcept {
+  const std::uint32_t drafted = drafts_.size();
   state_type& state = states_[drafted + 1] = states_[drafted];
-  skip_observation seen;
-  const auto gate = [&](const auto& reading) noexcept -> status {
-    if constexpr (detail::gates<Skip>) {
-      if (drafted == 0) return keeps(reading, extras.attention, token, seen, keep);
-    }
-    return {};
-  };
   if (detail::carries_claims(options_.format.format)) {
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return best.error();
     if (static_cast<std::uint32_t>(best->token) >= options_.vocab_size)
-      return {errc::vocabulary_mismatch, part::session, 0};
-    token = best->token;
-    if constexpr (!detail::gates<Skip>) return {};
+      return status{errc::vocabulary_mismatch, part::session, 0};
+    if constexpr (!detail::gates<Skip>) return detail::drawn_draft{best->token};
     const auto reading = drafter_.read(policy, row, transform, state);
-    return reading ? gate(*reading) : reading.error();
+    if (!reading) return reading.error();
+    const auto answer = ask_gate(*reading, best->token, extras.attention);
+    if (!answer) return answer.error();
+    return detail::drawn_draft{best->token, answer->keep};
   }
   const auto reading = drafter_.read(policy, row, transform, state);
   if (!reading) return reading.error();
-  const uniform_stream draws =
-      uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw);
-  if (options_.draw_from_row) {
-    const auto drawn = reading->sample(draws);
-    if (!drawn) return drawn.error();
-    token = drawn->token;
-    if (const status why = gate(*reading); !why.ok()) return why;
-    if (keep) return drafter_.pass(*reading, window_, state);
-  }
-  const auto made = options_.draw_from_row
-                        ? drafter_.claim_law(*reading, window_, state, {token, seen.disagreements, seen.samples})
-                        : drafter_.draft(*reading, window_, state);
-  if (!made) return made.error();
-  if (!takes(position, *made)) {
-    token = no_token;
-    return {};
-  }
-  if (options_.draw_from_row) {
-    if (const status why = drafts_.push(detail::claim{token, *made}); !why.ok()) return why;
-  } else {
-    const draft drawn = draw(*made, draws.source, draws.first);
-    token = drawn.token();
-    if (const status why = gate(*reading); !why.ok() || keep) return why;
-    if (const status why = drafts_.push(drawn); !why.ok()) return why;
-  }
+  const auto drawn =
+      options_.draw_from_row ? draw_from_row(*reading, extras, state) : draw_from_law(*reading, extras, state);
+  if (!drawn || drawn->token == no_token || drawn->keep) return drawn;
   open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
   open_round_.support_sum += drafter_.support_size();
-  if constexpr (observes_probabilities) probabilities_[drafted] = drafter_.probability(token);
-  return {};
+  if constexpr (observes_probabilities) probabilities_[drafted] = drafter_.probability(drawn->token);
+  return drawn;
+}
+
+//! The token from the row itself; the law that travels is a claim.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_from_row(
+    const row_reading<Policy, Scalar>& row, const row_extras& extras, state_type& state) noexcept {
+  const std::uint32_t position = block_end();
+  const auto drawn =
+      row.sample(uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
+  if (!drawn) return drawn.error();
+  const auto answer = ask_gate(row, drawn->token, extras.attention);
+  if (!answer) return answer.error();
+  if (answer->keep) {
+    if (const status why = drafter_.pass(row, window_, state); !why.ok()) return why;
+    return detail::drawn_draft{drawn->token, true};
+  }
+  const auto made =
+      drafter_.claim_law(row, window_, state, {drawn->token, answer->seen.disagreements, answer->seen.samples});
+  if (!made) return made.error();
+  if (!takes(position, *made)) return detail::drawn_draft{};
+  if (const status why = drafts_.push(detail::claim{drawn->token, *made}); !why.ok()) return why;
+  return detail::drawn_draft{drawn->token};
+}
+
+//! The token from the law that travels.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+template <class Policy, class Scalar>
+result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_from_law(
+    const row_reading<Policy, Scalar>& row, const row_extras& extras, state_type& state) noexcept {
+  const std::uint32_t position = block_end();
+  const auto made = drafter_.draft(row, window_, state);
+  if (!made) return made.error();
+  if (!takes(position, *made)) return detail::drawn_draft{};
+  const draft drawn =
+      draw(*made, uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
+  const auto answer = ask_gate(row, drawn.token(), extras.attention);
+  if (!answer) return answer.error();
+  if (answer->keep) return detail::drawn_draft{drawn.token(), true};
+  if (const status why = drafts_.push(drawn); !why.ok()) return why;
+  return detail::drawn_draft{drawn.token()};
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -224,13 +239,12 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   journal_.clear();
   row_wanted_ = false;
   if (ahead_.is_writing()) return write_ahead(policy, row, transform, now);
-  token_id token = no_token;
-  bool keep = false;
-  if (const status why = draw_draft(policy, row, transform, extras, token, keep); !why.ok()) return fail(why);
-  if (token == no_token) return close_block(now);
-  if (!keep) return take_draft(token, extras.hidden, now);
+  const auto drawn = draw_draft(policy, row, transform, extras);
+  if (!drawn) return fail(drawn.error());
+  if (drawn->token == no_token) return close_block(now);
+  if (!drawn->keep) return take_draft(drawn->token, extras.hidden, now);
   sparsifier_state_.set(states_[1]);
-  return do_what_is_due(commit_alone(token), now);
+  return do_what_is_due(commit_alone(drawn->token), now);
 }
 
 //! The row of a token ahead.
@@ -264,7 +278,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
     } else {
       const auto made = drafter_.draft(*reading, window_, state);
       if (!made) return fail(made.error());
-      token = draw(*made, draws.source, draws.first).token();
+      token = draw(*made, draws).token();
     }
     // the law at a bonus position teaches nothing (states[min(T + 1, L)])
     if (!first || !options_.bonus) ahead_state_ = state;

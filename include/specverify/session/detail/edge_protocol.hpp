@@ -26,8 +26,7 @@ class edge_protocol : public endpoint {
  public:
   // Inputs and outputs as basic_edge_session says them.
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  [[nodiscard]] status restore(std::span<const std::byte> journal, session_time now,
-                               journal_reading* found = nullptr) noexcept;
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
   [[nodiscard]] status tick(session_time now) noexcept;
   [[nodiscard]] status reconnect(session_time now) noexcept;

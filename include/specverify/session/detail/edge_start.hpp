@@ -89,24 +89,23 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
   return ask(question::hello, now);
 }
 
-SPECVERIFY_BODY status edge_protocol::restore(std::span<const std::byte> journal, session_time now,
-                                              journal_reading* found) noexcept {
-  if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
+SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
+                                                               session_time now) noexcept {
+  if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space);
   if (!read) return read.error();
   const journal_reading& reading = read->found;
   const std::span<const std::byte> snapshot = read->last;
-  if (found != nullptr) *found = reading;
-  if (reading.records == 0) return {errc::unknown_session, part::session, 0};
+  if (reading.records == 0) return status{errc::unknown_session, part::session, 0};
   const edge_snapshot_head last = committed_state::head_of(snapshot);
-  if (last.session_id != options_.session_id) return {errc::unknown_session, part::session, 0};
+  if (last.session_id != options_.session_id) return status{errc::unknown_session, part::session, 0};
   if (last.length != reading.text_length || last.prompt_length > last.length || last.base_length > last.length ||
       last.prefix_hash != prefix_hash(space.first(last.base_length)) || !(last.draft_key == source_.key)) {
-    return {errc::journal_corrupt, part::session, 0};
+    return status{errc::journal_corrupt, part::session, 0};
   }
   if (last.length - last.base_length > options_.format.attachments.max_skipped)
-    return {errc::beyond_limit, part::session, options_.at_max_skipped};
+    return status{errc::beyond_limit, part::session, options_.at_max_skipped};
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
@@ -119,9 +118,9 @@ SPECVERIFY_BODY status edge_protocol::restore(std::span<const std::byte> journal
   statistics_.restarts += 1;
   write_journal(last.length);
   announce_text();
-  if (last.finished) return finish(false);
-  state_ = edge_state::resuming;
-  return ask(question::resume, now);
+  if (!last.finished) state_ = edge_state::resuming;
+  if (const status why = last.finished ? finish(false) : ask(question::resume, now); !why.ok()) return why;
+  return reading;
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.

@@ -69,17 +69,15 @@ struct survivor_view {
 //! The first `count` survivors of the total order as a support in `scratch`.
 [[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
                                                   workspace& scratch) noexcept {
-  const std::size_t mark = scratch.mark();
-  workspace_slice ids, weights;
-  if (!scratch.take<token_id>(count, ids) || !scratch.take<std::uint32_t>(count, weights)) {
-    scratch.rewind(mark);
-    return status{errc::workspace_too_small, part::sparsify, count};
-  }
+  workspace_scope scope(scratch);
+  const auto ids = scratch.take<token_id>(count);
+  const auto weights = scratch.take<std::uint32_t>(count);
+  if (!ids || !weights) return status{errc::workspace_too_small, part::sparsify, count};
+  scope.keep();
   kernel::order_cut cut;
   if (count < from.size()) cut = kernel::radix_cut(from.weights.data(), from.size(), count, false);
-  (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), scratch.at<token_id>(ids).data(),
-                          scratch.at<std::uint32_t>(weights).data());
-  return support{scratch.at<token_id>(ids), scratch.at<std::uint32_t>(weights), from.total_weight, from.vocab_size};
+  (void)kernel::apply_cut(cut, from.ids.data(), from.weights.data(), from.size(), ids->data(), weights->data());
+  return support{*ids, *weights, from.total_weight, from.vocab_size};
 }
 
 //! How many survivors weigh at least `least`.

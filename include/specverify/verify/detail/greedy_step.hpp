@@ -11,50 +11,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A row that a provider gave, asked for once, with a copy of its transform: providers may return a temporary.
-template <class Rows>
-struct given_row {
-  decltype(std::declval<const Rows&>()(0)) row;
-  row_transform transform;
-  std::uint32_t index;
-};
-template <class Rows>
-[[nodiscard]] given_row<Rows> ask_row(const Rows& rows, std::uint32_t index) noexcept {
-  return {rows(index), rows.transform(index), index};
-}
-
-//! Reads the argmax of a row; false on an error, which the round then holds.
+//! Reads the argmax of a row; an error is the round's too.
 template <class Policy, class Rows>
-[[nodiscard]] bool read_argmax(Policy policy, const given_row<Rows>& given, round& verdict_of,
-                               argmax_result& best) noexcept {
-  const std::uint32_t index = given.index;
+[[nodiscard]] result<argmax_result> read_argmax(Policy policy, const given_row<Rows>& given, round& round) noexcept {
   const result<argmax_result> found = argmax(policy, given.row, given.transform);
-  if (!found) {
-    verdict_of.fail_row(found.error(), index);
-    return false;
-  }
-  best = *found;
-  verdict_of.row_read(index);
-  return true;
+  if (found) round.row_read(given.index);
+  if (!found) round.fail_row(found.error(), given.index);
+  return found;
 }
 
 //! Keeps ln p of the token committed on a row, where that was asked for; false on an error.
 template <class Policy, class Rows>
-[[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& verdict_of,
+[[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& round,
                                         workspace& scratch) noexcept {
-  if (!verdict_of.wants_log_probabilities()) return true;
+  if (!round.wants_log_probabilities()) return true;
   const workspace_scope scope(scratch);
   read_request wanted;
   wanted.exact_normaliser = true;
   const auto row = read_row(policy, given.row, given.transform, wanted, scratch);
-  ++verdict_of.counters().exact_normalisers;
-  return verdict_of.keep_log_probability(given.index,
-                                         row.ok() ? row->log_probability(token) : result<double>(row.error()));
+  ++round.counters().exact_normalisers;
+  return round.keep_log_probability(given.index, row.ok() ? row->log_probability(token) : result<double>(row.error()));
 }
 
 //! Whether the target has the token at all.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -21,6 +22,18 @@ namespace detail {
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
 [[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const mismatched_draft& drafted) noexcept {
   return drafted.token;
+}
+
+//! What a provider gave for one row, each asked for once: views or values, as the provider returns them.
+template <class Rows>
+struct given_row {
+  decltype(std::declval<const Rows&>()(0)) row;
+  decltype(std::declval<const Rows&>().transform(0)) transform;
+  std::uint32_t index;
+};
+template <class Rows>
+[[nodiscard]] SPECVERIFY_INLINE given_row<Rows> ask_row(const Rows& rows, std::uint32_t index) noexcept {
+  return {rows(index), rows.transform(index), index};
 }
 
 //! One verdict in the making.
@@ -60,13 +73,10 @@ class round {
   //! (workspace_too_small).
   [[nodiscard]] bool take_log_probabilities(workspace& scratch) noexcept {
     if (!wants_log_probabilities()) return true;
-    workspace_slice kept;
-    if (!scratch.take<double>(rows_, kept)) {
-      fail(errc::workspace_too_small, 0);
-      return false;
-    }
-    log_probabilities_ = scratch.first_of<double>(kept);
-    return true;
+    const auto room = scratch.take<double>(rows_);
+    if (room) log_probabilities_ = room->data();
+    if (!room) fail(errc::workspace_too_small, 0);
+    return room.ok();
   }
   //! Keeps ln p of the token committed at `index`. False: the round has failed.
   [[nodiscard]] bool keep_log_probability(std::uint32_t index, const result<double>& found) noexcept {
