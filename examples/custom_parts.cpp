@@ -7,7 +7,6 @@
 
 #include "tutorial/model.hpp"
 using namespace specverify;
-
 // A sparsifier: of 16 tokens those within a factor of 64 of the likeliest. Any choice keeps the target's law.
 struct near_likeliest {
   using state_type = no_state;

@@ -225,7 +225,7 @@ TEST_CASE("SEC-1 cloud: a journal under a lower limit is refused by the name of 
     auto made =
         cloud_session::make({.secret = 2, .vocab_size = pair::vocab_size, .limits = limits, .max_text_length = 100});
     REQUIRE(made.ok());
-    return made->restore(p.cloud_journal);
+    return made->restore(p.cloud_journal).error();
   };
   CHECK(restored(needed).ok());
   for (const one_limit& limit : each_limit) {
