@@ -188,6 +188,7 @@ class basic_simulation {
     sv::edge_options o;
     o.session_id = options_.session_id;
     o.secret = 815;
+    o.vocab_size = options_.vocab_size;
     o.format = format();
     o.rule = options_.rule;
     o.mode = options_.mode;
