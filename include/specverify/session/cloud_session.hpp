@@ -83,6 +83,10 @@ class cloud_session : private detail::cloud_protocol {
   using cloud_protocol::round;
   //! std::uint32_t epoch(): of the edge
   using cloud_protocol::epoch;
+  //! status refusal()
+  //! Why this cloud refused the edge's session, as it told the edge: a hello that it does not take, or what failed
+  //! here. ok: it did not. Refused copies of damaged or unknown messages, which the edge sends again, are not meant.
+  using cloud_protocol::refusal;
   //! const session_statistics& statistics()
   using cloud_protocol::statistics;
   //! const judged_round& last_round(): the last round that this process decided.

@@ -150,6 +150,10 @@ class basic_edge_session : private detail::edge_protocol {
   using edge_protocol::round;
   //! std::uint32_t epoch(): lives of this edge, counts from 1
   using edge_protocol::epoch;
+  //! status refusal()
+  //! Why the cloud refused the session: code, part and `where` as it found them, for `to_string`. The session has
+  //! failed with refused_by_peer or unknown_session. ok: it was not refused.
+  using edge_protocol::refusal;
   //! const session_statistics& statistics()
   using edge_protocol::statistics;
   //! const round_record& last_round()

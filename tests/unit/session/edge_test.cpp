@@ -470,3 +470,79 @@ TEST_CASE(
     }
   }
 }
+
+namespace {
+//! The words of a refusal, as a host prints them.
+std::string words(status why) {
+  std::array<char, status_text_size> text{};
+  return std::string(to_string(why, text).value());
+}
+}  // namespace
+
+TEST_CASE("session: why a hello was refused is a status at both sides") {
+  pair_options o;
+  o.edge_fingerprint = 5;
+  pair p(o);
+  CHECK(p.edge->refusal().ok());
+  CHECK(p.cloud->refusal().ok());
+  const bytes hello = p.start();
+  const status why = p.cloud->receive(hello, 1);
+  CHECK(why == status{errc::fingerprint_mismatch, part::session, 0});
+  CHECK(p.cloud->refusal() == why);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+  CHECK(p.edge->refusal() == why);
+  CHECK(words(p.edge->refusal()) == "fingerprint_mismatch in session at 0: the vocabularies of the two sides differ");
+  p.options.edge_fingerprint = 0;  // the cloud's memory of it ends with a hello that it takes
+  p.new_edge();
+  p.finish(p.start());
+  CHECK(p.cloud->refusal().ok());
+  CHECK(p.edge->refusal().ok());
+}
+
+TEST_CASE("session: why the cloud's engine failed is a status at both sides") {
+  pair p;
+  CHECK(p.cloud->receive(p.exchange(p.exchange(p.start())), 1).ok());
+  p.hold_rows = true;
+  CHECK(p.run_cloud().empty());
+  const status why{errc::row_has_nan, part::host, 12345};
+  CHECK(p.cloud->engine_failed(why) == why);
+  CHECK(p.cloud->refusal() == why);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1) ==
+        status{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)});
+  CHECK(p.edge->refusal() == why);
+  CHECK(words(p.edge->refusal()) == "row_has_nan in host at 12345: a row holds a NaN");
+}
+
+TEST_CASE("session: a refusal with a code that nobody knows is damage, and no cause") {
+  pair p;
+  (void)p.start();
+  wire_context session{};
+  session.session_id = 7;
+  std::array<std::byte, 64> memory{};
+  const auto written = encode_refuse(session, {{errc::row_has_nan, part::host, 1}}, memory);
+  REQUIRE(written.ok());
+  memory[8] = std::byte{0xFF};
+  memory[9] = std::byte{0x7F};
+  const std::span<std::byte> hostile =
+      specverify::detail::end_message(message_kind::refuse, session, written->size(), 1, memory);
+  CHECK(p.edge->receive(hostile, 1).code == errc::checksum_mismatch);
+  CHECK(p.edge->refusal().ok());
+  CHECK(p.edge->state() == edge_state::greeting);
+  CHECK(p.edge->statistics().corrupt == 1);
+  p.finish(pair::only(p.run_edge()));  // the question is asked again
+  CHECK(p.text().size() == 23);
+  CHECK(p.edge->refusal().ok());
+}
+
+TEST_CASE("session: a damaged question is refused and asked again, and that is no cause either") {
+  pair p;
+  bytes hello = p.start();
+  hello[20] ^= std::byte{1};
+  CHECK_FALSE(p.cloud->receive(hello, 1).ok());
+  CHECK(p.cloud->statistics().refusals == 1);
+  CHECK(p.cloud->refusal().ok());
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).ok());
+  CHECK(p.edge->refusal().ok());
+  p.finish(pair::only(p.run_edge()));
+  CHECK(p.text().size() == 23);
+}

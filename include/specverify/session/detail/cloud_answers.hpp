@@ -80,6 +80,7 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
   source_.key = derive_session_keys(options_.secret, hello.context.session_id).verdict;
   next_number_ = header.flags;  // ahead of what an earlier life of this cloud may have sent
   heard_ = {};
+  refusal_ = {};
   state_ = cloud_state::filling;
 }
 

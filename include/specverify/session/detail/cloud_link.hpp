@@ -23,6 +23,7 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
 }
 
 SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
+  if (ends_session(reason.code)) refusal_ = reason;
   wire_context numbered = context;
   numbered.transmission = next_number_;
   const auto bytes = encode_refuse(numbered, {reason}, message_);

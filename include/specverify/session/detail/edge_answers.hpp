@@ -196,15 +196,19 @@ SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> mess
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     heard_ = {};
-    if (place_.length() == 0) return fail({errc::unknown_session, part::session, 0});
+    if (place_.length() == 0) {
+      refusal_ = reason;
+      return fail({errc::unknown_session, part::session, 0});
+    }
     state_ = edge_state::greeting;
     return ask(question::hello, now);
   }
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (reason.code == errc::truncated || reason.code == errc::checksum_mismatch) {
+  if (!ends_session(reason.code)) {
     if (!question_.is_open()) return drop(errc::unexpected_message);
     return ask_again(now);
   }
+  refusal_ = reason;
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 

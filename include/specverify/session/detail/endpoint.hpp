@@ -92,6 +92,11 @@ inline void count_fault(session_statistics& statistics, errc code) noexcept {
   }
 }
 
+//! Whether a refusal with this code ends the session; after the others the edge asks again.
+[[nodiscard]] constexpr bool ends_session(errc code) noexcept {
+  return code != errc::truncated && code != errc::checksum_mismatch && code != errc::unknown_session;
+}
+
 //! Sizes of an endpoint's buffers.
 struct endpoint_sizes {
   std::size_t text = 0;      //!< tokens
@@ -110,6 +115,7 @@ class endpoint {
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch(); }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
   endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
@@ -195,6 +201,7 @@ class endpoint {
   context_memory contexts_{};
   transmission_window heard_{};
   session_statistics statistics_{};
+  status refusal_{};  // of the session: as the cloud sent it, as the edge received it
   text_place place_{};
   philox source_{};
   std::vector<token_id> text_;  // committed tokens, then drafted ones
