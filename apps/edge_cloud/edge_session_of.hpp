@@ -6,6 +6,7 @@
 
 #include "edge_session.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -51,12 +52,19 @@ class edge_session_of final : public edge_session {
 
 //! Throws what the session says is wrong with the options.
 template <class Support, class Window, class Gate = specverify::always_send>
-[[nodiscard]] std::unique_ptr<edge_session> session_of(const specverify::edge_options& options, const Support& support,
-                                                       const Window& window, const Gate& gate = {}) {
+[[nodiscard]] std::unique_ptr<edge_session> session_of(const specverify::edge_options& options,
+                                                       const std::optional<Support>& support, const Window& window,
+                                                       const Gate& gate = {}) {
   using session = specverify::basic_edge_session<Support, Window, Gate>;
   auto made = session::make(options, support, window, gate);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::make_unique<edge_session_of<session>>(std::move(made).value());
+}
+
+//! The top-K rule of a plan; none where no law lists a support.
+[[nodiscard]] inline std::optional<specverify::top_k> largest_of(const wire_plan& plan) {
+  if (!plan.support) return std::nullopt;
+  return std::get<specverify::top_k>(*plan.support);
 }
 
 //! The families. Each knows the combinations of rules that systems.hpp names; std::bad_variant_access where a plan has

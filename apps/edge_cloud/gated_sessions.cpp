@@ -6,10 +6,11 @@ namespace edge_cloud {
 
 std::unique_ptr<edge_session> make_gated_session(const specverify::edge_options& options, const wire_plan& plan) {
   const auto& window = std::get<specverify::fixed_window>(plan.window);
-  if (const auto* budget = std::get_if<specverify::online_vocabulary_budget>(&plan.support)) {
-    return session_of(options, *budget, window, std::get<specverify::uncertainty_gate>(*plan.gate));
+  if (plan.support && std::holds_alternative<specverify::online_vocabulary_budget>(*plan.support)) {
+    return session_of(options, std::optional(std::get<specverify::online_vocabulary_budget>(*plan.support)), window,
+                      std::get<specverify::uncertainty_gate>(*plan.gate));
   }
-  const auto& largest = std::get<specverify::top_k>(plan.support);
+  const std::optional<specverify::top_k> largest = largest_of(plan);
   return std::visit([&](const auto& gate) { return session_of(options, largest, window, gate); }, *plan.gate);
 }
 

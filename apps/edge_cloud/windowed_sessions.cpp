@@ -5,10 +5,11 @@
 namespace edge_cloud {
 
 std::unique_ptr<edge_session> make_windowed_session(const specverify::edge_options& options, const wire_plan& plan) {
-  if (const auto* threshold = std::get_if<specverify::conformal>(&plan.support)) {
-    return session_of(options, *threshold, std::get<specverify::bit_budget_window>(plan.window));
+  if (plan.support && std::holds_alternative<specverify::conformal>(*plan.support)) {
+    return session_of(options, std::optional(std::get<specverify::conformal>(*plan.support)),
+                      std::get<specverify::bit_budget_window>(plan.window));
   }
-  const auto& largest = std::get<specverify::top_k>(plan.support);
+  const std::optional<specverify::top_k> largest = largest_of(plan);
   if (const auto* budget = std::get_if<specverify::bit_budget_window>(&plan.window))
     return session_of(options, largest, *budget);
   if (const auto* network = std::get_if<specverify::dqn_window>(&plan.window))

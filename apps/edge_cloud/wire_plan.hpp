@@ -32,7 +32,7 @@ struct wire_plan {
   specverify::wire_rule rule = specverify::wire_rule::token;
   bool bonus = true;
   bool draw_from_row = false;
-  demo_support support;
+  std::optional<demo_support> support;  //!< none: no law lists one
   demo_window window;
   std::optional<demo_gate> gate;  //!< none: every token is sent
 };
@@ -58,7 +58,7 @@ template <class Sparsifier, class Skip>
   made.rule = system.rule;
   made.bonus = system.bonus;
   made.draw_from_row = system.draw_from_row;
-  made.support = system.sparsifier;
+  if (system.sparsifier) made.support = *system.sparsifier;
   made.window = system.window;
   if constexpr (!std::is_same_v<Skip, specverify::always_send>) made.gate = system.skip;
   return made;
@@ -127,8 +127,7 @@ template <class Sparsifier, class Skip>
 //! A window that plans each round. `network`: of a learned one.
 [[nodiscard]] inline demo_window plan_window(const system_plan& system, std::uint32_t vocab_size,
                                              const specverify::dqn_weights* network) {
-  const specverify::draft_plan largest{std::max(1u, system.draft_length), std::max(1u, system.resolution),
-                                       std::max(1u, system.support_size)};
+  const specverify::draft_plan largest{system.draft_length, system.resolution, system.support_size};
   switch (system.window) {
     case windowing::modelled: {
       specverify::model_window made;

@@ -123,9 +123,7 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
     options.format.format = specverify::law_format::dense_lattice;
     options.format.resolution = writer.resolution;
     options.format.max_draft_length = 4;
-    text = run_virtually(options, worker.drafter, worker.target, specverify::top_k{worker.drafter.vocab_size()},
-                         specverify::fixed_window{{4, writer.resolution, worker.drafter.vocab_size()}})
-               .tokens;
+    text = run_virtually(options, worker.drafter, worker.target).tokens;
   }
   written made;
   dense_quantizer quantize;

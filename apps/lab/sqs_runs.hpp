@@ -118,10 +118,10 @@ struct sqs_run {
     using state = typename decltype(rule)::state_type;
     std::vector<support_note<state>> notes;
     bit_budget_window window{
-        {setting.longest_window, setting.resolution, vocab_size}, vocab_size, setting.budget, 0, accounting};
+        {setting.longest_window, setting.resolution, 0}, vocab_size, setting.budget, 0, accounting};
     if constexpr (requires { rule.exactly; }) {
       window.plan.support_size = rule.support_size;
-      if (setting.paper_code) options.format.support_size = rule.support_size = window.clamp().support_size;
+      if (setting.paper_code) options.format.support_size = window.clamp().support_size;
       rule.exactly = setting.paper_code;
       rule.with_total_weight = true;
     }

@@ -28,9 +28,7 @@ cost write_all(lab_context& context, const std::vector<lab_problem>& problems, M
     options.format.support_size = 16;
     options.format.resolution = 100;
     options.format.max_draft_length = 8;
-    specverify::fixed_window window;
-    window.plan = {8, 100, 16};
-    const run_result made = run_virtually(options, drafter, target, specverify::top_k{16}, window);
+    const run_result made = run_virtually(options, drafter, target, specverify::top_k{16});
     sum.tokens += made.tokens.size();
     sum.bytes += made.bytes_up() + made.bytes_down();
     sum.rounds += made.rounds.size();

@@ -478,16 +478,32 @@ template <language_model EdgeModel, language_model CloudModel, class Session>
 
 //! The same with a session of these rules. A skip policy that looks at attention needs a drafter that gives it
 //! (`replayed_model::want_attention`).
-template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier = specverify::top_k,
+template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier,
           specverify::window_policy Window = specverify::fixed_window,
           specverify::skip_policy Skip = specverify::always_send>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
-                                       const Sparsifier& support = {}, const Window& window = {},
+                                       const std::optional<Sparsifier>& support, const Window& window = {},
                                        const Skip& skip = {}) {
   using session = specverify::basic_edge_session<Sparsifier, Window, Skip>;
   auto made = session::make(edge_options_of(options, drafter.vocab_size()), support, window, skip);
   if (!made.ok()) detail::require(made.error());
   return run_session(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty);
+}
+template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier,
+          specverify::window_policy Window = specverify::fixed_window,
+          specverify::skip_policy Skip = specverify::always_send>
+[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
+                                       const Sparsifier& support, const Window& window = {}, const Skip& skip = {}) {
+  return run_virtually(options, drafter, target, std::optional<Sparsifier>(support), window, skip);
+}
+//! Laws that list no support, or none.
+template <language_model EdgeModel, language_model CloudModel,
+          specverify::window_policy Window = specverify::fixed_window,
+          specverify::skip_policy Skip = specverify::always_send>
+[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
+                                       std::nullopt_t = std::nullopt, const Window& window = {},
+                                       const Skip& skip = {}) {
+  return run_virtually(options, drafter, target, std::optional<specverify::top_k>(), window, skip);
 }
 
 }  // namespace lab

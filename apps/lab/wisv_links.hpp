@@ -27,10 +27,8 @@ namespace detail {
     options.temperature = temperature;
     options.session_id = context.seed("wisv_reject") + i;
     options.format.format = specverify::law_format::fp16_row;
-    options.format.support_size = options.format.resolution = 0;
     options.format.max_draft_length = length;
-    made[i] = run_virtually(options, models.drafter, models.target, specverify::top_k{},
-                            specverify::fixed_window{{length, 1, 1}});
+    made[i] = run_virtually(options, models.drafter, models.target);
   });
   return made;
 }
@@ -299,7 +297,6 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       options.threshold = tuned[v.head].chosen;
       options.lazy = v.lazy;
       options.format.format = specverify::law_format::token_only;
-      options.format.support_size = options.format.resolution = 0;
       options.format.max_draft_length = main_length;
       options.format.attachments.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size();
       options.format.attachments.hidden =
@@ -319,8 +316,7 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
             specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel)),
             "head_score");
       };
-      runs[k][i] = run_virtually(options, models.drafter, models.target, specverify::top_k{},
-                                 specverify::fixed_window{{main_length, 1, 1}});
+      runs[k][i] = run_virtually(options, models.drafter, models.target);
     }
   });
   bool session_same = true;

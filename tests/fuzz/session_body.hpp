@@ -133,7 +133,8 @@ class session_script {
     o.token_budget = 30;
     o.bonus = !lazy_;
     if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
-    edge_.emplace(std::move(edge_type::make(o, top_k{4}, fixed_window{{format_.max_draft_length, 7, 4}})).value());
+    const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
+    edge_.emplace(std::move(edge_type::make(o, kept)).value());
     edge_engine_.clear();
   }
   void new_cloud() {

@@ -196,7 +196,7 @@ void check_stop_and_budget() {
 //! Drafts a position only while its law has a clear favourite. The law belongs to the drafted prefix, so the length
 //! does too.
 struct confident_window {
-  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {}; }
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {4}; }
   [[nodiscard]] bool proceed(std::uint32_t, const sv::law& next, std::uint64_t) const noexcept {
     return 2 * *std::max_element(next.counts, next.counts + next.size) > next.resolution;
   }

@@ -58,7 +58,7 @@ void lengths_of(const world<Scalar>& in, const sv::bit_budget_window& window, st
 //! Sends a position while its law is flat enough: a window without charges.
 struct while_flat {
   std::uint32_t most = 6;
-  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {}; }
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {4}; }
   [[nodiscard]] bool proceed(std::uint32_t, const sv::law& next, std::uint64_t) const noexcept {
     std::uint32_t largest = 0;
     for (std::uint32_t i = 0; i < next.size; ++i) largest = std::max(largest, next.counts[i]);

@@ -115,7 +115,7 @@ sv::conformal threshold_of(double first, double step) {
 
 TEST_CASE(
     "E9 C-SQS at V = 50257, l = 100, B = 5000: a support that no round could send is cut to the 582 tokens that fit") {
-  const watched_window window{{{8, 100, 1}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  const watched_window window{{{8, 100}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
   const story told = write_text(threshold_of(2e-5, 0), window, 0);  // thousands of tokens are above it
   check_bits(told, 5000, 100);
   for (const std::uint32_t size : told.sizes) CHECK(size == 582);
@@ -125,7 +125,7 @@ TEST_CASE(
 }
 
 TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocabulary") {
-  const watched_window window{{{8, 100, 1}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  const watched_window window{{{8, 100}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
   for (const double first : {2.2e-4, -1.0}) {
     const story told = write_text(threshold_of(first, 0), window, 0);
     check_bits(told, 5000, 100);
@@ -138,7 +138,7 @@ TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocab
 
 TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
   // not even all V fit
-  const watched_window window{{{8, 100, 1}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
+  const watched_window window{{{8, 100}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
   const sv::conformal rule = threshold_of(2e-5, 0.1);
   const story told = write_text(rule, window, 0);
   check_bits(told, 1000, 100);
@@ -161,7 +161,7 @@ TEST_CASE("E9 K-SQS under a budget: K of the plan as clamped, whether or not the
     for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);
   }
   const watched_window fits{{{8, 100, 32}, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
-  const story told = write_text(sv::top_k{1024}, fits, 0);
+  const story told = write_text(sv::top_k{32}, fits, 0);
   for (const std::uint32_t size : told.sizes) CHECK(size == 32);
   CHECK(told.statistics.budget_clamp == 0);
   CHECK(told.statistics.drafted > told.statistics.rounds);
@@ -169,7 +169,7 @@ TEST_CASE("E9 K-SQS under a budget: K of the plan as clamped, whether or not the
 
 TEST_CASE("E9 the code that travels: laws of l counts or fewer fit 5000 bits, and 600 bits cut them") {
   for (const std::uint64_t budget : {5000u, 600u}) {
-    const watched_window window{{{8, 100, 1}, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};
+    const watched_window window{{{8, 100}, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};
     const story told = write_text(threshold_of(2e-5, 0), window, 0, sv::law_format::sparse_drop_zero);
     for (const sv::round_record& round : told.rounds) CHECK(8 * round.draft_bytes <= budget);
     CHECK(told.statistics.budget_clamp == (budget == 600 ? told.statistics.drafted : 0));

@@ -151,8 +151,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 8;
   server.text_chunk = 4;
-  auto edge =
-      std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, rule, {{1, 0, 0}}, skip)).value();
+  const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(rule) : std::nullopt;
+  auto edge = std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, kept, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   last_token_model drafter{true}, target{false};
   std::vector<std::byte> message;  // one question or one answer is under way

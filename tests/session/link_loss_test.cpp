@@ -79,7 +79,7 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 16;
   server.text_chunk = 8;
-  auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
+  auto edge = std::move(edge_session::make(device, top_k{3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   dice weather(id * 11 + 5);
   last_token_model drafter{true}, target{false};
@@ -218,7 +218,7 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   server.secret = 2;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
-  auto edge = std::move(edge_session::make(device, top_k{3}, {{2, 20, 3}})).value();
+  auto edge = std::move(edge_session::make(device, top_k{3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   const row z = logits(true, 1);
   std::vector<std::byte> question;

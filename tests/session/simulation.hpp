@@ -202,7 +202,12 @@ class basic_simulation {
     o.token_budget = options_.tokens;
     o.retry_timeout = patience;
     o.text_chunk = 24;
-    auto made = edge_type::make(o, rule_, sv::fixed_window{{options_.draft_length, 50, 8}}, skip_);
+    std::optional<Sparsifier> kept;
+    if (sv::has_support(o.format.format)) kept = rule_;
+    if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
+      if (kept && o.draw_from_row) kept->support_size = 7;  // and the token, in laws of 8
+    }
+    auto made = edge_type::make(o, kept, {}, skip_);
     if (!made.ok()) return void(fail("edge options"));
     edge_ = std::make_unique<edge_type>(std::move(made).value());
     edge_engine_.clear();

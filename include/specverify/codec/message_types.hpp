@@ -62,11 +62,13 @@ struct draft_format {
   static constexpr std::uint32_t at_format = 0, at_resolution = 2, at_support_size = 3, at_max_draft_length = 4,
                                  at_pad_to = 5, at_attachments = 6;
   law_format format = law_format::sparse_drop_zero;
-  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
-  std::uint32_t resolution = 100;
+  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0.
+  //! A session fills in what its window says where a lattice has 0 here
+  std::uint32_t resolution = 0;
   //! sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
   std::uint32_t support_size = 0;
-  std::uint32_t max_draft_length = 8;  //!< L, 1..4096
+  //! L at most, 1..4096. A session fills in what its window says where this is 0
+  std::uint32_t max_draft_length = 0;
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< what travels with the drafts; none by default

@@ -38,6 +38,12 @@ struct budget_clamp {
   bool dense = false;              //!< all V tokens are sent instead: cheaper than K
 };
 
+//! Between which plans every answer of a window's `begin` lies, field by field.
+struct plan_range {
+  draft_plan least{};
+  draft_plan most{};
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -45,13 +51,28 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
 //! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
 //! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
-//! `bits` is the sum of the charges of the laws before it. Satisfied by: `fixed_window` (the same plan every round),
-//! `bit_budget_window`, `model_window`, `dqn_window`.
+//! `bits` is the sum of the charges of the laws before it. A session cuts what `begin` answers: L and l to what the
+//! format carries, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by: `fixed_window` (the
+//! same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
   { policy.begin(seen) } noexcept -> std::same_as<draft_plan>;
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
+};
+
+//! A window whose plan is its option `plan`. A session fills in the numbers that it leaves at 0, and refuses those that
+//! contradict its format or sparsifier. Model: `fixed_window`.
+template <class Policy>
+concept planned_window = window_policy<Policy> && requires(Policy& policy) {
+  requires std::same_as<decltype((policy.plan)), draft_plan&>;
+};
+
+//! A window that knows beforehand what it may plan: a session refuses it where its format could not carry that.
+//! Satisfied by: `model_window`, `dqn_window`.
+template <class Policy>
+concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
+  { policy.range() } noexcept -> std::same_as<plan_range>;
 };
 
 //! A window policy that says what a law costs, in a unit of its own.
@@ -122,12 +143,12 @@ struct always_send {
 //! The same plan for every round; every position up to L is drafted. What a session takes where nothing is said.
 struct fixed_window {
   static constexpr bool unconditional = true;  //!< `proceed` is always true: nobody needs to count bits for it
-  draft_plan plan{};
+  draft_plan plan{};  //!< L, l, K; 0 in a session: what its format or sparsifier says (docs/session.md)
 
   [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return plan; }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
-static_assert(window_policy<fixed_window>);
+static_assert(planned_window<fixed_window>);
 
 SPECVERIFY_NAMESPACE_END
 

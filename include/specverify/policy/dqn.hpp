@@ -229,6 +229,11 @@ class dqn_window {
     const window_action& chosen = grid_[choose(seen)];
     return {chosen.draft_length, chosen.resolution, support_size_};
   }
+  [[nodiscard]] constexpr plan_range range() const noexcept {
+    const action_range all = range_of(grid_);
+    return {{all.least.draft_length, all.least.resolution, support_size_},
+            {all.most.draft_length, all.most.resolution, support_size_}};
+  }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 
  private:
@@ -239,7 +244,7 @@ class dqn_window {
   std::uint32_t support_size_;
 };
 
-static_assert(window_policy<dqn_window>);
+static_assert(ranged_window<dqn_window>);
 
 SPECVERIFY_NAMESPACE_END
 

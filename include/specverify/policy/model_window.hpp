@@ -89,6 +89,11 @@ struct model_window {
     const window_action& chosen = grid[choose(seen)];
     return {chosen.draft_length, chosen.resolution, model.support_size};
   }
+  [[nodiscard]] constexpr plan_range range() const noexcept {
+    const action_range all = range_of(grid);
+    return {{all.least.draft_length, all.least.resolution, model.support_size},
+            {all.most.draft_length, all.most.resolution, model.support_size}};
+  }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
 using model_based_window = model_window;
@@ -100,7 +105,7 @@ using model_based_window = model_window;
   return why.ok() ? why : status{why.code, part::policy, max_window_actions + why.where};
 }
 
-static_assert(window_policy<model_window>);
+static_assert(ranged_window<model_window>);
 
 SPECVERIFY_NAMESPACE_END
 

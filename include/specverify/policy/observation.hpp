@@ -52,11 +52,12 @@ struct observation {
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
-//! What a window policy asks of one round.
+//! What a window policy asks of one round. A 0 in a window that keeps its plan (`planned_window`) is what the session
+//! says elsewhere.
 struct draft_plan {
-  std::uint32_t max_draft_length = 4;  //!< L >= 1
-  std::uint32_t resolution = 100;      //!< l of the lattice, in [1, 2^16]
-  std::uint32_t support_size = 16;     //!< K of the sparsifier, >= 1
+  std::uint32_t max_draft_length = 0;  //!< L; as an answer of `begin`, 0 drafts nothing
+  std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the format's
+  std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: its own
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {
     return a.max_draft_length == b.max_draft_length && a.resolution == b.resolution && a.support_size == b.support_size;

@@ -43,6 +43,12 @@ struct action_grid {
   }
 };
 
+//! Between which actions those of a grid lie, L and l each on its own.
+struct action_range {
+  window_action least{};
+  window_action most{};
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -88,6 +94,18 @@ SPECVERIFY_NAMESPACE_BEGIN
   };
   const std::array<std::uint32_t, 2> resolutions{of_bits(fine_bits), of_bits(coarse_bits)};
   return make_action_grid(paper_draft_lengths, resolutions).value();
+}
+
+//! The smallest and the largest L and l of a grid that `check` accepts.
+[[nodiscard]] constexpr action_range range_of(const action_grid& grid) noexcept {
+  action_range made{grid[0], grid[0]};
+  for (const window_action& action : grid.all()) {
+    if (action.draft_length < made.least.draft_length) made.least.draft_length = action.draft_length;
+    if (action.draft_length > made.most.draft_length) made.most.draft_length = action.draft_length;
+    if (action.resolution < made.least.resolution) made.least.resolution = action.resolution;
+    if (action.resolution > made.most.resolution) made.most.resolution = action.resolution;
+  }
+  return made;
 }
 
 //! Bits that tell the other side which action a round uses.

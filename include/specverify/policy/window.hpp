@@ -98,7 +98,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! clamped), the other accountings what the law lists, so that threshold wants laws with their zero counts
 //! (law_format::sparse_paper).
 struct bit_budget_window {
-  draft_plan plan{};             //!< L, l, K without the budget
+  draft_plan plan{};             //!< L, l, K without the budget; 0 in a session: what its format or sparsifier says
   std::uint32_t vocab_size = 0;  //!< V >= 1
   std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
   //! bits of the round that no law pays: header, padding; 80 covers a message without padding
@@ -163,7 +163,8 @@ struct bit_budget_window {
                                                              : status{errc::invalid_argument, part::policy, 6};
 }
 
-static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window>);
+static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window> &&
+              planned_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END
 

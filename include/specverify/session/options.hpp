@@ -23,6 +23,12 @@ enum class link_loss : std::uint8_t {
   continue_local  //!< writes ahead of the cloud: tentative tokens, which are verified when the link is back
 };
 
+//! What a session takes where neither its format nor its window says it (docs/session.md).
+inline constexpr std::uint32_t default_draft_length = 4;  //!< L
+inline constexpr std::uint32_t default_resolution = 100;  //!< l of a lattice
+//! drafts that messages have room for where the format says no L and the window plans fewer
+inline constexpr std::uint32_t default_draft_room = 8;
+
 struct edge_options {
   std::uint64_t session_id = 1;          //!< unique for the cloud's secret: keys derive from it
   std::uint64_t secret = 0;              //!< of this device, not 0; never travels (docs/decisions/0003)
@@ -30,7 +36,8 @@ struct edge_options {
   row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
-  draft_format format{};                 //!< how drafts and their laws travel
+  //! how drafts and their laws travel; K, L and l may be left at 0, to sparsifier and window
+  draft_format format{};
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
@@ -54,13 +61,18 @@ struct edge_options {
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_retry_limit = 2;
   static constexpr std::uint32_t at_max_skipped = 3;
-  static constexpr std::uint32_t at_support_size = 4;
+  static constexpr std::uint32_t at_support_size = 4;  //!< options_disagree: the sparsifier keeps more, or another K
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
   static constexpr std::uint32_t at_format = 7;
   static constexpr std::uint32_t at_draw_from_row = 8;
   static constexpr std::uint32_t at_prompt = 9;
   static constexpr std::uint32_t at_truncation = 10;  //!< of a row that was supplied
+  // options_disagree: K, L and l are said once, each in one place
+  static constexpr std::uint32_t at_max_draft_length = 11;     //!< the window plans more drafts than the format carries
+  static constexpr std::uint32_t at_resolution = 12;           //!< the window plans another l than the format
+  static constexpr std::uint32_t at_window_support_size = 13;  //!< the window plans another K than the sparsifier keeps
+  static constexpr std::uint32_t at_sparsifier = 14;           //!< no law of the format lists a support
 };
 
 //! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.

@@ -20,13 +20,15 @@
 #include <specverify/sparsify/top_k.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 
+#include <optional>
+
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! What a session is made with, but for the host's own options.
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send>
 struct preset {
   draft_format format{};
-  Sparsifier sparsifier{};
+  std::optional<Sparsifier> sparsifier{};  //!< none where no law of the format lists a support
   fixed_window window{};
   Skip skip{};
   wire_rule rule = wire_rule::token;
@@ -80,19 +82,28 @@ template <class Sparsifier, class Skip>
 
 namespace detail {
 
+//! L, l and K of `plan` (l = 0: no lattice); laws carry up to `carried` entries.
 template <class Sparsifier, class Skip = always_send>
 [[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, const draft_plan& plan,
                                                            std::uint32_t carried, const Sparsifier& kept,
                                                            const Skip& skip = {}) noexcept {
   preset<Sparsifier, Skip> made;
   made.format.format = format;
-  made.format.resolution = has_lattice(format) ? plan.resolution : 0;
+  made.format.resolution = plan.resolution;
   made.format.support_size = carried;
   made.format.max_draft_length = plan.max_draft_length;
   made.sparsifier = kept;
-  made.window.plan = {plan.max_draft_length, plan.resolution > 0 ? plan.resolution : 1,
-                      plan.support_size > 0 ? plan.support_size : 1};
+  made.window.plan = plan;
   made.skip = skip;
+  return made;
+}
+
+//! Whole laws, or none: nothing to choose.
+template <class Skip = always_send>
+[[nodiscard]] constexpr preset<top_k, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
+                                                      std::uint32_t resolution, const Skip& skip = {}) noexcept {
+  auto made = preset_of(format, {max_draft_length, resolution, 0}, 0, top_k{}, skip);
+  made.sparsifier.reset();
   return made;
 }
 
@@ -112,7 +123,7 @@ struct qs_settings {
   std::uint32_t max_draft_length = 4;  //!< L
 };
 [[nodiscard]] constexpr preset<> qs(const qs_settings& set = {}) noexcept {
-  return detail::preset_of(law_format::dense_lattice, {set.max_draft_length, set.resolution, 1}, 0, top_k{1});
+  return detail::preset_of(law_format::dense_lattice, set.max_draft_length, set.resolution);
 }
 
 //! K-SQS: a lattice point on the K most probable tokens.
@@ -148,7 +159,7 @@ struct hlm_settings {
   bool bonus = true;                   //!< false: the paper's rounds
 };
 [[nodiscard]] constexpr preset<> hlm(const hlm_settings& set = {}) noexcept {
-  preset<> made = detail::preset_of(law_format::fp16_row, {set.max_draft_length, 0, 1}, 0, top_k{1});
+  preset<> made = detail::preset_of(law_format::fp16_row, set.max_draft_length, 0);
   made.bonus = set.bonus;
   return made;
 }
@@ -158,14 +169,14 @@ inline constexpr std::uint32_t preset_max_skipped = 63;
 
 //! Rand-HLM: a coin decides what is sent. U-HLM: uncertain tokens are. UI: uncertain and important ones. All lossy.
 [[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_gate> u_hlm(const uncertainty_gate& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_and_importance_gate> ui(
     const uncertainty_and_importance_gate& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, {1, 0, 1}, 0, top_k{1}, skip), preset_max_skipped);
+  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
 }
 
 //! CU-HLM: U-HLM whose uploads are the k largest entries and an even tail; the token comes from the whole row. Lossy.
@@ -211,7 +222,7 @@ struct compressed_hlm_settings {
 
 //! Drafts the most probable tokens and sends ids: the target's greedy text.
 [[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
-  preset<> made = detail::preset_of(law_format::token_only, {max_draft_length, 0, 1}, 0, top_k{1});
+  preset<> made = detail::preset_of(law_format::token_only, max_draft_length, 0);
   made.rule = wire_rule::greedy;
   return made;
 }

@@ -38,8 +38,8 @@ edge_cloud::wire_plan plan_of(const hlm_system& system) {
   made.format.attachments.max_skipped = 255;
   made.bonus = false;
   made.draw_from_row = !whole && !system.drawn_from_sent;
-  made.window = sv::fixed_window{{1, resolution, vocab_size}};
-  made.support = sv::top_k{system.size == lab::hlm_size::fixed ? system.support_size : 1};
+  made.window = sv::fixed_window{{1}};
+  if (!whole) made.support = sv::top_k{system.size == lab::hlm_size::fixed ? system.support_size : 1};
   if (system.size == lab::hlm_size::online) {
     sv::online_vocabulary_budget budget;
     budget.size = system.online;

@@ -38,7 +38,7 @@ run_options hybrid() {
   made.bonus = false;
   return made;
 }
-const sv::fixed_window one{{1, 1, 1}};
+const sv::fixed_window one{{1}};
 
 run_options greedy(bool with_draft, bool lazy = false) {
   run_options made = text(problem);
@@ -53,7 +53,7 @@ run_options greedy(bool with_draft, bool lazy = false) {
   made.lazy = lazy;
   return made;
 }
-const sv::fixed_window sixteen{{16, 1, 1}};
+const sv::fixed_window sixteen{{16}};
 
 void check_rounds(const run_result& made) {
   std::uint64_t emitted = 0;
@@ -68,14 +68,14 @@ void check_rounds(const run_result& made) {
 
 TEST_CASE("hybrid: one token a round; what is skipped costs a pass of the drafter and no byte") {
   lab::live_model drafter(models().drafter), target(models().target);
-  const run_result all = lab::run_virtually(hybrid(), drafter, target, sv::top_k{1}, one);
+  const run_result all = lab::run_virtually(hybrid(), drafter, target, std::nullopt, one);
   check_rounds(all);
   CHECK(all.rounds.size() == all.tokens.size());
   CHECK(all.uploads() == all.rounds.size());
 
   run_options options = hybrid();
   options.compute.uncertainty = 0.001;
-  const run_result gated = lab::run_virtually(options, drafter, target, sv::top_k{1}, one, sv::uncertainty_gate{0.3});
+  const run_result gated = lab::run_virtually(options, drafter, target, std::nullopt, one, sv::uncertainty_gate{0.3});
   check_rounds(gated);
   CHECK(gated.rounds.size() == gated.tokens.size());
   std::uint64_t skipped = 0;
@@ -98,7 +98,7 @@ TEST_CASE("the target alone: a pass and a message down for each token, nothing u
   options.mode = sv::session_mode::stream;
   options.format.format = sv::law_format::token_only;
   options.format.max_draft_length = 1;
-  const run_result made = lab::run_virtually(options, drafter, target, sv::top_k{1}, one);
+  const run_result made = lab::run_virtually(options, drafter, target, std::nullopt, one);
   CHECK(made.tokens.size() > 20);
   CHECK(made.edge.emitted == made.tokens.size());
   CHECK(made.bytes_up() == 0);
@@ -114,14 +114,14 @@ TEST_CASE("importance: the drafter's attention decides with the uncertainty") {
   lab::replayed_model blind(trace), drafter(trace), target(std::make_shared<lab::model_trace>(models().target));
   drafter.want_attention();
   const sv::uncertainty_and_importance_gate gate{0.1, {.k = 3, .gamma = 0.5}};
-  const run_result made = lab::run_virtually(hybrid(), drafter, target, sv::top_k{1}, one, gate);
+  const run_result made = lab::run_virtually(hybrid(), drafter, target, std::nullopt, one, gate);
   check_rounds(made);
   lab::live_model live(models().drafter);
-  const run_result again = lab::run_virtually(hybrid(), live, target, sv::top_k{1}, one, gate);
+  const run_result again = lab::run_virtually(hybrid(), live, target, std::nullopt, one, gate);
   CHECK(made.tokens == again.tokens);
   CHECK(made.bytes_up() == again.bytes_up());
   lab::replayed_model without(std::make_shared<lab::model_trace>(models().drafter));
-  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, sv::top_k{1}, one, gate),
+  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, std::nullopt, one, gate),
                     doctest::Contains("attention"));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   run_options plain = greedy(false);
   plain.rule = sv::wire_rule::greedy;
   plain.format.attachments = {};
-  const run_result exact = lab::run_virtually(plain, drafter, target, sv::top_k{1}, sixteen);
+  const run_result exact = lab::run_virtually(plain, drafter, target, std::nullopt, sixteen);
   check_rounds(exact);
 
   // A judge that reads all it is given, so that a wrong vector would change the text.
@@ -148,15 +148,15 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   run_options options = greedy(true);
   options.judge = judge;
   options.threshold = 0;
-  CHECK(lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen).tokens == exact.tokens);
+  CHECK(lab::run_virtually(options, drafter, target, std::nullopt, sixteen).tokens == exact.tokens);
   options.threshold = 1.5;
-  const run_result all = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  const run_result all = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
   for (const lab::round_entry& r : all.rounds) CHECK(r.accepted_mismatches == r.mismatches);
 
   options.threshold = 0.6;
   options.compute.judge = 0.002;
   judged = 0;
-  const run_result full = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  const run_result full = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
   check_rounds(full);
   std::uint64_t mismatches = 0, accepted = 0;
   for (const lab::round_entry& r : full.rounds) mismatches += r.mismatches, accepted += r.accepted_mismatches;
@@ -168,7 +168,7 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
     run_options on_request = greedy(false, lazy);
     on_request.judge = judge;
     on_request.threshold = 0.6;
-    const run_result made = lab::run_virtually(on_request, drafter, target, sv::top_k{1}, sixteen);
+    const run_result made = lab::run_virtually(on_request, drafter, target, std::nullopt, sixteen);
     check_rounds(made);
     CHECK(made.tokens == full.tokens);
     REQUIRE(made.rounds.size() == full.rounds.size());
@@ -193,7 +193,7 @@ TEST_CASE("a projected hidden state travels in its place") {
     REQUIRE(r.drafter.size() == 8);
     return 0.0;
   };
-  const run_result made = lab::run_virtually(options, drafter, target, sv::top_k{1}, sixteen);
+  const run_result made = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
   check_rounds(made);
   CHECK(made.tokens.size() > 10);
 }

@@ -49,8 +49,8 @@ run_options options_of(const scheme& s, const char* prompt, std::uint64_t sessio
 
 template <class Model>
 run_result run(const scheme& s, const run_options& options, Model& drafter, Model& target) {
-  const sv::fixed_window window{{s.draft_length, std::max(1u, s.resolution), std::max(1u, s.support_size)}};
-  return lab::run_virtually(options, drafter, target, sv::top_k{std::max(1u, s.support_size)}, window);
+  if (s.support_size == 0) return lab::run_virtually(options, drafter, target);
+  return lab::run_virtually(options, drafter, target, sv::top_k{s.support_size});
 }
 
 }  // namespace

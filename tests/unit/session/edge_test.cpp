@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair.hpp"
 
+#include <specverify/policy/model_window.hpp>
 #include <specverify/sparsify/conformal.hpp>
+#include <specverify/sparsify/online_vocabulary_budget.hpp>
+#include <specverify/sparsify/threshold.hpp>
 
 #include <limits>
+#include <tuple>
+#include <utility>
 
 using namespace specverify;
 using namespace specverify_test;
@@ -46,32 +51,29 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   o.secret = 1;
   o.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // the plan's l and K are not used
+  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // l and K are said elsewhere
   o.format.support_size = 8;
-  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).error() ==
-        status{errc::invalid_argument, part::policy, 2});
-  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).error() ==
-        status{errc::invalid_argument, part::policy, 2});
-  // K of 64 twice, and 16 in the default window, which would win
+  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());
+  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).ok());
+  // K of 64 twice, and nothing in the default window that would win
   o.vocab_size = 100;
   o.format.support_size = 64;
-  CHECK(edge_session::make(o, top_k{64}).error() == status{errc::invalid_argument, part::policy, 2});
+  CHECK(edge_session::make(o, top_k{64}).ok());
   CHECK(edge_session::make(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
   CHECK(edge_session::make(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
-        status{errc::invalid_argument, part::session, o.at_support_size});  // more than the format carries
-  CHECK(edge_session::make(o, top_k{8}).ok());                              // fewer than both allow
+        status{errc::options_disagree, part::session, o.at_support_size});  // more than the format carries
+  CHECK(edge_session::make(o, top_k{8}).ok());                              // fewer than it carries
   o.vocab_size = 30;
   o.format.support_size = 0;
   using budgeted = basic_edge_session<conformal, bit_budget_window>;
   const conformal whole{.max_support_size = 30};
   // no silent "no cap"
-  CHECK(budgeted::make(o, {}, {{8, 100, 16}, 30}).error() == status{errc::invalid_argument, part::sparsify, 5});
-  CHECK(budgeted::make(o, whole, {{8, 100, 16}}).error() == status{errc::empty_vocabulary, part::policy, 3});
-  CHECK(budgeted::make(o, whole, {{8, 100, 16}, 30, 80, 80}).error() ==
-        status{errc::invalid_argument, part::policy, 5});
-  CHECK(budgeted::make(o, {.target = 2}, {{8, 100, 16}, 30}).error() ==
+  CHECK(budgeted::make(o, {}, {{8}, 30}).error() == status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(budgeted::make(o, whole, {{8}}).error() == status{errc::empty_vocabulary, part::policy, 3});
+  CHECK(budgeted::make(o, whole, {{8}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
+  CHECK(budgeted::make(o, conformal{.target = 2}, {{8}, 30}).error() ==
         status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(budgeted::make(o, whole, {{8, 100, 16}, 30}).ok());
+  CHECK(budgeted::make(o, whole, {{8}, 30}).ok());
   o.format.attachments.max_skipped = 4;
   using gated = basic_edge_session<top_k, fixed_window, uncertainty_and_importance_gate>;
   CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});
@@ -81,6 +83,157 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   CHECK(tossed::make(o, {}, {}, {2.0}).error() == status{errc::invalid_probability, part::policy, 0});
   using silent = basic_edge_session<top_k, link_window>;  // a policy without a check of its own
   CHECK(silent::make(o).ok());
+}
+
+namespace {
+edge_options host_options() {
+  edge_options o;
+  o.secret = 1;
+  o.vocab_size = 100;
+  return o;
+}
+constexpr status disagrees(std::uint32_t where) { return {errc::options_disagree, part::session, where}; }
+
+//! Drafts of the first round of a session with rows that say nothing, and the format that hello announced.
+template <class Session>
+std::pair<std::uint32_t, draft_format> first_round(result<Session> made) {
+  REQUIRE(made.ok());
+  Session edge = std::move(made).value();
+  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 100, .limits = {.max_draft_length = 64}});
+  REQUIRE(cloud.ok());
+  std::pair<std::uint32_t, draft_format> seen{};
+  const std::vector<float> row(100, 0.0F);
+  bytes message;
+  REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
+  for (int questions = 0; questions < 3; ++questions) {
+    for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
+      if (out.action == session_action::tentative) seen.first += 1;
+      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::evaluate)
+        CHECK(edge.supply_row(exec::seq, logits_row(std::span<const float>(row)), {}, 1).ok());
+    }
+    if (const auto hello = decode_hello(message)) seen.second = hello->format;
+    if (questions == 2) break;
+    CHECK(cloud->receive(message, 1).ok());
+    for (session_output out = cloud->next(); out.action != session_action::none; out = cloud->next()) {
+      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+    }
+    CHECK(edge.receive(message, 1).ok());
+  }
+  return seen;
+}
+}  // namespace
+
+TEST_CASE("edge: L is said by the window or by the format, and a window beyond the format is named") {
+  edge_options o = host_options();
+  auto [drafts, announced] = first_round(edge_session::make(o));
+  CHECK(drafts == 4);
+  CHECK(announced.max_draft_length == 8);
+  CHECK(announced.resolution == 100);
+  CHECK(announced.support_size == 0);
+  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{6}}));
+  CHECK(drafts == 6);
+  CHECK(announced.max_draft_length == 8);
+  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{12}}));
+  CHECK(drafts == 12);
+  CHECK(announced.max_draft_length == 12);
+  o.format.max_draft_length = 16;  // and 4 in a default window, which would win
+  std::tie(drafts, announced) = first_round(edge_session::make(o));
+  CHECK(drafts == 16);
+  CHECK(announced.max_draft_length == 16);
+  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{5}}));  // room for more
+  CHECK(drafts == 5);
+  CHECK(announced.max_draft_length == 16);
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{17}}).error() == disagrees(o.at_max_draft_length));
+  o.format = {.format = law_format::dense_lattice, .resolution = 720, .max_draft_length = 11};
+  o.format.attachments.resolution_with_draft = true;
+  using modelled = basic_edge_session<top_k, model_window>;  // plans up to 12 drafts
+  CHECK(modelled::make(o).error() == disagrees(o.at_max_draft_length));
+  o.format.max_draft_length = 12;
+  CHECK(modelled::make(o).ok());
+}
+
+TEST_CASE("edge: l is said by the window or by the format, and two of them are named") {
+  edge_options o = host_options();
+  CHECK(first_round(edge_session::make(o, top_k{16}, fixed_window{{4, 240}})).second.resolution == 240);
+  o.format.resolution = 50;
+  CHECK(first_round(edge_session::make(o, top_k{16})).second.resolution == 50);
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 50}}).ok());
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 20}}).error() == disagrees(o.at_resolution));
+  o.format.attachments.resolution_with_draft = true;  // then each draft says a smaller one
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 20}}).ok());
+  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
+  o.format = {.format = law_format::dense_lattice, .resolution = 720};
+  using modelled = basic_edge_session<top_k, model_window>;  // plans 240 and 720
+  CHECK(modelled::make(o).error() == disagrees(o.at_resolution));
+  o.format.attachments.resolution_with_draft = true;
+  CHECK(modelled::make(o).ok());
+  o.format.resolution = 240;
+  CHECK(modelled::make(o).error() == disagrees(o.at_resolution));
+  o.format = {.format = law_format::token_only};  // no lattice: there is no l to say
+  CHECK(edge_session::make(o).ok());
+  CHECK(edge_session::make(o, {}, fixed_window{{4, 100}}).error() == disagrees(o.at_resolution));
+}
+
+TEST_CASE("edge: K is said by the sparsifier, the format or the window, and two of them are named") {
+  edge_options o = host_options();
+  const auto made = [&o](std::optional<top_k> kept, const fixed_window& window = {}) {
+    return edge_session::make(o, kept, window).error();
+  };
+  CHECK(made(top_k{64}).ok());
+  CHECK(made({}, {{4, 0, 64}}).ok());
+  CHECK(made(top_k{64}, {{4, 0, 64}}).ok());
+  CHECK(made(top_k{64}, {{4, 0, 16}}) == disagrees(o.at_window_support_size));
+  CHECK(made(top_k{16}, {{4, 0, 64}}) == disagrees(o.at_window_support_size));
+  o.format.support_size = 32;
+  CHECK(made(top_k{33}) == disagrees(o.at_support_size));
+  CHECK(made({}, {{4, 0, 16}}) == disagrees(o.at_window_support_size));  // a default sparsifier keeps what is carried
+  o.format.format = law_format::sparse_paper;                            // exactly K ids
+  CHECK(made(top_k{31}) == disagrees(o.at_support_size));
+  CHECK(made(top_k{32}).ok());
+  CHECK(made({}).ok());
+  o.format.format = law_format::top_k_tail;
+  o.draw_from_row = true;  // the token is an entry of its own
+  CHECK(made(top_k{32}) == disagrees(o.at_support_size));
+  CHECK(made(top_k{31}).ok());
+  CHECK(made({}).ok());
+}
+
+TEST_CASE("edge: a cap beyond the format is named, and one that is not given is the format's") {
+  edge_options o = host_options();
+  using thresholds = basic_edge_session<threshold>;
+  using conformals = basic_edge_session<conformal>;
+  using budgets = basic_edge_session<vocabulary_budget>;
+  CHECK(thresholds::make(o, threshold{0.01, 0}).error() == status{errc::invalid_argument, part::sparsify, 1});
+  CHECK(conformals::make(o).error() == status{errc::invalid_argument, part::sparsify, 5});
+  o.format.support_size = 32;
+  CHECK(thresholds::make(o, threshold{0.01, 0}).ok());
+  CHECK(conformals::make(o).ok());
+  CHECK(conformals::make(o, conformal{.max_support_size = 32}).ok());
+  CHECK(budgets::make(o).ok());
+  CHECK(thresholds::make(o, threshold{0.01, 33}).error() == disagrees(o.at_support_size));
+  CHECK(conformals::make(o, conformal{.max_support_size = 33}).error() == disagrees(o.at_support_size));
+  CHECK(budgets::make(o, vocabulary_budget{.max_support_size = 33}).error() == disagrees(o.at_support_size));
+  CHECK(conformals::make(o, conformal{.max_support_size = 32}, fixed_window{{4, 0, 16}}).error() ==
+        disagrees(o.at_window_support_size));
+  o.format = {.format = law_format::top_k_tail, .support_size = 32};
+  o.draw_from_row = true;
+  using online = basic_edge_session<online_vocabulary_budget>;
+  CHECK(online::make(o).ok());
+  CHECK(online::make(o, online_vocabulary_budget{.max_support_size = 32}).error() == disagrees(o.at_support_size));
+}
+
+TEST_CASE("edge: a sparsifier is refused where no law lists a support, and none is needed there") {
+  edge_options o = host_options();
+  for (const law_format whole : {law_format::dense_lattice, law_format::fp16_row, law_format::token_only}) {
+    o.format = {.format = whole};
+    CHECK(edge_session::make(o).ok());
+    CHECK(edge_session::make(o, {}, fixed_window{{4}}).ok());
+    CHECK(edge_session::make(o, top_k{16}).error() == disagrees(o.at_sparsifier));
+    CHECK(basic_edge_session<conformal>::make(o).ok());  // not asked for a support, so it needs no cap
+    CHECK(edge_session::make(o, {}, fixed_window{{4, 0, 16}}).error() == disagrees(o.at_window_support_size));
+  }
 }
 
 TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
@@ -421,7 +574,7 @@ TEST_CASE(
         bytes journal, question;
         const specverify::edge_options wanted = p.edge_options();
         std::optional<adaptive> edge;
-        edge.emplace(std::move(adaptive::make(wanted, top_k{8}, {&seen})).value());
+        edge.emplace(std::move(adaptive::make(wanted, p.kept(), {&seen})).value());
         const auto run = [&] {
           question.clear();
           for (session_output out = edge->next(); out.action != session_action::none; out = edge->next()) {
@@ -438,7 +591,7 @@ TEST_CASE(
         run();
         while (edge->state() != edge_state::finished) {
           if (restarts == 1 && edge->state() == edge_state::waiting) {
-            edge.emplace(std::move(adaptive::make(wanted, top_k{8}, {&seen})).value());
+            edge.emplace(std::move(adaptive::make(wanted, p.kept(), {&seen})).value());
             engine.clear();
             CHECK(edge->restore(journal, 2).ok());
             run();
@@ -492,7 +645,7 @@ TEST_CASE("session: why a hello was refused is a status at both sides") {
   CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
   CHECK(p.edge->refusal() == why);
   CHECK(words(p.edge->refusal()) == "fingerprint_mismatch in session at 0: the vocabularies of the two sides differ");
-  p.options.edge_fingerprint = 0;  // the cloud's memory of it ends with a hello that it takes
+  p.options.edge_fingerprint = 0;  // the cloud takes another hello, and forgets the refusal
   p.new_edge();
   p.finish(p.start());
   CHECK(p.cloud->refusal().ok());

@@ -86,7 +86,7 @@ pair make_pair(link_loss what, session_time timeout = 100, std::uint32_t retry_l
   edge_options device = p.edge_options();
   device.on_link_loss = what;
   device.max_ahead = 4;
-  p.edge.emplace(std::move(pair::edge_type::make(device, top_k{8}, fixed_window{{3, 40, 8}})).value());
+  p.edge.emplace(std::move(pair::edge_type::make(device, top_k{8})).value());
   return p;
 }
 

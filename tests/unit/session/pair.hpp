@@ -44,9 +44,9 @@ struct pair_options {
   std::optional<sv::cloud_limits> limits{};  // of the cloud; none: the smallest for the edge's format
 };
 
-template <class Skip>
+template <class Skip, class Window = sv::fixed_window>
 struct basic_pair {
-  using edge_type = sv::basic_edge_session<sv::top_k, sv::fixed_window, Skip>;
+  using edge_type = sv::basic_edge_session<sv::top_k, Window, Skip>;
   static constexpr std::uint32_t vocab_size = 30;
 
   explicit basic_pair(const pair_options& with = {}, const Skip& gate = {})
@@ -68,6 +68,10 @@ struct basic_pair {
     return {{options.format, resolution, sparse ? 8u : 0u, options.draft_length, options.pad_to, options.attachments},
             vocab_size};
   }
+  //! Eight tokens, where the laws list a support.
+  [[nodiscard]] std::optional<sv::top_k> kept() const {
+    return sv::has_support(options.format) ? std::optional(sv::top_k{8}) : std::nullopt;
+  }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = 7;
@@ -88,9 +92,7 @@ struct basic_pair {
     return o;
   }
   void new_edge() {
-    edge.emplace(
-        std::move(edge_type::make(edge_options(), sv::top_k{8}, sv::fixed_window{{options.draft_length, 40, 8}}, skip))
-            .value());
+    edge.emplace(std::move(edge_type::make(edge_options(), kept(), Window{}, skip)).value());
     edge_engine.clear();
   }
   void new_cloud() {

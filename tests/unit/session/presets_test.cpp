@@ -45,24 +45,30 @@ TEST_CASE("presets: K-SQS, K 16, l 100, L 4 gives format, sparsifier and window"
   const auto system = k_sqs({.support_size = 16, .resolution = 100, .max_draft_length = 4});
   check_plan(system, law_format::sparse_drop_zero, {4, 100, 16}, 16);
   CHECK(system.format.resolution == 100);
-  CHECK(system.sparsifier.support_size == 16);
+  CHECK(system.sparsifier->support_size == 16);
   check_plan(k_sqs({.support_size = 8, .paper_code = true}), law_format::sparse_paper, {4, 100, 8}, 8);
   const auto made = make(host_options(), system);
   REQUIRE(made.ok());
   CHECK(make(host_options(), k_sqs({.support_size = 64})).ok());  // no default window of K = 16 in the way
+  CHECK_FALSE(qs().sparsifier.has_value());                       // nothing to choose
+  CHECK(make(host_options(), qs()).ok());
+  CHECK(make(host_options(), hlm()).ok());
+  CHECK(make(host_options(), greedy()).ok());
+  CHECK(make(host_options(), cu_hlm()).ok());
+  CHECK(make(host_options(), cu_hlm_online({.support_size = 200})).ok());
 }
 
 TEST_CASE("presets: every system has a format that check accepts") {
-  check_plan(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, {12, 720, 1}, 0);
-  check_plan(hlm(), law_format::fp16_row, {1, 1, 1}, 0);
-  check_plan(rand_hlm(), law_format::fp16_row, {1, 1, 1}, 0);
-  check_plan(u_hlm({.threshold = 0.3}), law_format::fp16_row, {1, 1, 1}, 0);
-  check_plan(ui(), law_format::fp16_row, {1, 1, 1}, 0);
+  check_plan(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, {12, 720, 0}, 0);
+  check_plan(hlm(), law_format::fp16_row, {1, 0, 0}, 0);
+  check_plan(rand_hlm(), law_format::fp16_row, {1, 0, 0}, 0);
+  check_plan(u_hlm({.threshold = 0.3}), law_format::fp16_row, {1, 0, 0}, 0);
+  check_plan(ui(), law_format::fp16_row, {1, 0, 0}, 0);
   check_plan(cu_hlm({.support_size = 30}), law_format::top_k_tail, {1, 255, 30}, 31);
   check_plan(cu_hlm_online({.support_size = 200}), law_format::top_k_tail, {1, 255, 200}, 201);
   check_plan(compressed_hlm({.max_support_size = 300}), law_format::top_k_tail, {1, 255, 300}, 300);
-  check_plan(greedy(6), law_format::token_only, {6, 1, 1}, 0);
-  check_plan(wisv({.hidden_size = 96, .with_draft = true}), law_format::token_only, {8, 1, 1}, 0);
+  check_plan(greedy(6), law_format::token_only, {6, 0, 0}, 0);
+  check_plan(wisv({.hidden_size = 96, .with_draft = true}), law_format::token_only, {8, 0, 0}, 0);
   CHECK(u_hlm({.threshold = 0.3}).skip.threshold == 0.3);
   CHECK(u_hlm().format.attachments.max_skipped == preset_max_skipped);
   CHECK_FALSE(u_hlm().bonus);
@@ -70,7 +76,7 @@ TEST_CASE("presets: every system has a format that check accepts") {
   CHECK(hlm().bonus);
   CHECK(cu_hlm().draw_from_row);
   CHECK_FALSE(compressed_hlm().draw_from_row);
-  CHECK(cu_hlm_online({.support_size = 200}).sparsifier.max_support_size == 200);
+  CHECK(cu_hlm_online({.support_size = 200}).sparsifier->max_support_size == 200);
   CHECK(greedy().rule == wire_rule::greedy);
   CHECK(wisv({.hidden_size = 96}).rule == wire_rule::semantic);
   CHECK_FALSE(wisv({.hidden_size = 96}).format.attachments.hidden_with_draft);
@@ -81,8 +87,8 @@ TEST_CASE("presets: C-SQS needs a cap, and a cap of V announces no limit") {
   CHECK(make(host_options(), c_sqs({})).error() == status{errc::invalid_argument, part::sparsify, 5});
   CHECK(c_sqs({.max_support_size = 256}).format_for(vocab_size).support_size == 256);
   CHECK(c_sqs({.max_support_size = vocab_size}).format_for(vocab_size).support_size == 0);
-  CHECK(c_sqs({.max_support_size = vocab_size}).sparsifier.max_support_size == vocab_size);
-  CHECK(c_sqs({.max_support_size = 9, .threshold = {.target = 0.25}}).sparsifier.target == 0.25);
+  CHECK(c_sqs({.max_support_size = vocab_size}).sparsifier->max_support_size == vocab_size);
+  CHECK(c_sqs({.max_support_size = 9, .threshold = {.target = 0.25}}).sparsifier->target == 0.25);
   CHECK(make(host_options(), c_sqs({.max_support_size = 256})).ok());
 }
 

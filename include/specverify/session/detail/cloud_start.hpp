@@ -169,7 +169,9 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
       verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length) +
                     workspace_alignment) {}
 
-SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format) noexcept {
+SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& asked) noexcept {
+  wire_format format = asked;
+  detail::fill(format);
   const auto narrow = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, 0xffffffffu));
   };

@@ -7,7 +7,7 @@
 #include <specverify/policy/budgeted.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/detail/round_sizes.hpp>
 #include <specverify/session/options.hpp>
 
 #include <algorithm>
@@ -23,6 +23,7 @@ namespace detail {
 struct drafter_wishes {
   bool probabilities = false;  //!< the row's own probability of drawn tokens
   bool whole_row = false;      //!< tokens are drawn from the row, and their laws only travel (lossy)
+  bool all_tokens = false;     //!< a round may keep all V tokens instead of K
 };
 
 template <sparsifier Sparsifier>
@@ -37,15 +38,10 @@ class drafter {
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; })
       sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
-    if constexpr (requires { sparsifier_.max_support_size; }) {  // no more than the format carries
-      const std::uint32_t room = format.support_size == 0 ? 0 : format.support_size - (wishes.whole_row ? 1u : 0u);
-      if (room != 0 && (sparsifier_.max_support_size == 0 || sparsifier_.max_support_size > room))
-        sparsifier_.max_support_size = room;
-    }
-    entries_ = has_support(format.format) ? support_bound() : vocab_size;
+    most_kept_ = wishes.all_tokens ? vocab_size : detail::most_kept(sparsifier, format);
+    entries_ = std::min(most_kept_, vocab_size);
     Sparsifier widest = sparsifier_;
     if constexpr (requires { widest.support_size; }) {
-      own_size_ = sparsifier_.support_size;
       widest.support_size = entries_;
     }
     const state_type state = widest_state(sparsifier);
@@ -57,17 +53,11 @@ class drafter {
   }
 
   [[nodiscard]] const Sparsifier& sparsifier() const noexcept { return sparsifier_; }
-  //! K of the plan goes to a sparsifier that keeps K tokens, where the format limits K or the window has a budget.
-  template <class Window>
-  void begin_round(const Window&, const draft_plan& plan) noexcept {
-    if constexpr (requires { sparsifier_.support_size; }) {
-      if (!has_support(format_.format)) return;
-      if (format_.support_size != 0)
-        sparsifier_.support_size = std::min(plan.support_size, format_.support_size - (wishes_.whole_row ? 1u : 0u));
-      if constexpr (budgeted_window<Window>) {
-        if (format_.support_size == 0) sparsifier_.support_size = std::min(plan.support_size, own_size_);
-      }
-    }
+  //! K that a round may plan at most.
+  [[nodiscard]] std::uint32_t most_kept() const noexcept { return most_kept_; }
+  //! K of a round, for a sparsifier that keeps K tokens.
+  void set_support_size(std::uint32_t size) noexcept {
+    if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = size;
   }
   //! Whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
@@ -151,13 +141,6 @@ class drafter {
   }
 
  private:
-  [[nodiscard]] std::uint32_t support_bound() const noexcept {
-    std::uint32_t bound = format_.vocab_size;
-    if constexpr (requires { sparsifier_.support_size; })
-      bound = sparsifier_.support_size < bound ? sparsifier_.support_size : bound;
-    if (format_.support_size != 0 && format_.support_size > bound) bound = format_.support_size;
-    return bound < format_.vocab_size ? bound : format_.vocab_size;
-  }
   [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }
 
   [[nodiscard]] read_request wanted(const Sparsifier& sparsifier, const state_type& state) const noexcept {
@@ -194,8 +177,8 @@ class drafter {
   std::vector<std::byte> scratch_;
   support kept_{};
   law drafted_{};
-  std::uint32_t entries_ = 0;   // tokens that a law may list
-  std::uint32_t own_size_ = 0;  // K of the sparsifier as it was given
+  std::uint32_t entries_ = 0;    // tokens that a law may list
+  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given
 };
 
 }  // namespace detail

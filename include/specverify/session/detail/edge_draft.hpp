@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
 #include <specverify/policy/observe_skip.hpp>
+#include <specverify/session/detail/round_sizes.hpp>
 #include <specverify/session/edge_session.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
@@ -22,47 +23,24 @@ template <class Options>
   return {};
 }
 
-//! `where` of a policy's refusal: K of its plan, as `check(bit_budget_window)` says it.
-inline constexpr std::uint32_t at_plan_support_size = 2;
-
-//! K of the sparsifier, of the format and of a fixed window: the smallest would win in silence, so they may not differ
-//! against the sparsifier. Errors: invalid_argument (`where` = `edge_options::at_support_size` of the session: the
-//! format carries fewer tokens; `at_plan_support_size` of the policy: the window plans fewer, or none).
-template <class Sparsifier>
-[[nodiscard]] constexpr status check_support_size(const draft_format& format, const Sparsifier& sparsifier,
-                                                  const draft_plan& plan, bool draw_from_row) noexcept {
-  if (format.support_size == 0) return {};
-  if (plan.support_size == 0) return {errc::invalid_argument, part::policy, at_plan_support_size};
-  if constexpr (requires { sparsifier.support_size; }) {
-    if (!has_support(format.format)) return {};
-    if (sparsifier.support_size > format.support_size)
-      return {errc::invalid_argument, part::session, edge_options::at_support_size};
-    const std::uint32_t room = format.support_size - (draw_from_row ? 1u : 0u);
-    if (plan.support_size < (sparsifier.support_size < room ? sparsifier.support_size : room))
-      return {errc::invalid_argument, part::policy, at_plan_support_size};
-  }
-  return {};
-}
-
 }  // namespace detail
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifier, Window, Skip>::make(
-    const edge_options& options, const Sparsifier& sparsifier, const Window& window, const Skip& skip) {
-  if (const status why = check_options(options); !why.ok()) return why;
+    const edge_options& options, const std::optional<Sparsifier>& sparsifier, const Window& window, const Skip& skip) {
+  const detail::round_sizes<Sparsifier, Window> said(options, sparsifier, window);
+  if (const status why = check_options(said.options); !why.ok()) return why;
   if (detail::gates<Skip> && options.format.attachments.max_skipped == 0)
     return status{errc::invalid_argument, part::session, options.at_max_skipped};
-  if (const status why = detail::check_if_any(sparsifier); !why.ok()) return why;
-  if (const status why = detail::check_if_any(window); !why.ok()) return why;
-  if (const status why = detail::check_if_any(skip); !why.ok()) return why;
-  if constexpr (std::is_same_v<Window, fixed_window>) {
-    if (const status why = detail::check_support_size(options.format, sparsifier, window.plan, options.draw_from_row);
-        !why.ok())
-      return why;
+  if (has_support(options.format.format)) {
+    if (const status why = detail::check_if_any(said.sparsifier); !why.ok()) return why;
   }
-  auto drafts = detail::edge_drafts::make(options);
+  if (const status why = detail::check_if_any(said.window); !why.ok()) return why;
+  if (const status why = detail::check_if_any(skip); !why.ok()) return why;
+  if (const status why = said.check(); !why.ok()) return why;
+  auto drafts = detail::edge_drafts::make(said.options);
   if (!drafts) return drafts.error();
-  return basic_edge_session(options, sparsifier, window, skip, *std::move(drafts));
+  return basic_edge_session(said.options, said.sparsifier, said.window, skip, *std::move(drafts));
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -72,7 +50,8 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
     : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(sparsifier.initial_state())),
       window_(window),
       skip_(skip),
-      drafter_(format_of(options), options.transform, sparsifier, {observes_probabilities, options.draw_from_row}),
+      drafter_(format_of(options), options.transform, sparsifier,
+               {observes_probabilities, options.draw_from_row, detail::may_send_all(window)}),
       states_(std::size_t{options.format.max_draft_length} + 1),
       probabilities_(options.format.max_draft_length) {
   if constexpr (Skip::needs_uncertainty)
@@ -106,12 +85,12 @@ void basic_edge_session<Sparsifier, Window, Skip>::renew_state() noexcept {
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time now) noexcept {
-  const draft_plan plan = window_.begin(link_.seen());
+  const draft_plan plan = detail::cut_plan(window_.begin(link_.seen()), options_.format, drafter_.most_kept());
   open_round(plan, now);
   states_[0] = sparsifier_state_.template get<state_type>();
   beyond_known_ = false;
   drafter_.set_resolution(drafts_.resolution());
-  drafter_.begin_round(window_, plan);
+  drafter_.set_support_size(plan.support_size);
   return want_next_row(now);
 }
 

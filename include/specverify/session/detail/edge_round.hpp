@@ -26,6 +26,7 @@ SPECVERIFY_BODY void edge_protocol::note_end() noexcept {
   }
 }
 
+//! `plan`: as `cut_plan` leaves it.
 SPECVERIFY_BODY void edge_protocol::open_round(const draft_plan& plan, session_time now) noexcept {
   due_ = due::nothing;
   state_ = edge_state::drafting;
@@ -33,13 +34,10 @@ SPECVERIFY_BODY void edge_protocol::open_round(const draft_plan& plan, session_t
   open_round_ = {};
   open_round_.round = place_.round();
   open_round_.began = now;
-  const draft_format& format = options_.format;
-  std::uint32_t resolution = format.resolution;
-  if (format.attachments.resolution_with_draft) resolution = std::clamp<std::uint32_t>(plan.resolution, 1, resolution);
   // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A
   // function of the position alone.
   const std::uint32_t left = text_limit() - place_.length() - (options_.bonus ? 1u : 0u);
-  drafts_.begin(std::min({plan.max_draft_length, format.max_draft_length, left}), resolution);
+  drafts_.begin(std::min(plan.max_draft_length, left), plan.resolution);
 }
 
 //! Asks the engine for the row of the last one of the first `end` tokens.

@@ -14,9 +14,9 @@ namespace detail {
 
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
-  if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.format.format == law_format::token_and_count)
     return {errc::unsupported, part::session, options.at_format};
+  if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};

@@ -6,6 +6,8 @@
 
 #include <specverify/codec/message_types.hpp>
 #include <specverify/distribution/draft.hpp>
+#include <specverify/policy/observation.hpp>
+#include <specverify/session/options.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -13,6 +15,14 @@ namespace detail {
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
 [[nodiscard]] constexpr bool has_lattice(law_format format) noexcept {
   return has_support(format) || format == law_format::dense_lattice;
+}
+
+//! What a format does not say of L and l: what the plans of the window need at most, else the defaults.
+constexpr void fill(draft_format& format, const draft_plan& most = {}) noexcept {
+  if (format.max_draft_length == 0)
+    format.max_draft_length = most.max_draft_length > default_draft_room ? most.max_draft_length : default_draft_room;
+  if (has_lattice(format.format) && format.resolution == 0)
+    format.resolution = most.resolution > 0 ? most.resolution : default_resolution;
 }
 
 //! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, and tokens that the
