@@ -20,16 +20,16 @@ template <class Policy>
 void draft_law_of_row(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, false);
-  const top_k rule{static_cast<std::uint32_t>(state.range(1))};
-  const read_request wanted = draft_law_request(vocab_size, rule, {});
+  const top_k sparsifier{static_cast<std::uint32_t>(state.range(1))};
+  const read_request wanted = draft_law_request(vocab_size, sparsifier, {});
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, wanted) +
-                                draft_law_workspace_size(vocab_size, rule, {}));
+                                draft_law_workspace_size(vocab_size, sparsifier, {}));
   std::uint32_t resolution = 0;
   run(state, input, [&](const std::vector<float>& row) {
     workspace space{memory};
     const auto reading = read_row(policy, view(row), {}, wanted, space);
     if (!reading) return state.SkipWithError("refused");
-    const auto made = make_draft_law(*reading, rule, {}, {.resolution = 100}, space);
+    const auto made = make_draft_law(*reading, sparsifier, {}, {.resolution = 100}, space);
     if (!made) return state.SkipWithError("refused");
     resolution = made->drafted.resolution;
     benchmark::DoNotOptimize(made->drafted.counts);

@@ -13,13 +13,13 @@ void require(specverify::status why, const char* what) {
   if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
 }
 
-std::optional<mismatch_judge> make_judge(const run_settings& run, const side_model& model) {
+std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_model& model) {
   if (run.head.empty()) return std::nullopt;
-  return mismatch_judge(load_head(run.head), model.hidden_size);
+  return mismatch_scorer(load_head(run.head), model.hidden_size);
 }
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model,
-                                       const std::optional<mismatch_judge>& judge) {
+                                       const std::optional<mismatch_scorer>& scorer) {
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
   options.secret = run.cloud_secret;
@@ -28,7 +28,7 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
   bulkiest.max_draft_length = demo_max_draft_length;
-  if (judge) bulkiest.attachments = judged_attachments(judge->hidden_size(), true);
+  if (scorer) bulkiest.attachments = scored_attachments(scorer->hidden_size(), true);
   bulkiest.attachments.max_skipped = demo_max_skipped;
   options.limits = specverify::cloud_session::limits_for({bulkiest, model.vocab_size});
   options.lazy = run.lazy;
@@ -45,8 +45,8 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
 cloud_host::cloud_host(const run_settings& run, const side_model& model,
                        std::function<void(std::span<const std::byte>)> send)
     : engine_(model.weights, model.pass_seconds),
-      judge_(make_judge(run, model)),
-      session_(make_session(run, model, judge_)),
+      scorer_(make_scorer(run, model)),
+      session_(make_session(run, model, scorer_)),
       temperature_(run.temperature),
       send_(std::move(send)) {
   if (run.state.empty()) return;
@@ -85,7 +85,7 @@ run_report cloud_host::report() const {
   made.resumes = session_.statistics().restarts;
   made.mismatches = session_.statistics().mismatches;
   made.accepted_mismatches = session_.statistics().accepted_mismatches;
-  made.judged_rounds = judged_rounds_;
+  made.scored_rounds = scored_rounds_;
   return made;
 }
 
@@ -93,8 +93,8 @@ run_report cloud_host::report() const {
 specverify::status cloud_host::prepare(const specverify::session_work& work) {
   const specverify::session_output& asked = work.asked;
   if (work.wait == specverify::session_wait::scores) {
-    if (!judge_) return {specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
-    return judge_->score(asked, session_.reported_channel(), engine_, scores_);
+    if (!scorer_) return {specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
+    return scorer_->score(asked, session_.reported_channel(), engine_, scores_);
   }
   if (session_.transform().temperature != temperature_)  // two temperatures would be two laws
     return {specverify::errc::invalid_temperature, specverify::part::host, 0};
@@ -116,10 +116,10 @@ void cloud_host::take() {
     prepared_ = prepare(work);
     ready_ = work.wait;
   }
-  const specverify::judged_round& last = session_.last_round();
-  if (!judge_ || last.round <= noted_round_) return;
+  const specverify::decided_round& last = session_.last_round();
+  if (!scorer_ || last.round <= noted_round_) return;
   noted_round_ = last.round;
-  judged_rounds_.push_back({last.drafted, last.mismatches, last.judged});
+  scored_rounds_.push_back({last.drafted, last.mismatches, last.scored});
 }
 
 }  // namespace edge_cloud

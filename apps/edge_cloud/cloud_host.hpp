@@ -8,7 +8,7 @@
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/drive.hpp>
 
-#include "mismatch_judge.hpp"
+#include "mismatch_scorer.hpp"
 #include "run_report.hpp"
 #include "run_settings.hpp"
 #include "side_model.hpp"
@@ -39,13 +39,13 @@ class cloud_host {
   void take();
 
   engine engine_;
-  std::optional<mismatch_judge> judge_;
+  std::optional<mismatch_scorer> scorer_;
   specverify::cloud_session session_;
   double temperature_;
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;
-  std::vector<std::array<std::uint32_t, 3>> judged_rounds_;
+  std::vector<std::array<std::uint32_t, 3>> scored_rounds_;
   specverify::session_wait ready_ = specverify::session_wait::peer;  // what `work` hands over; peer: nothing
   specverify::status prepared_{};                                    // not ok: the engine or the head could not
   std::uint32_t noted_round_ = 0;

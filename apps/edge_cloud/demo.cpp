@@ -106,7 +106,7 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
   report.cloud_compute = of_cloud.cloud_compute;
   report.mismatches = of_cloud.mismatches;
   report.accepted_mismatches = of_cloud.accepted_mismatches;
-  report.judged_rounds = of_cloud.judged_rounds;
+  report.scored_rounds = of_cloud.scored_rounds;
   report.bytes_up = link.up().bytes;
   report.bytes_down = link.down().bytes;
   return report;
@@ -151,7 +151,7 @@ bool run_demo(const demo_settings& demo) {
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
   std::vector<run_report> reports;
-  specverify::mismatch_history mismatches;  // of every judged text so far
+  specverify::mismatch_history mismatches;  // of every scored text so far
   bool all_same = true;
   for (const std::string& key : demo.systems) {
     const system_plan& system = system_named(key);
@@ -164,24 +164,24 @@ bool run_demo(const demo_settings& demo) {
       run.prompt = demo.prompts[i];
       run.session_id += i;
       run.link = demo.link;
-      if (system.judged == states::chosen) run.protocol = choose_protocol(system, demo.link, drafter, mismatches);
+      if (system.scored == states::chosen) run.protocol = choose_protocol(system, demo.link, drafter, mismatches);
       const system_plan plan = settled_plan(run);
-      run.lazy = plan.judged == states::one_by_one;
+      run.lazy = plan.scored == states::one_by_one;
       run.retry_ms = patience_ms(demo.link, plan, drafter, run.pace);
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
-      if (plan.judged == states::unused) one.judged_rounds.clear();  // a cloud with a head notes every round
+      if (plan.scored == states::unused) one.scored_rounds.clear();  // a cloud with a head notes every round
       // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no
       // draws.
-      const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.judged == states::unused);
-      // Rounds that are cut or judged by what the edge sees of a changing link are others each time.
-      const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.judged != states::unused);
+      const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.scored == states::unused);
+      // Rounds that are cut or scored by what the edge sees of a changing link are others each time.
+      const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.scored != states::unused);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
       const char* answer = ahead   ? "not asked, tokens were written ahead"
                            : looks ? "not asked, it looks at the link"
                            : same  ? "yes"
                                    : "NO";
-      const std::string protocol = system.judged == states::chosen ? "; hidden states: " + run.protocol : "";
+      const std::string protocol = system.scored == states::chosen ? "; hidden states: " + run.protocol : "";
       std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(),
                   one.seconds(), protocol.c_str(), answer);
       std::fflush(stdout);

@@ -142,7 +142,7 @@ run_report edge_host::report() const {
   made.edge_compute = engine_.seconds();
   made.resumes = counted.restarts;
   made.texts = 1;
-  made.texts_with_states = settled_plan(run_).judged == states::with_draft ? 1 : 0;
+  made.texts_with_states = settled_plan(run_).scored == states::with_draft ? 1 : 0;
   return made;
 }
 

@@ -29,7 +29,7 @@ void add_model_options(CLI::App& app, run_settings& run) {
                  "paper: a forward pass takes as long as the table's modelled column counts; none: as long as it takes")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
-  app.add_option("--head", run.head, "weights of the decision head, for the systems that judge mismatches")
+  app.add_option("--head", run.head, "weights of the decision head, for the systems that score mismatches")
       ->check(CLI::ExistingFile);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How hidden states travel in a text of a system that leaves it open: settled once, when the text is opened, from the
-//! link and from what the judged rounds of earlier texts were like.
+//! link and from what the scored rounds of earlier texts were like.
 #ifndef EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 #define EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 
@@ -38,20 +38,20 @@ namespace edge_cloud {
 
 //! The next text's means have these rounds in them.
 inline void record_rounds(const run_report& report, specverify::mismatch_history& history) {
-  for (const auto& [drafted, mismatches, judged] : report.judged_rounds) history.record(drafted, mismatches, judged);
+  for (const auto& [drafted, mismatches, scored] : report.scored_rounds) history.record(drafted, mismatches, scored);
 }
 
 //! The plan of a run: of a system that leaves the protocol open, with the run's own.
 [[nodiscard]] inline system_plan settled_plan(const run_settings& run) {
   system_plan plan = system_named(run.system);
-  if (plan.judged != states::chosen) return plan;
+  if (plan.scored != states::chosen) return plan;
   if (run.protocol == "lazy") {
-    plan.judged = states::one_by_one;
+    plan.scored = states::one_by_one;
   } else if (run.protocol == "round-trip") {
     const auto protocol = specverify::round_trip_rule{}.choose(opening_state(run.link).round_trip);
-    plan.judged = protocol == specverify::hidden_protocol::full ? states::with_draft : states::on_request;
+    plan.scored = protocol == specverify::hidden_protocol::full ? states::with_draft : states::on_request;
   } else {
-    plan.judged = run.protocol == "fh" ? states::with_draft : states::on_request;
+    plan.scored = run.protocol == "fh" ? states::with_draft : states::on_request;
   }
   return plan;
 }

@@ -11,7 +11,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, ro
                                    resolution_sum, support_sum, bytes_up, bytes_down, edge_passes, cloud_passes,
                                    edge_compute, cloud_compute, residual_tokens, skipped, skipped_uncertain,
                                    written_ahead, mismatches, accepted_mismatches, supply_bytes, texts,
-                                   texts_with_states, resumes, judged_rounds)
+                                   texts_with_states, resumes, scored_rounds)
 
 void save(const run_report& report, const std::filesystem::path& file) {
   // A text may be cut inside a UTF-8 character: such bytes are replaced, the tokens stay exact.

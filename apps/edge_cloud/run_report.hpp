@@ -35,15 +35,15 @@ struct run_report {
   std::uint64_t skipped_uncertain = 0;  //!< of them, those that were uncertain but of no importance
   //! tokens drafted while the link was lost, verified afterwards
   std::uint64_t written_ahead = 0;
-  std::uint64_t mismatches = 0;           //!< drafts that a judge decided
+  std::uint64_t mismatches = 0;           //!< drafts that a scorer decided
   std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
   std::uint64_t supply_bytes = 0;         //!< second uploads
   std::uint64_t texts = 0;                //!< written with it
   //! of them, those whose hidden states travelled with the drafts
   std::uint64_t texts_with_states = 0;
   std::uint64_t resumes = 0;  //!< restarts of either side that the run went through
-  //! of a judged system: drafts, mismatches, and those of them up to the first rejected one
-  std::vector<std::array<std::uint32_t, 3>> judged_rounds;
+  //! of a scored system: drafts, mismatches, and those of them up to the first rejected one
+  std::vector<std::array<std::uint32_t, 3>> scored_rounds;
 
   //! Another text of the same system, written after this one.
   void add(const run_report& later) {
@@ -73,7 +73,7 @@ struct run_report {
     texts += later.texts;
     texts_with_states += later.texts_with_states;
     resumes += later.resumes;
-    judged_rounds.insert(judged_rounds.end(), later.judged_rounds.begin(), later.judged_rounds.end());
+    scored_rounds.insert(scored_rounds.end(), later.scored_rounds.begin(), later.scored_rounds.end());
   }
 
   [[nodiscard]] double seconds() const { return arrival.empty() ? 0 : arrival.back(); }

@@ -26,11 +26,11 @@ struct run_settings {
   //! wait, stop, or local: the edge writes ahead, and the cloud verifies it later
   std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
-  //! weights of the judge of mismatches; empty: there is none
+  //! weights of the scorer of mismatches; empty: there is none
   std::filesystem::path head;
   //! weights of the network that plans rounds; empty: there is none
   std::filesystem::path policy;
-  double threshold = -1;  //!< of the judge; negative: the head's own
+  double threshold = -1;  //!< of the scorer; negative: the head's own
   bool lazy = false;      //!< the cloud asks for one mismatch's state at a time
   //! of a system that leaves it open: fh, sh, lazy, or the round trip decides
   std::string protocol = "round-trip";

@@ -38,9 +38,9 @@ enum class skipping {
   certain_or_unimportant,  //!< these, and those whose attention row says that they matter little
 };
 
-//! When the drafter's hidden states reach the judge of mismatches.
+//! When the drafter's hidden states reach the scorer of mismatches.
 enum class states {
-  unused,      //!< there is no judge
+  unused,      //!< there is no scorer
   with_draft,  //!< FH
   on_request,  //!< SH
   one_by_one,  //!< SH, as long as mismatches stand
@@ -65,7 +65,7 @@ struct system_plan {
   std::uint32_t resolution = 0;    //!< l, the lattice's
   support_rule support = support_rule::top_k;
   skipping skip = skipping::never;
-  states judged = states::unused;
+  states scored = states::unused;
   windowing window = windowing::fixed;
 
   //! The paper's order: the token comes from the row itself, the compressed law is only what a rejection subtracts.

@@ -49,11 +49,11 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return static_cast<double>(r.written_ahead); },
      0},
     {{"mis-", "matches"},
-     [](const run_report& r) { return system_named(r.system).judged != states::unused; },
+     [](const run_report& r) { return system_named(r.system).scored != states::unused; },
      [](const run_report& r) { return static_cast<double>(r.mismatches); },
      0},
     {{"of them", "stood"},
-     [](const run_report& r) { return system_named(r.system).judged != states::unused; },
+     [](const run_report& r) { return system_named(r.system).scored != states::unused; },
      [](const run_report& r) { return r.accepted_mismatch_share(); },
      3},
     {{"second", "uploads"},
@@ -61,14 +61,14 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return static_cast<double>(r.supply_bytes); },
      0},
     {{"texts", "by FH"},
-     [](const run_report& r) { return system_named(r.system).judged == states::chosen; },
+     [](const run_report& r) { return system_named(r.system).scored == states::chosen; },
      [](const run_report& r) { return r.share_with_states(); },
      2},
 }};
 
 //! What the text of a system is: drawn from the target's own law, its most probable tokens, or neither.
 [[nodiscard]] constexpr const char* text_of(const system_plan& system) {
-  if (system.skip != skipping::never || system.judged != states::unused) return "lossy";
+  if (system.skip != skipping::never || system.scored != states::unused) return "lossy";
   return system.is_greedy() ? "argmax" : "exact";
 }
 

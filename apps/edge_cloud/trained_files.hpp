@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What somebody trained and a run is given as a file: the decision head of the judged systems, the network of a
+//! What somebody trained and a run is given as a file: the decision head of the scored systems, the network of a
 //! learned window.
 #ifndef EDGE_CLOUD_TRAINED_FILES_HPP
 #define EDGE_CLOUD_TRAINED_FILES_HPP
@@ -66,7 +66,7 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
 
 //! A system without what it needs cannot run: says so before anything starts.
 inline void require_files(const system_plan& plan, const run_settings& run) {
-  if (plan.judged != states::unused) {
+  if (plan.scored != states::unused) {
     detail::require_file(
         plan, run.head,
         "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");

@@ -45,8 +45,8 @@ inline constexpr std::uint32_t demo_max_draft_length = 12;
 //! Bits of a draft message at most, header included, of the systems with a budget; without a retry.
 inline constexpr std::uint32_t demo_round_bits = 1000;
 
-//! What travels with the drafts of a judged system, for hidden states of that many numbers.
-[[nodiscard]] inline specverify::attachment_format judged_attachments(std::uint32_t hidden_size, bool with_draft) {
+//! What travels with the drafts of a scored system, for hidden states of that many numbers.
+[[nodiscard]] inline specverify::attachment_format scored_attachments(std::uint32_t hidden_size, bool with_draft) {
   return {hidden_size, specverify::hidden_format::float16, with_draft, true, 0};
 }
 
@@ -67,8 +67,8 @@ template <class Sparsifier, class Skip>
 //! The systems that send ids alone, or nothing.
 [[nodiscard]] inline wire_plan plan_of_ids(const system_plan& system, std::uint32_t vocab_size,
                                            std::uint32_t hidden_size) {
-  if (system.judged != states::unused)
-    return plan_of(specverify::wisv({hidden_size, system.judged == states::with_draft, system.draft_length}),
+  if (system.scored != states::unused)
+    return plan_of(specverify::wisv({hidden_size, system.scored == states::with_draft, system.draft_length}),
                    vocab_size);
   wire_plan made = plan_of(specverify::greedy(std::max(1u, system.draft_length)), vocab_size);
   if (system.law == upload::ids) return made;

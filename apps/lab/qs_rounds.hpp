@@ -35,15 +35,15 @@ class dense_quantizer {
                                                std::uint32_t resolution) {
     using namespace specverify;
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
-    const top_k rule;  // not asked: the lattice takes the whole row
+    const top_k sparsifier;  // not asked: the lattice takes the whole row
     const row_transform transform{.temperature = temperature};
     const draft_law_options options{law_format::dense_lattice, resolution};
-    const read_request wanted = draft_law_request(vocab_size, rule, {}, options);
+    const read_request wanted = draft_law_request(vocab_size, sparsifier, {}, options);
     memory_.resize(std::max(memory_.size(), digest_workspace_size(vocab_size, transform, wanted) +
-                                                draft_law_workspace_size(vocab_size, rule, {}, options) + 64));
+                                                draft_law_workspace_size(vocab_size, sparsifier, {}, options) + 64));
     workspace space{std::span<std::byte>(memory_)};
     const auto row = demand(read_row(exec::simd, logits_row<float>(logits), transform, wanted, space), "reading");
-    const draft_law& made = made_ = demand(make_draft_law(row, rule, {}, options, space), "quantizing");
+    const draft_law& made = made_ = demand(make_draft_law(row, sparsifier, {}, options, space), "quantizing");
     std::vector<double> law(vocab_size, 0.0);
     for (std::uint32_t i = 0; i < made.drafted.size; ++i)
       law[static_cast<std::size_t>(made.drafted.ids[i])] = made.drafted.counts[i] / static_cast<double>(resolution);

@@ -16,13 +16,13 @@ using specverify::conformal_update;
 using specverify::top_k;
 
 conformal threshold_rule(double target, double step, double first, conformal_update update = conformal_update::linear) {
-  conformal rule;
-  rule.target = target;
-  rule.step = step;
-  rule.first_threshold = first;
-  rule.update = update;
-  rule.max_support_size = specverify::max_vocab_size;  // as the paper has it: the budget alone cuts
-  return rule;
+  conformal sparsifier;
+  sparsifier.target = target;
+  sparsifier.step = step;
+  sparsifier.first_threshold = first;
+  sparsifier.update = update;
+  sparsifier.max_support_size = specverify::max_vocab_size;  // as the paper has it: the budget alone cuts
+  return sparsifier;
 }
 
 std::string percent(double share, int digits = 3) { return number(100 * share, digits) + " %"; }
@@ -400,17 +400,17 @@ void run_bits(lab_context& context, figure& f) {
     law_maker make;
     for (std::size_t s = 0; s <= sizes.size(); ++s) {
       const bool learns = s == sizes.size();
-      conformal rule = threshold_rule(5e-4, 1e-3, 1e-3);
-      conformal_state state = rule.initial_state();
+      conformal sparsifier = threshold_rule(5e-4, 1e-3, 1e-3);
+      conformal_state state = sparsifier.initial_state();
       auto whole = draft_block::make({block, std::uint64_t{block} * vocab_size});
       auto short_block = draft_block::make({block, std::uint64_t{block} * resolution});
       wire_format paper{{law_format::sparse_paper, resolution, learns ? 0 : sizes[s], block, 1}, vocab_size};
       wire_format ours{{law_format::sparse_drop_zero, resolution, 0, block, 1}, vocab_size};
       for (std::uint32_t n = 0; n < length; ++n) {
         top_k largest{learns ? 1 : sizes[s], true, true};
-        const draft_law made = learns ? make(worker.drafter.logits(n), 1, rule, state, resolution, true)
+        const draft_law made = learns ? make(worker.drafter.logits(n), 1, sparsifier, state, resolution, true)
                                       : make(worker.drafter.logits(n), 1, largest, {}, resolution, true);
-        if (learns) state = rule.advance(state, made.kept);
+        if (learns) state = sparsifier.advance(state, made.kept);
         std::vector<token_id> ids(made.drafted.size);
         std::vector<std::uint32_t> counts(made.drafted.size);
         const std::uint32_t positive = demand(
@@ -530,12 +530,12 @@ void run_dropped(lab_context& context, figure& f) {
   std::vector<std::vector<specverify::conformal_state>> states(count);
   std::vector<double> kept(count, 0.0);
   context.for_each(count, [&](lab_worker&, std::size_t job) {
-    const conformal& rule = rules[job % 4].second;
+    const conformal& sparsifier = rules[job % 4].second;
     law_maker make;
-    specverify::conformal_state state = rule.initial_state();
+    specverify::conformal_state state = sparsifier.initial_state();
     for (std::size_t n = 0; n < rows.size(); ++n) {
-      const auto made = make(rows[n], streams[job / 4].temperature(n), rule, state, 100);
-      state = rule.advance(state, made.kept);
+      const auto made = make(rows[n], streams[job / 4].temperature(n), sparsifier, state, 100);
+      state = sparsifier.advance(state, made.kept);
       states[job].push_back(state);
       kept[job] += made.kept.size();
     }
@@ -547,17 +547,19 @@ void run_dropped(lab_context& context, figure& f) {
   double closest = 0;
   for (std::size_t job = 0; job < count; ++job) {
     const auto& [label, chosen] = rules[job % 4];
-    const auto& rule = chosen;  // the binding itself is not captured by clang 14
-    const bool linear = rule.update == conformal_update::linear;
+    const auto& sparsifier = chosen;  // the binding itself is not captured by clang 14
+    const bool linear = sparsifier.update == conformal_update::linear;
     panel p{std::string(label) + ", " + streams[job / 4].name, "tokens N", "mean dropped mass", true, true, {}, {}};
     for (const char* name : {"measured", "tight bound", "alpha"}) p.add(name);
     if (linear) p.add("appendix (28)");
-    const double first = std::fabs(rule.first_threshold);
-    const auto loose = [&](double n, double last) { return rule.target + (first + 1 + last) / (rule.step * n); };
+    const double first = std::fabs(sparsifier.first_threshold);
+    const auto loose = [&](double n, double last) {
+      return sparsifier.target + (first + 1 + last) / (sparsifier.step * n);
+    };
     double next = 1;
     for (std::size_t n = 1; n <= rows.size(); ++n) {
       const double mean = specverify::mean_dropped_mass(states[job][n - 1]),
-                   bound = specverify::dropped_mass_bound(rule, n, vocab_size);
+                   bound = specverify::dropped_mass_bound(sparsifier, n, vocab_size);
       holds = holds && mean <= bound + 1e-9;
       closest = std::max(closest, mean / bound);
       if (static_cast<double>(n) < next && n != rows.size()) continue;
@@ -565,15 +567,16 @@ void run_dropped(lab_context& context, figure& f) {
       const double at = static_cast<double>(n);
       p.curves[0].add(at, std::max(mean, 1e-6));
       p.curves[1].add(at, bound);
-      p.curves[2].add(at, rule.target);
-      if (linear) p.curves[3].add(at, std::min(1.0, loose(at, rule.step)));
+      p.curves[2].add(at, sparsifier.target);
+      if (linear) p.curves[3].add(at, std::min(1.0, loose(at, sparsifier.step)));
     }
     const double n = static_cast<double>(rows.size());
     const auto shown = [&](double last) { return linear ? number(loose(n, last)) : std::string("-"); };
-    t.rows.push_back({streams[job / 4].name, label, number(rule.target),
+    t.rows.push_back({streams[job / 4].name, label, number(sparsifier.target),
                       number(specverify::mean_dropped_mass(states[job].back()), 3),
-                      number(specverify::dropped_mass_bound(rule, rows.size(), vocab_size), 3), shown(rule.step),
-                      shown(rule.step * rule.target), number(kept[job] / n, 3), number(states[job].back().beta, 3)});
+                      number(specverify::dropped_mass_bound(sparsifier, rows.size(), vocab_size), 3),
+                      shown(sparsifier.step), shown(sparsifier.step * sparsifier.target), number(kept[job] / n, 3),
+                      number(states[job].back().beta, 3)});
     if (job / 4 == 0 || job % 4 == 1 || job % 4 == 2) f.panels.push_back(std::move(p));
   }
   f.require("the mean dropped mass stays below the bound at every token of every stream", holds,
@@ -635,7 +638,7 @@ void run_rejections(lab_context& context, figure& f) {
             for (std::uint32_t k = 0; k < made.size; ++k)
               hat[static_cast<std::size_t>(made.ids[k])] = made.counts[k] / static_cast<double>(made.resolution);
           };
-          if (const auto* fixed = std::get_if<top_k>(&systems[s].rule)) {
+          if (const auto* fixed = std::get_if<top_k>(&systems[s].sparsifier)) {
             fill(make(q_row, temperature, top_k{fixed->support_size, true}, {}, setting.resolution).drafted);
           } else {
             fill(make(q_row, temperature, specverify::threshold{position.beta, position.kept}, {}, setting.resolution)

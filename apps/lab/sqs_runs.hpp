@@ -30,14 +30,14 @@ struct support_note {
 };
 
 //! A sparsifier that notes what it keeps.
-template <specverify::sparsifier Rule>
-struct noted : Rule {
-  using state_type = typename Rule::state_type;
+template <specverify::sparsifier Sparsifier>
+struct noted : Sparsifier {
+  using state_type = typename Sparsifier::state_type;
   std::vector<support_note<state_type>>* notes = nullptr;
 
   [[nodiscard]] state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
     if (notes != nullptr) notes->push_back({state, kept.size(), specverify::dropped_mass(kept), false});
-    return Rule::advance(state, kept);
+    return Sparsifier::advance(state, kept);
   }
 };
 
@@ -57,7 +57,7 @@ struct noted_window : specverify::bit_budget_window {
 //! One way to choose supports: a name, top-K or a threshold.
 struct sqs_system {
   std::string label;
-  std::variant<specverify::top_k, specverify::conformal> rule;
+  std::variant<specverify::top_k, specverify::conformal> sparsifier;
 };
 
 struct sqs_setting {
@@ -91,7 +91,7 @@ struct sqs_run {
 
 [[nodiscard]] inline double paper_bits_of(const sqs_system& system, std::uint32_t vocab_size, std::uint32_t kept,
                                           std::uint32_t resolution) {
-  return std::holds_alternative<specverify::top_k>(system.rule)
+  return std::holds_alternative<specverify::top_k>(system.sparsifier)
              ? specverify::top_k_law_bits(vocab_size, kept, resolution)
              : specverify::threshold_law_bits(vocab_size, kept, resolution);
 }
@@ -110,22 +110,22 @@ struct sqs_run {
   options.format.resolution = setting.resolution;
   options.format.max_draft_length = setting.longest_window;
   options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
-  const auto accounting = !setting.paper_code                          ? position_accounting::drop_zero
-                          : std::holds_alternative<top_k>(system.rule) ? position_accounting::top_k
-                                                                       : position_accounting::threshold;
+  const auto accounting = !setting.paper_code                                ? position_accounting::drop_zero
+                          : std::holds_alternative<top_k>(system.sparsifier) ? position_accounting::top_k
+                                                                             : position_accounting::threshold;
   sqs_run made;
-  const auto run = [&](auto rule) {
-    using state = typename decltype(rule)::state_type;
+  const auto run = [&](auto sparsifier) {
+    using state = typename decltype(sparsifier)::state_type;
     std::vector<support_note<state>> notes;
     bit_budget_window window{
         {setting.longest_window, setting.resolution, 0}, vocab_size, setting.budget, 0, accounting};
-    if constexpr (requires { rule.exactly; }) {
-      window.plan.support_size = rule.support_size;
+    if constexpr (requires { sparsifier.exactly; }) {
+      window.plan.support_size = sparsifier.support_size;
       if (setting.paper_code) options.format.support_size = window.clamp().support_size;
-      rule.exactly = setting.paper_code;
-      rule.with_total_weight = true;
+      sparsifier.exactly = setting.paper_code;
+      sparsifier.with_total_weight = true;
     }
-    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(rule)>{rule, &notes},
+    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(sparsifier)>{sparsifier, &notes},
                               noted_window<state>{window, &notes});
     made.clamped = made.text.edge.budget_clamp;
     std::size_t next = 0;
@@ -148,30 +148,32 @@ struct sqs_run {
       length += round.emitted;
     }
   };
-  std::visit(run, system.rule);
+  std::visit(run, system.sparsifier);
   return made;
 }
 
 //! Laws of rows as a session makes them.
 class law_maker {
  public:
-  template <specverify::sparsifier Rule>
-  [[nodiscard]] specverify::draft_law operator()(std::span<const float> logits, double temperature, const Rule& rule,
-                                                 const typename Rule::state_type& state, std::uint32_t resolution,
+  template <specverify::sparsifier Sparsifier>
+  [[nodiscard]] specverify::draft_law operator()(std::span<const float> logits, double temperature,
+                                                 const Sparsifier& sparsifier,
+                                                 const typename Sparsifier::state_type& state, std::uint32_t resolution,
                                                  bool keep_zeros = false) {
     using namespace specverify;
     const row_transform transform{.temperature = temperature};
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
     const draft_law_options options{keep_zeros ? law_format::sparse_paper : law_format::sparse_drop_zero, resolution};
-    const auto widest = widest_state(rule);
-    memory_.resize(std::max(memory_.size(),
-                            digest_workspace_size(vocab_size, transform, draft_law_request(vocab_size, rule, widest)) +
-                                draft_law_workspace_size(vocab_size, rule, widest, options) + 64));
+    const auto widest = widest_state(sparsifier);
+    memory_.resize(
+        std::max(memory_.size(),
+                 digest_workspace_size(vocab_size, transform, draft_law_request(vocab_size, sparsifier, widest)) +
+                     draft_law_workspace_size(vocab_size, sparsifier, widest, options) + 64));
     workspace space{std::span<std::byte>(memory_)};
     const auto row = demand(read_row(exec::simd, logits_row<float>(logits), transform,
-                                     draft_law_request(vocab_size, rule, state, options), space),
+                                     draft_law_request(vocab_size, sparsifier, state, options), space),
                             "reading");
-    return demand(make_draft_law(row, rule, state, options, space), "draft_law");
+    return demand(make_draft_law(row, sparsifier, state, options, space), "draft_law");
   }
 
  private:

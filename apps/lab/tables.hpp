@@ -332,7 +332,7 @@ inline void show_wisv_table(figure& f) {
             detail::percent(worst_window));
   f.compare("WISV's time on the link", "L hidden vectors a round", "20.4 times L hidden vectors an answer",
             "rounds fall from 27 to 12 over the windows, the extra time does not: the simulator seems to charge every "
-            "mismatch it judges, not every round");
+            "mismatch it scores, not every round");
   f.compare("fixed time of a round", "not given", number(times.fixed * 1e3, 5) + " ms",
             "the round trip of 50 ms alone: verifying has no fixed cost in that table");
   f.compare("latency saved at L = 64, 500 Mbit/s, as the text says", "31.4 %",

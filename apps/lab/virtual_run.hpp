@@ -74,11 +74,11 @@ struct compute_times {
   double target_pass = 104.6e-3;  //!< of the target, however many positions
   double target_position = 0;     //!< and for each position on top
   double uncertainty = 0;         //!< of the edge, for each drafted token, where a skip policy measures it
-  double judge = 0;               //!< of the head, for each mismatch
+  double score = 0;               //!< of the head, for each mismatch
 };
 
 //! One mismatch that the semantic rule asks about.
-struct judge_request {
+struct score_request {
   std::uint32_t draft = 0;  //!< its number in the window, from 0
   //! what the edge sent of its hidden state, decoded; empty where the format carries none
   std::span<const float> drafter{};
@@ -100,7 +100,7 @@ struct run_options {
   double threshold = 0.5;  //!< of the semantic rule
   //! semantic rule: hidden states are asked for one by one
   bool lazy = false;
-  std::function<double(const judge_request&)> judge{};  //!< semantic rule: the score of a mismatch
+  std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
   //! what the edge sends instead of its hidden state (split head)
   std::function<void(std::span<const float>, std::span<float>)> project{};
   //! all draws derive from it and the secrets
@@ -322,12 +322,12 @@ class virtual_pair {
   }
 
   //! Scores of the mismatches that the cloud names.
-  void judge(const specverify::session_output& asked) {
-    if (!options_.judge) throw std::logic_error("the semantic rule needs a judge");
+  void score(const specverify::session_output& asked) {
+    if (!options_.score) throw std::logic_error("the semantic rule needs a scorer");
     const specverify::attachment_format& format = options_.format.attachments;
     const std::size_t each = specverify::hidden_bytes(format);
     std::vector<double> scores;
-    judge_request request;
+    score_request request;
     request.channel = cloud_.reported_channel();
     for (std::uint32_t i = 0; scores.size() < asked.rows; ++i) {
       if ((asked.positions[i / 64] >> (i % 64) & 1) == 0) continue;
@@ -339,9 +339,9 @@ class virtual_pair {
                     .error());
         request.drafter = decoded_;
       }
-      scores.push_back(options_.judge(request));
+      scores.push_back(options_.score(request));
     }
-    spend_at_cloud(options_.compute.judge * static_cast<double>(scores.size()));
+    spend_at_cloud(options_.compute.score * static_cast<double>(scores.size()));
     scores_ = std::move(scores);
     scores_wanted_ = true;
   }
@@ -364,7 +364,7 @@ class virtual_pair {
           if (out.action == specverify::session_action::rollback) target_.rollback(out.position);
         });
     require(work.reason);
-    if (work.wait == specverify::session_wait::scores) judge(work.asked);
+    if (work.wait == specverify::session_wait::scores) score(work.asked);
     if (work.wait != specverify::session_wait::rows) return;
     require(verifier_.feed(work.asked.position, work.asked.tokens, work.asked.rows));
     rows_wanted_ = true;

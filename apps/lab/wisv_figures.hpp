@@ -34,12 +34,12 @@ namespace detail {
 }
 
 //! What item is lost in accuracy, problem by problem.
-[[nodiscard]] inline estimate accuracy_loss(const judged_set& greedy, const judged_set& semantic, std::uint64_t seed) {
+[[nodiscard]] inline estimate accuracy_loss(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   return paired_difference(solved_of(greedy), solved_of(semantic), seed);
 }
 
 //! Tokens per round of `semantic` over those of `greedy`, less 1; problems are drawn together.
-[[nodiscard]] inline estimate length_gain(const judged_set& greedy, const judged_set& semantic, std::uint64_t seed) {
+[[nodiscard]] inline estimate length_gain(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{sums_of(semantic, &semantic_round::emitted), rounds_of(semantic),
                                                 sums_of(greedy, &semantic_round::emitted), rounds_of(greedy)};
   return bootstrap(greedy.size(), seed, [&](std::span<const std::size_t> places) {
@@ -52,11 +52,11 @@ namespace detail {
 }
 
 //! Share of accepted mismatches on the poor link less that on the good one, each in the texts that it led to.
-[[nodiscard]] inline estimate acceptance_difference(const judged_set& on_poor, const judged_set& on_good,
+[[nodiscard]] inline estimate acceptance_difference(const scored_set& on_poor, const scored_set& on_good,
                                                     std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{
-      sums_of(on_poor, &semantic_round::accepted_mismatches), sums_of(on_poor, &semantic_round::judged),
-      sums_of(on_good, &semantic_round::accepted_mismatches), sums_of(on_good, &semantic_round::judged)};
+      sums_of(on_poor, &semantic_round::accepted_mismatches), sums_of(on_poor, &semantic_round::scored),
+      sums_of(on_good, &semantic_round::accepted_mismatches), sums_of(on_good, &semantic_round::scored)};
   return bootstrap(on_poor.size(), seed, [&](std::span<const std::size_t> places) {
     std::array<double, 4> total{};
     for (const std::size_t i : places) {
@@ -76,9 +76,9 @@ namespace detail {
   });
 }
 
-[[nodiscard]] inline double accepted_share(const judged_set& set) {
+[[nodiscard]] inline double accepted_share(const scored_set& set) {
   return mean_of(sums_of(set, &semantic_round::accepted_mismatches)) /
-         std::max(1e-9, mean_of(sums_of(set, &semantic_round::judged)));
+         std::max(1e-9, mean_of(sums_of(set, &semantic_round::scored)));
 }
 
 }  // namespace detail
@@ -208,7 +208,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
     const std::string name = link == 0 ? "poor link" : "good link";
     curve &of_right = p.add(name), &of_length = q.add(name), &of_share = s.add(name);
     for (std::size_t i = 0; i < shown_thresholds.size(); ++i) {
-      const judged_set& set = r.by_threshold[i][link];
+      const scored_set& set = r.by_threshold[i][link];
       const estimate right = mean_estimate(solved_of(set), context.seed("wisv_right"), 400);
       of_right.add(16 * shown_thresholds[i], 100 * right.value, 100 * right.low, 100 * right.high);
       of_length.add(16 * shown_thresholds[i], tokens_per_round(set));
@@ -225,7 +225,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
                                                      "tokens per round, greedy", "tokens per round", "gain"});
   const auto& greedy = r.greedy[at];
   for (const std::size_t link : {1u, 0u}) {
-    const judged_set& set = r.by_head[wisv_study::full_head][link];
+    const scored_set& set = r.by_head[wisv_study::full_head][link];
     const std::string name = link == 0 ? "poor link" : "good link";
     const estimate lost = detail::accuracy_loss(greedy, set, context.seed("wisv_loss")),
                    gained = detail::length_gain(greedy, set, context.seed("wisv_gain"));
@@ -262,11 +262,11 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
       f.add_table("accepted share of mismatches, poor link minus good link", {"over", "mismatches", "difference"});
   d.rows.push_back({"the same mismatches, along the target's own texts", number(all, 6), detail::points(forced)});
   d.rows.push_back({"the texts that each link led to",
-                    number(mean_of(sums_of(r.by_head[wisv_study::full_head][0], &semantic_round::judged)) *
+                    number(mean_of(sums_of(r.by_head[wisv_study::full_head][0], &semantic_round::scored)) *
                                static_cast<double>(r.problems),
                            6) +
                         ", " +
-                        number(mean_of(sums_of(r.by_head[wisv_study::full_head][1], &semantic_round::judged)) *
+                        number(mean_of(sums_of(r.by_head[wisv_study::full_head][1], &semantic_round::scored)) *
                                    static_cast<double>(r.problems),
                                6),
                     detail::points(run)});
@@ -281,7 +281,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
   f.require("tau = 0 writes the target's own texts; without CSI both links write the same", same);
   bool every_draft = true;
   for (const auto& set : r.by_threshold.back()) {
-    for (const judged_problem& one : set) {
+    for (const scored_problem& one : set) {
       for (const semantic_round& round : one.rounds) every_draft = every_draft && round.accepted == round.drafted;
     }
   }

@@ -98,7 +98,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
     for (std::size_t k = 0; k < names.size(); ++k) of_latency[k].label = names[k];
     for (std::size_t l = 0; l < window_lengths.size(); ++l) {
       const std::uint32_t length = window_lengths[l];
-      const judged_set &greedy = r.greedy[l], &set = r.semantic[l][link];
+      const scored_set &greedy = r.greedy[l], &set = r.semantic[l][link];
       std::array<double, 7> seconds{};  // greedy, reject, FH, SH, lazy, adaptive, testbed rule
       specverify::protocol_model model;
       model.format = costs.format;
@@ -119,7 +119,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
           seconds[4] += costs.semantic(specverify::hidden_protocol::lazy, round, links[link]);
           seconds[5] += costs.semantic(adaptive, round, links[link]);
           seconds[6] += costs.semantic(testbed, round, links[link]);
-          history.record(length, round.mismatches, round.judged);
+          history.record(length, round.mismatches, round.scored);
         }
       }
       for (double& value : seconds) value /= static_cast<double>(set.size());
@@ -146,10 +146,10 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
       worst_adaptive = std::max(worst_adaptive, seconds[5] / best - 1);
       if (links[link].round_trip > 0.02) {  // the paper's 50 ms
         const specverify_test::wisv_row &plain = specverify_test::wisv_table[3 * l],
-                                        &judged = specverify_test::wisv_table[3 * l + 2];
+                                        &scored = specverify_test::wisv_table[3 * l + 2];
         const bool slow = link == poor;
         const specverify_test::wisv_cell &before = slow ? plain.slow : plain.fast,
-                                         &after = slow ? judged.slow : judged.fast;
+                                         &after = slow ? scored.slow : scored.fast;
         compared_row row_of{link,
                             length,
                             after.tokens_per_round / before.tokens_per_round - 1,
@@ -239,13 +239,13 @@ inline void run_wisv_protocols(lab_context& context, figure& f) {
                          {"protocol", "right %", "tokens per round", "rounds", "vectors a round", "requests a round"});
   bool same = true;
   for (std::size_t k = 0; k < 3; ++k) {
-    const judged_set& set = r.by_protocol[k];
+    const scored_set& set = r.by_protocol[k];
     const double all = mean_of(rounds_of(set));
     t.rows.push_back({names[k], detail::points(accuracy_of(set), 4), number(tokens_per_round(set)), number(all),
                       number(mean_of(sums_of(set, &semantic_round::uploaded)) / all),
                       number(mean_of(sums_of(set, &semantic_round::exchanges)) / all)});
     for (std::size_t i = 0; i < set.size(); ++i) {
-      const judged_problem &a = r.by_protocol[0][i], &b = set[i];
+      const scored_problem &a = r.by_protocol[0][i], &b = set[i];
       same = same && a.text == b.text && a.rounds.size() == b.rounds.size();
       for (std::size_t j = 0; same && j < a.rounds.size(); ++j)
         same = a.rounds[j].accepted == b.rounds[j].accepted && a.rounds[j].emitted == b.rounds[j].emitted;
@@ -309,8 +309,8 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       }
       options.format.attachments.channel_report = true;
       options.channel = study.changing_link(i);
-      options.judge = [&head, given = v.split ? specverify::drafter_input::device_part
-                                              : specverify::drafter_input::hidden_state](const judge_request& asked) {
+      options.score = [&head, given = v.split ? specverify::drafter_input::device_part
+                                              : specverify::drafter_input::hidden_state](const score_request& asked) {
         const auto c = demand(specverify::channel_features(asked.channel), "channel_features");
         return demand(
             specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel)),
@@ -370,7 +370,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
     const std::string name = link == 0 ? "poor link" : "good link";
     curve &of_length = p.add(name), &of_loss = q.add(name);
     for (std::size_t h = 0; h < wisv_study::ablated; ++h) {
-      const judged_set& set = r.by_head[h][link];
+      const scored_set& set = r.by_head[h][link];
       const estimate lost = detail::accuracy_loss(r.greedy[at], set, context.seed("wisv_loss")),
                      gained = detail::length_gain(r.greedy[at], set, context.seed("wisv_gain"));
       of_length.add(static_cast<double>(h), tokens_per_round(set));
@@ -387,7 +387,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
   }
   // The full head over each ablation, problem by problem.
   const auto against = [&](std::size_t other, std::size_t link) {
-    const judged_set &whole = r.by_head[wisv_study::full_head][link], &part = r.by_head[other][link];
+    const scored_set &whole = r.by_head[wisv_study::full_head][link], &part = r.by_head[other][link];
     return std::pair{detail::length_gain(part, whole, context.seed("wisv_gain")),
                      paired_difference(solved_of(whole), solved_of(part), context.seed("wisv_loss"))};
   };
@@ -448,7 +448,7 @@ inline void run_wisv_split(lab_context& context, figure& f) {
   struct writer {
     const char* label;
     std::size_t head;
-    const std::array<judged_set, 2>* sets;
+    const std::array<scored_set, 2>* sets;
     std::size_t bytes;
   };
   const writer writers[] = {{"whole", wisv_study::full_head, &r.by_head[wisv_study::full_head], whole_bytes},
@@ -469,7 +469,7 @@ inline void run_wisv_split(lab_context& context, figure& f) {
     curve &of_length = p.add(name), &of_loss = q.add(name);
     for (std::size_t k = 0; k < std::size(writers); ++k) {
       const writer& w = writers[k];
-      const judged_set& set = (*w.sets)[link];
+      const scored_set& set = (*w.sets)[link];
       const estimate lost = detail::accuracy_loss(r.greedy[at], set, context.seed("wisv_loss")),
                      gained = detail::length_gain(r.greedy[at], set, context.seed("wisv_gain"));
       of_length.add(static_cast<double>(k), tokens_per_round(set));
@@ -485,7 +485,7 @@ inline void run_wisv_split(lab_context& context, figure& f) {
                   lost.value <= most_lost && lost.high <= upper_end, detail::points(lost));
       }
     }
-    const judged_set &wide_set = r.by_head[wisv_study::full_head][link], &split_set = r.by_split[link];
+    const scored_set &wide_set = r.by_head[wisv_study::full_head][link], &split_set = r.by_split[link];
     length_change[link] = detail::length_gain(wide_set, split_set, context.seed("wisv_gain"));
     right_change[link] = paired_difference(solved_of(split_set), solved_of(wide_set), context.seed("wisv_loss"));
     for (std::size_t i = 0; i < split_set.size(); ++i)
@@ -500,7 +500,7 @@ inline void run_wisv_split(lab_context& context, figure& f) {
   }
   table& d =
       f.add_table("the narrow head whole and split, on the same mismatches along the target's texts, both links",
-                  {"judgements", "other decisions, split in int8", "other decisions, state in half precision",
+                  {"scores", "other decisions, split in int8", "other decisions, state in half precision",
                    "largest change of the logit, split", "largest bound", "most of its bound that a change reached"});
   d.rows.push_back({number(all.mismatches, 7), number(all.split_differs, 6), number(all.half_differs, 6),
                     number(all.apart), number(all.largest_bound), number(all.of_bound)});

@@ -30,8 +30,8 @@ struct semantic_settings {
 
 struct semantic_round {
   std::uint32_t drafted = 0, accepted = 0, emitted = 0;
-  std::uint32_t mismatches = 0;  //!< M, of the whole window; of FH those that were judged
-  std::uint32_t judged = 0, accepted_mismatches = 0;
+  std::uint32_t mismatches = 0;  //!< M, of the whole window; of FH those that were scored
+  std::uint32_t scored = 0, accepted_mismatches = 0;
   std::uint32_t uploaded = 0;   //!< hidden vectors that travelled
   std::uint32_t exchanges = 0;  //!< requests for hidden vectors
 
@@ -199,7 +199,7 @@ template <language_model Drafter, language_model Target>
     round.drafted = length;
     round.accepted = said.accepted;
     round.emitted = said.commit_length;
-    round.judged = said.counters.mismatches;
+    round.scored = said.counters.mismatches;
     round.accepted_mismatches = said.counters.accepted_mismatches;
     const auto known = static_cast<std::uint32_t>(committed.size()) + said.accepted;  // what both caches may keep
     for (std::uint32_t i = 0; i < said.accepted; ++i) committed.push_back(window.drafts[i].token);
@@ -222,8 +222,8 @@ struct semantic_costs {
   specverify::compute_engine server{149.7e12, 0.4};          //!< of the head: an A40 in half precision
   std::uint32_t head_input = 2048 + 4096 + 5, head_width = 256;
 
-  [[nodiscard]] double head_seconds(std::uint32_t judged) const {
-    return specverify::head_time(judged, head_input, head_width, server);
+  [[nodiscard]] double head_seconds(std::uint32_t scored) const {
+    return specverify::head_time(scored, head_input, head_width, server);
   }
   [[nodiscard]] double greedy(const semantic_round& r, const specverify::channel_state& link) const {
     return specverify::wisv_round_time(r.drafted * token_time,
@@ -244,9 +244,9 @@ struct semantic_costs {
     } else {
       exchange = specverify::greedy_exchange_time(format, r.drafted, link);
       const double one = specverify::wisv_selective_exchange_time(format, r.drafted, 1, link) - exchange;
-      exchange += r.judged * one;
+      exchange += r.scored * one;
     }
-    return specverify::wisv_round_time(r.drafted * token_time, exchange, 0, head_seconds(r.judged));
+    return specverify::wisv_round_time(r.drafted * token_time, exchange, 0, head_seconds(r.scored));
   }
 };
 

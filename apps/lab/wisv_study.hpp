@@ -42,40 +42,40 @@ struct problem_models {
       : drafter(std::make_shared<model_trace>(pair.drafter)), target(std::make_shared<model_trace>(pair.target)) {}
 };
 
-struct judged_problem {
+struct scored_problem {
   bool solved = false;
   std::vector<semantic_round> rounds;
   std::uint64_t text = 0;  //!< checksum of the continuation
 };
 
 //! One setting over all problems of a set.
-using judged_set = std::vector<judged_problem>;
+using scored_set = std::vector<scored_problem>;
 
-[[nodiscard]] inline std::vector<double> solved_of(const judged_set& set) {
+[[nodiscard]] inline std::vector<double> solved_of(const scored_set& set) {
   std::vector<double> made;
-  for (const judged_problem& p : set) made.push_back(p.solved ? 1 : 0);
+  for (const scored_problem& p : set) made.push_back(p.solved ? 1 : 0);
   return made;
 }
-[[nodiscard]] inline std::vector<double> sums_of(const judged_set& set, std::uint32_t semantic_round::*field) {
+[[nodiscard]] inline std::vector<double> sums_of(const scored_set& set, std::uint32_t semantic_round::*field) {
   std::vector<double> made;
-  for (const judged_problem& p : set) {
+  for (const scored_problem& p : set) {
     double sum = 0;
     for (const semantic_round& r : p.rounds) sum += r.*field;
     made.push_back(sum);
   }
   return made;
 }
-[[nodiscard]] inline std::vector<double> rounds_of(const judged_set& set) {
+[[nodiscard]] inline std::vector<double> rounds_of(const scored_set& set) {
   std::vector<double> made;
-  for (const judged_problem& p : set) made.push_back(static_cast<double>(p.rounds.size()));
+  for (const scored_problem& p : set) made.push_back(static_cast<double>(p.rounds.size()));
   return made;
 }
-[[nodiscard]] inline double accuracy_of(const judged_set& set) { return mean_of(solved_of(set)); }
-[[nodiscard]] inline double tokens_per_round(const judged_set& set) {
+[[nodiscard]] inline double accuracy_of(const scored_set& set) { return mean_of(solved_of(set)); }
+[[nodiscard]] inline double tokens_per_round(const scored_set& set) {
   return mean_of(sums_of(set, &semantic_round::emitted)) / mean_of(rounds_of(set));
 }
 
-//! Along the target's own text: every mismatch judged under several channels, problem by problem. Nothing that one
+//! Along the target's own text: every mismatch scored under several channels, problem by problem. Nothing that one
 //! decides changes another.
 struct forced_problem {
   double mismatches = 0;
@@ -95,17 +95,17 @@ class wisv_study {
   struct test_results {
     test_results() {}  // written out: the implied one is not known to clang where the optional below asks for it
     std::size_t problems = 0;
-    std::array<judged_set, window_lengths.size()> greedy;
+    std::array<scored_set, window_lengths.size()> greedy;
     //! [length][link], the chosen threshold, SH
-    std::array<std::array<judged_set, 4>, window_lengths.size()> semantic;
+    std::array<std::array<scored_set, 4>, window_lengths.size()> semantic;
     //! [threshold][poor, good], main_length
-    std::array<std::array<judged_set, 2>, shown_thresholds.size()> by_threshold;
+    std::array<std::array<scored_set, 2>, shown_thresholds.size()> by_threshold;
     //! [head][poor, good], each with its own threshold
-    std::array<std::array<judged_set, 2>, head_count> by_head;
+    std::array<std::array<scored_set, 2>, head_count> by_head;
     //! [poor, good]: the narrow head, its device part as int8
-    std::array<judged_set, 2> by_split;
+    std::array<scored_set, 2> by_split;
     //! over a link that changes: full, selective, lazy
-    std::array<judged_set, 3> by_protocol;
+    std::array<scored_set, 3> by_protocol;
     std::vector<forced_problem> forced;
   };
   struct tuning {
@@ -150,19 +150,19 @@ class wisv_study {
     if (tunings_) return *tunings_;
     std::vector<trained_head>& trained = heads();
     const std::vector<lab_problem> problems = context_.problems("tune", tuning_problems());
-    judged_set greedy(problems.size());
-    std::array<std::array<std::array<judged_set, 2>, candidate_thresholds.size()>, head_count> made;
+    scored_set greedy(problems.size());
+    std::array<std::array<std::array<scored_set, 2>, candidate_thresholds.size()>, head_count> made;
     for (auto& of_head : made) {
-      for (auto& of_threshold : of_head) of_threshold.fill(judged_set(problems.size()));
+      for (auto& of_threshold : of_head) of_threshold.fill(scored_set(problems.size()));
     }
     context_.for_each(problems.size(), [&](lab_worker&, std::size_t i) {
       problem_models models(context_.pair());
-      greedy[i] = judge(models, problems[i], {});
+      greedy[i] = score(models, problems[i], {});
       for (std::size_t h = 0; h < head_count; ++h) {
         for (std::size_t t = 0; t < candidate_thresholds.size(); ++t) {
           for (const std::size_t link : {0u, 1u})
             made[h][t][link][i] =
-                judge(models, problems[i], on_link(h, candidate_thresholds[t], link == 0 ? poor : good));
+                score(models, problems[i], on_link(h, candidate_thresholds[t], link == 0 ? poor : good));
         }
       }
     });
@@ -195,7 +195,7 @@ class wisv_study {
     tests_.emplace();
     test_results& out = *tests_;
     out.problems = problems.size();
-    const auto room = [&](auto& sets) { sets.fill(judged_set(problems.size())); };
+    const auto room = [&](auto& sets) { sets.fill(scored_set(problems.size())); };
     room(out.greedy), room(out.by_protocol), room(out.by_split);
     for (auto& sets : out.semantic) room(sets);
     for (auto& sets : out.by_threshold) room(sets);
@@ -207,29 +207,29 @@ class wisv_study {
       for (std::size_t l = 0; l < window_lengths.size(); ++l) {
         semantic_settings plain;
         plain.draft_length = window_lengths[l];
-        out.greedy[l][i] = judge(models, problems[i], plain);
+        out.greedy[l][i] = score(models, problems[i], plain);
         for (std::size_t link = 0; link < 4; ++link) {
           semantic_settings settings = on_link(full_head, threshold, link);
           settings.draft_length = window_lengths[l];
-          out.semantic[l][link][i] = judge(models, problems[i], settings);
+          out.semantic[l][link][i] = score(models, problems[i], settings);
         }
       }
       for (const std::size_t link : {0u, 1u}) {
         const std::size_t place = link == 0 ? poor : good;
         for (std::size_t t = 0; t < shown_thresholds.size(); ++t)
-          out.by_threshold[t][link][i] = judge(models, problems[i], on_link(full_head, shown_thresholds[t], place));
+          out.by_threshold[t][link][i] = score(models, problems[i], on_link(full_head, shown_thresholds[t], place));
         for (std::size_t h = 0; h < head_count; ++h)
-          out.by_head[h][link][i] = judge(models, problems[i], on_link(h, tuned[h].chosen, place));
+          out.by_head[h][link][i] = score(models, problems[i], on_link(h, tuned[h].chosen, place));
         semantic_settings split = on_link(narrow_head, tuned[narrow_head].chosen, place);
         split.split = true;
-        out.by_split[link][i] = judge(models, problems[i], split);
+        out.by_split[link][i] = score(models, problems[i], split);
       }
       for (const auto protocol : {specverify::hidden_protocol::full, specverify::hidden_protocol::selective,
                                   specverify::hidden_protocol::lazy}) {
         semantic_settings settings = on_link(full_head, threshold, good);
         settings.protocol = protocol;
         settings.channel = changing_link(i);
-        out.by_protocol[static_cast<std::size_t>(protocol)][i] = judge(models, problems[i], settings);
+        out.by_protocol[static_cast<std::size_t>(protocol)][i] = score(models, problems[i], settings);
       }
       out.forced[i] = force(models, problems[i], threshold, tuned[narrow_head].chosen);
     });
@@ -260,7 +260,7 @@ class wisv_study {
     return made;
   }
 
-  [[nodiscard]] judged_problem judge(problem_models& models, const lab_problem& problem,
+  [[nodiscard]] scored_problem score(problem_models& models, const lab_problem& problem,
                                      const semantic_settings& settings) const {
     semantic_text text =
         write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, settings);

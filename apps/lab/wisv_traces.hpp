@@ -56,14 +56,14 @@ struct mismatch_set {
 namespace detail {
 
 //! A text of the target and, for each place of its continuation (the one after its end too), the state that says it.
-struct judged_text {
+struct scored_text {
   std::vector<token_id> tokens;  //!< prompt and continuation, without the end token
   std::vector<std::vector<float>> states;
 };
 
 //! Greedily on from text.tokens, of which the target has read a part.
 template <language_model Target>
-void continue_text(Target& target, token_id end, std::size_t max_length, judged_text& text) {
+void continue_text(Target& target, token_id end, std::size_t max_length, scored_text& text) {
   while (true) {
     target.feed(std::span<const token_id>(text.tokens).subspan(target.size()), 1);
     text.states.emplace_back(target.hidden(0).begin(), target.hidden(0).end());
@@ -82,12 +82,12 @@ template <language_model Drafter, language_model Target, class Outcome>
                                            std::uint32_t episode, token_id end, std::size_t max_length,
                                            Outcome outcome_of) {
   mismatch_set made{drafter.hidden_size(), target.hidden_size(), 1, {}, {}, {}, {}, {}, {}, {}};
-  const auto outcome = [&](const detail::judged_text& text) {
+  const auto outcome = [&](const detail::scored_text& text) {
     return outcome_of(std::span<const token_id>(text.tokens).subspan(prompt.size()));
   };
   drafter.rollback(0);
   target.rollback(0);
-  detail::judged_text reference{{prompt.begin(), prompt.end()}, {}};
+  detail::scored_text reference{{prompt.begin(), prompt.end()}, {}};
   detail::continue_text(target, end, max_length, reference);
   const auto expected_outcome = outcome(reference);
   for (std::size_t at = prompt.size(); at <= reference.tokens.size() && at < max_length; ++at) {
@@ -96,7 +96,7 @@ template <language_model Drafter, language_model Target, class Outcome>
     const token_id draft = argmax_of(drafter.logits(0)),
                    token = at < reference.tokens.size() ? reference.tokens[at] : end;
     if (draft == token) continue;
-    detail::judged_text trial{
+    detail::scored_text trial{
         {reference.tokens.begin(), reference.tokens.begin() + static_cast<std::ptrdiff_t>(at)},
         {reference.states.begin(), reference.states.begin() + static_cast<std::ptrdiff_t>(place + 1)}};
     target.rollback(static_cast<std::uint32_t>(at));

@@ -10,7 +10,7 @@ fail() { echo "FAILED: $1"; exit 1; }
 number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
 string() { sed -n "s/.*\"$2\": *\(\".*\"\).*/\1/p" "$folder/out/$1.json"; }
 
-if "$program" demo --pace none --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a judged system ran without a head"; fi
+if "$program" demo --pace none --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
 grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
 if "$program" demo --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
 grep -q 'there are target, hlm' "$folder/refused" || fail "the systems are not listed"
@@ -79,5 +79,5 @@ adaptive --up-kbit 6 --rtt-ms 1 >"$folder/log"
 [ "$(grep -c 'hidden states: \(sh\|lazy\)' "$folder/log")" -eq 2 ] || fail "a narrow link with a short round trip sends every state"
 grep -q 'second line' "$folder/log" || fail "the second prompt of the file was not written on"
 "$program" demo --pace none --tokens 24 --systems greedy,wisv-adaptive --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >"$folder/log"
-grep -q 'hidden states: fh' "$folder/log" || fail "rounds that nobody judged count as rounds without mismatches"
+grep -q 'hidden states: fh' "$folder/log" || fail "rounds that nobody scored count as rounds without mismatches"
 echo "every_system: all checks passed"

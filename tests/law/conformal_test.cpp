@@ -41,7 +41,7 @@ two_models<Scalar> make_models(std::uint32_t vocab_size, std::uint32_t depth, st
 }
 
 struct plan {
-  sv::conformal rule{.max_support_size = sv::max_vocab_size};
+  sv::conformal sparsifier{.max_support_size = sv::max_vocab_size};
   std::uint32_t rounds = 2;
   std::uint32_t draft_length = 1;
   std::uint32_t resolution = 7;
@@ -81,12 +81,12 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
   const sv::row_transform as_it_is{};
   const sv::bit_budget_window window = window_of(how, vocab_size);
   static thread_local std::vector<std::byte> memory, more;
-  const auto widest = sv::widest_state(how.rule);
-  memory.resize(sv::digest_workspace_size(vocab_size, as_it_is, how.rule.request(widest, vocab_size)) +
-                sv::draft_law_workspace_size(vocab_size, how.rule, widest) + 64);
+  const auto widest = sv::widest_state(how.sparsifier);
+  memory.resize(sv::digest_workspace_size(vocab_size, as_it_is, how.sparsifier.request(widest, vocab_size)) +
+                sv::draft_law_workspace_size(vocab_size, how.sparsifier, widest) + 64);
   more.resize(scratch_size(vocab_size, as_it_is, how.draft_length));
   text_run run;
-  run.state = how.rule.initial_state();
+  run.state = how.sparsifier.initial_state();
   std::size_t node = 0;
   for (std::uint32_t round = 1; round <= how.rounds; ++round) {
     const auto base = static_cast<std::uint32_t>(run.text.size());
@@ -100,12 +100,14 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
     for (std::uint32_t i = 0; i < how.draft_length; ++i) {
       sv::workspace space{std::span<std::byte>(memory)};
       const auto row = sv::logits_row<Scalar>(models.drafter[nodes.back()]);
-      const auto reading = sv::read_row(policy, row, as_it_is, how.rule.request(states.back(), vocab_size), space);
+      const auto reading =
+          sv::read_row(policy, row, as_it_is, how.sparsifier.request(states.back(), vocab_size), space);
       if (!reading) return {};
-      const auto drafted = sv::make_draft_law(*reading, how.rule, states.back(), {.resolution = how.resolution}, space);
+      const auto drafted =
+          sv::make_draft_law(*reading, how.sparsifier, states.back(), {.resolution = how.resolution}, space);
       if (!drafted) return {};
       const sv::draft_law& made = *drafted;
-      states.push_back(how.rule.advance(states.back(), made.kept));
+      states.push_back(how.sparsifier.advance(states.back(), made.kept));
       laws[i] = {{made.drafted.ids, made.drafted.ids + made.drafted.size},
                  {made.drafted.counts, made.drafted.counts + made.drafted.size},
                  0,
@@ -126,7 +128,7 @@ text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& h
                                                               sv::uniforms{source, base, round}, {}, scratch);
     if (!verdict) return {};
     const auto drafted = static_cast<std::uint32_t>(drafts.size());
-    const bool rejected = verdict->accepted < drafted, counts_bonus = beyond_known && how.rule.update_on_bonus;
+    const bool rejected = verdict->accepted < drafted, counts_bonus = beyond_known && how.sparsifier.update_on_bonus;
     for (std::uint32_t i = 0; i < verdict->accepted + (rejected ? 1u : 0u); ++i) {
       const probabilities p = models.target.target_law(nodes[i]),
                           q = plain_law(models.drafter[nodes[i]], sv::row_kind::logits, {}, vocab_size);
@@ -163,7 +165,7 @@ void check_texts(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) 
 //! The threshold after a text by the definitions, in long double: probability at least beta, else the largest alone.
 template <class Scalar>
 double replayed_threshold(const two_models<Scalar>& models, const plan& how, const text_run& run, double& dropped) {
-  long double beta = how.rule.first_threshold, sum = 0;
+  long double beta = how.sparsifier.first_threshold, sum = 0;
   std::size_t node = 0, next = 0;
   for (std::size_t position = 0; position < run.text.size(); ++position) {
     if (next < run.learnt.size() && run.learnt[next] == position) {
@@ -176,7 +178,8 @@ double replayed_threshold(const two_models<Scalar>& models, const plan& how, con
       }
       if (kept == 0) kept = largest;
       sum += 1 - kept;
-      beta -= static_cast<long double>(how.rule.step) * (1 - kept - static_cast<long double>(how.rule.target));
+      beta -=
+          static_cast<long double>(how.sparsifier.step) * (1 - kept - static_cast<long double>(how.sparsifier.target));
       if (beta > 1) beta = 1;
     }
     node = models.target.child(node, run.text[position]);
@@ -186,13 +189,13 @@ double replayed_threshold(const two_models<Scalar>& models, const plan& how, con
 }
 
 //! Thirty rounds of a shipped generator, and the state after them against the replay.
-text_run check_replay(std::uint64_t seed, sv::conformal rule, std::uint64_t budget) {
+text_run check_replay(std::uint64_t seed, sv::conformal sparsifier, std::uint64_t budget) {
   plan how;
-  how.rule = rule;
-  how.rule.target = 0.1;
-  how.rule.max_support_size = 5;
-  how.rule.step = 0.07;
-  how.rule.first_threshold = 0.2;
+  how.sparsifier = sparsifier;
+  how.sparsifier.target = 0.1;
+  how.sparsifier.max_support_size = 5;
+  how.sparsifier.step = 0.07;
+  how.sparsifier.first_threshold = 0.2;
   how.rounds = 30;
   how.draft_length = 1 + static_cast<std::uint32_t>(seed % 5);
   how.resolution = 20;
@@ -207,7 +210,7 @@ text_run check_replay(std::uint64_t seed, sv::conformal rule, std::uint64_t budg
   CHECK(run.state.updates == run.learnt.size());
   CHECK(run.state.beta == doctest::Approx(replayed).epsilon(1e-6));
   CHECK(run.state.dropped == doctest::Approx(dropped).epsilon(1e-6));
-  CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.rule, run.state.updates, 5) + 1e-9);
+  CHECK(sv::mean_dropped_mass(run.state) <= sv::dropped_mass_bound(how.sparsifier, run.state.updates, 5) + 1e-9);
   return run;
 }
 
@@ -247,10 +250,10 @@ TEST_CASE(
     "T4 T34 C-SQS whose windows a bit budget closes, the law beyond them counted: the text has the target's law, the "
     "state is the replay's") {
   plan how;
-  how.rule.target = 0.1;
-  how.rule.step = 1.0;
-  how.rule.first_threshold = 0.3;
-  how.rule.update_on_bonus = true;
+  how.sparsifier.target = 0.1;
+  how.sparsifier.step = 1.0;
+  how.sparsifier.first_threshold = 0.3;
+  how.sparsifier.update_on_bonus = true;
   how.draft_length = 2;
   how.budget = 13;
   check_closed_windows<double>(2, how, 11);
@@ -268,16 +271,16 @@ TEST_CASE(
 
 TEST_CASE("T4 C-SQS over several rounds: the threshold depends on what was accepted, the text has the target's law") {
   plan how;
-  how.rule.target = 0.1;
-  how.rule.step = 1.0;
-  how.rule.first_threshold = 0.3;
+  how.sparsifier.target = 0.1;
+  how.sparsifier.step = 1.0;
+  how.sparsifier.first_threshold = 0.3;
   check_texts<float>(3, how, 2);
   if (emulated()) return;
   check_texts<double>(3, how, 1);
-  how.rule.update = sv::conformal_update::logarithmic;
-  how.rule.step = 3;
+  how.sparsifier.update = sv::conformal_update::logarithmic;
+  how.sparsifier.step = 3;
   check_texts<double>(2, how, 3);
-  how.rule.max_support_size = 2;
+  how.sparsifier.max_support_size = 2;
   check_texts<double>(3, how, 4);
   if (!long_run()) return;
   how.draft_length = 2;
@@ -311,9 +314,9 @@ TEST_CASE(
   if (emulated()) return;
   for (std::uint64_t seed = 1; seed <= (long_run() ? 3u : 1u); ++seed) {
     plan how;
-    how.rule.target = 0.1;
-    how.rule.step = 1.0;
-    how.rule.first_threshold = 0.3;
+    how.sparsifier.target = 0.1;
+    how.sparsifier.step = 1.0;
+    how.sparsifier.first_threshold = 0.3;
     const two_models<double> models = make_models<double>(3, 4, seed + 80);
     const auto law = sv::enumerate_law(
         [&](const sv::scripted_source& source) {

@@ -100,13 +100,13 @@ void check_sample_quantize(Policy policy) {
   for (const std::uint32_t count : flat) q_logits.push_back(static_cast<Scalar>(std::log(static_cast<double>(count))));
   const world<Scalar> in = one_position(p_logits, raw);
   for (const std::uint32_t resolution : {2u, 3u, 7u, 1000u}) {
-    const sv::top_k rule{5};
-    std::vector<std::byte> bytes(sv::digest_workspace_size(5, {}, rule.request({}, 5)) +
-                                 sv::draft_law_workspace_size(5, rule, {}) + 64);
+    const sv::top_k sparsifier{5};
+    std::vector<std::byte> bytes(sv::digest_workspace_size(5, {}, sparsifier.request({}, 5)) +
+                                 sv::draft_law_workspace_size(5, sparsifier, {}) + 64);
     sv::workspace scratch{std::span<std::byte>(bytes)};
-    const auto reading = sv::read_row(policy, sv::logits_row<Scalar>(q_logits), {}, rule.request({}, 5), scratch);
+    const auto reading = sv::read_row(policy, sv::logits_row<Scalar>(q_logits), {}, sparsifier.request({}, 5), scratch);
     REQUIRE(reading.ok());
-    const auto drafted = sv::make_draft_law(*reading, rule, {}, {.resolution = resolution}, scratch);
+    const auto drafted = sv::make_draft_law(*reading, sparsifier, {}, {.resolution = resolution}, scratch);
     REQUIRE(drafted.ok());
     const sv::draft_law& made = *drafted;
     std::vector<sv::mismatched_draft> drafts;

@@ -418,12 +418,13 @@ TEST_CASE("T6 CU-HLM online: the size follows the token and its disagreements, t
     CHECK(least < most);
     for_each_policy([&](auto policy, const std::string& policy_name) {
       INFO(policy_name);
-      const sv::online_vocabulary_budget rule{{2.0, 2.0}};
+      const sv::online_vocabulary_budget sparsifier{{2.0, 2.0}};
       const compressing_drafter& drafter = sizes[0];
       std::vector<std::byte> more(1 << 14);
       const auto sent = [&](sv::token_id d, const sv::skip_observation& seen) {
         sv::workspace scratch{std::span<std::byte>(more)};
-        const auto kept = rule.select_with_token(*drafter.summary, {d, seen.disagreements, seen.samples}, scratch);
+        const auto kept =
+            sparsifier.select_with_token(*drafter.summary, {d, seen.disagreements, seen.samples}, scratch);
         REQUIRE(kept.ok());
         const auto made = sv::compressed_draft(*drafter.summary, *kept, d, {}, scratch);
         REQUIRE(made.ok());

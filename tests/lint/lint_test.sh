@@ -124,6 +124,9 @@ header row/digest.hpp 'inline int f(const row_digest& digest, range_encoder& cod
 header kernel/a.hpp 'inline void f(float* out) {}'; green convention; reset
 header session/a.hpp 'reading_access x;'; red row_access 'joins a digest to a row'
 header row/digest.hpp 'int half_row_counts();'; red phrases '"half_row"'
+header row/digest.hpp 'int judged_round();'; red phrases '"judged_round"'
+header row/digest.hpp '// A judge decides.'; red phrases '"judge"'
+header row/digest.hpp 'const top_k rule;'; red phrases '"top_k rule"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
 twin() { # old text, name of the test
   printf 'header: include/specverify/row/digest.hpp\nsource: tests/unit/row/digest_test.cpp\ntest: %s\n--- old\n%s\n--- new\nint;\n' \

@@ -36,10 +36,10 @@ struct story {
   std::vector<sv::conformal_state> states{};  // after each round, of a threshold
 };
 
-template <class Rule>
-story write_text(const Rule& rule, const watched_window& plan, std::uint32_t format_size,
+template <class Sparsifier>
+story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::uint32_t format_size,
                  sv::law_format law = sv::law_format::sparse_paper) {
-  using session = sv::basic_edge_session<Rule, watched_window>;
+  using session = sv::basic_edge_session<Sparsifier, watched_window>;
   story made;
   watched_window window = plan;
   window.sizes = &made.sizes;
@@ -57,7 +57,7 @@ story write_text(const Rule& rule, const watched_window& plan, std::uint32_t for
   serves.vocab_size = window.vocab_size;
   serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
   serves.max_text_length = max_length;
-  auto edge_made = session::make(asked, rule, window);
+  auto edge_made = session::make(asked, sparsifier, window);
   auto cloud_made = sv::cloud_session::make(serves);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
@@ -104,11 +104,11 @@ void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolutio
 }
 
 sv::conformal threshold_of(double first, double step) {
-  sv::conformal rule;
-  rule.max_support_size = gpt_vocab;
-  rule.first_threshold = first;
-  rule.step = step;
-  return rule;
+  sv::conformal sparsifier;
+  sparsifier.max_support_size = gpt_vocab;
+  sparsifier.first_threshold = first;
+  sparsifier.step = step;
+  return sparsifier;
 }
 
 }  // namespace
@@ -139,12 +139,12 @@ TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocab
 TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
   // not even all V fit
   const watched_window window{{{8, 100}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
-  const sv::conformal rule = threshold_of(2e-5, 0.1);
-  const story told = write_text(rule, window, 0);
+  const sv::conformal sparsifier = threshold_of(2e-5, 0.1);
+  const story told = write_text(sparsifier, window, 0);
   check_bits(told, 1000, 100);
   CHECK(told.statistics.budget_clamp == told.statistics.drafted);
   CHECK(told.states.size() > 3);
-  const double bottom = -rule.step * (1 - rule.target);
+  const double bottom = -sparsifier.step * (1 - sparsifier.target);
   for (const sv::conformal_state& state : told.states) {
     CHECK(state.beta >= bottom);
     CHECK(state.cap_hits == state.updates);

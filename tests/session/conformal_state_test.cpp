@@ -36,7 +36,7 @@ struct replayed {
 };
 
 //! One more position of the text, by the definitions in long double.
-void learn(const sv::conformal& rule, const std::vector<float>& logits, replayed& state) {
+void learn(const sv::conformal& sparsifier, const std::vector<float>& logits, replayed& state) {
   long double sum = 0, kept = 0, largest = 0;
   for (const float z : logits) sum += std::exp(static_cast<long double>(z));
   for (const float z : logits) {
@@ -46,11 +46,11 @@ void learn(const sv::conformal& rule, const std::vector<float>& logits, replayed
   }
   if (kept == 0) kept = largest;
   state.dropped += static_cast<double>(1 - kept);
-  state.beta = std::min(1.0, state.beta - rule.step * (static_cast<double>(1 - kept) - rule.target));
+  state.beta = std::min(1.0, state.beta - sparsifier.step * (static_cast<double>(1 - kept) - sparsifier.target));
   ++state.updates;
 }
 
-void check_text(const sv::conformal& rule, std::uint64_t seed) {
+void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   using session = sv::basic_edge_session<sv::conformal, stopping_window>;
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;
@@ -69,7 +69,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   cloud_wanted.vocab_size = vocab_size;
   cloud_wanted.limits = sv::cloud_session::limits_for(format);
   cloud_wanted.max_text_length = max_length;
-  auto edge_made = session::make(edge_wanted, rule, stopping_window{});
+  auto edge_made = session::make(edge_wanted, sparsifier, stopping_window{});
   auto cloud_made = sv::cloud_session::make(cloud_wanted);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
@@ -77,7 +77,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   sv::cloud_session cloud = std::move(cloud_made).value();
   hash_engine edge_engine(drafter), cloud_engine(target), oracle(drafter);
   hand_to_hand between;
-  replayed expected{rule.first_threshold};
+  replayed expected{sparsifier.first_threshold};
   std::vector<float> row(vocab_size);
   std::uint32_t bonuses = 0, rejections = 0, beyond = 0;
   const std::vector<sv::token_id> prompt{4, 5, 6};
@@ -94,7 +94,7 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
         rejections += out.source == sv::token_source::residual ? 1u : 0u;
         for (std::uint32_t position = out.position; position <= last; ++position) {
           drafter.row(oracle.knows(), row);
-          if (position < last || !bonus || (closed && rule.update_on_bonus)) learn(rule, row, expected);
+          if (position < last || !bonus || (closed && sparsifier.update_on_bonus)) learn(sparsifier, row, expected);
           REQUIRE(oracle.feed(position, out.tokens.subspan(position - out.position, 1), 1));
         }
         std::vector<sv::token_id> text(max_length);
@@ -113,35 +113,35 @@ void check_text(const sv::conformal& rule, std::uint64_t seed) {
   CHECK(bonuses > 0);
   CHECK(beyond > 0);
   CHECK(rejections > 0);
-  CHECK(expected.dropped / expected.updates <= sv::dropped_mass_bound(rule, expected.updates, vocab_size));
+  CHECK(expected.dropped / expected.updates <= sv::dropped_mass_bound(sparsifier, expected.updates, vocab_size));
 }
 
 }  // namespace
 
 TEST_CASE("T22 a session resumes the threshold after accepted and resampled positions alone") {
-  sv::conformal rule;
-  rule.max_support_size = vocab_size;
-  rule.target = 0.05;
-  rule.step = 0.02;
-  rule.first_threshold = 0.1;
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) check_text(rule, seed);
+  sv::conformal sparsifier;
+  sparsifier.max_support_size = vocab_size;
+  sparsifier.target = 0.05;
+  sparsifier.step = 0.02;
+  sparsifier.first_threshold = 0.1;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) check_text(sparsifier, seed);
 }
 
 TEST_CASE("T22 with update_on_bonus the law before which a window was closed counts too") {
-  sv::conformal rule;
-  rule.max_support_size = vocab_size;
-  rule.target = 0.05;
-  rule.step = 0.02;
-  rule.first_threshold = 0.1;
-  rule.update_on_bonus = true;
-  for (std::uint64_t seed = 7; seed <= 12; ++seed) check_text(rule, seed);
+  sv::conformal sparsifier;
+  sparsifier.max_support_size = vocab_size;
+  sparsifier.target = 0.05;
+  sparsifier.step = 0.02;
+  sparsifier.first_threshold = 0.1;
+  sparsifier.update_on_bonus = true;
+  for (std::uint64_t seed = 7; seed <= 12; ++seed) check_text(sparsifier, seed);
 }
 
 TEST_CASE("a session whose threshold sinks to nothing has room for the whole vocabulary") {
-  sv::conformal rule;
-  rule.max_support_size = vocab_size;
-  rule.target = 0;
-  rule.step = 1;
-  rule.first_threshold = 0.2;
-  check_text(rule, 13);
+  sv::conformal sparsifier;
+  sparsifier.max_support_size = vocab_size;
+  sparsifier.target = 0;
+  sparsifier.step = 1;
+  sparsifier.first_threshold = 0.2;
+  check_text(sparsifier, 13);
 }

@@ -273,9 +273,9 @@ TEST_CASE("NET-4 NET-5 fault schedules in which the edge writes ahead while the 
 }
 
 TEST_CASE(
-    "NET-4 NET-5 fault schedules in which an edge that keeps tokens, learns a threshold or is judged by meaning writes "
+    "NET-4 NET-5 fault schedules in which an edge that keeps tokens, learns a threshold or is scored by meaning writes "
     "ahead") {
-  ahead_sums gated, learning, judged;
+  ahead_sums gated, learning, scored;
   fault_rates with_journal = rates;  // what was learnt is in the edge's journal alone
   with_journal.without_journal = 0;
   for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
@@ -295,10 +295,10 @@ TEST_CASE(
     } else {
       o = semantic_options(seed);
       o.with_draft = seed % 2 == 0;
-      if (!ends_well_ahead(o, rates, judged)) return;
+      if (!ends_well_ahead(o, rates, scored)) return;
     }
   }
-  for (const ahead_sums* sums : {&gated, &learning, &judged}) {
+  for (const ahead_sums* sums : {&gated, &learning, &scored}) {
     CHECK(sums->total.injected() > 0);
     CHECK(sums->ahead > 0);
   }

@@ -57,7 +57,7 @@ inline std::array<float, 12> attention_of(std::uint64_t prefix) {
   return made;
 }
 
-//! A judge's score: a function of what travelled, of what the target knows, and of nothing else.
+//! A score: a function of what travelled, of what the target knows, and of nothing else.
 inline double score_of(std::span<const std::byte> vector, std::uint64_t target) {
   std::uint64_t hash = mix(target);
   for (const std::byte byte : vector) hash = mix(hash ^ std::to_integer<std::uint64_t>(byte));

@@ -133,7 +133,7 @@ struct law_kind {
 //! A text of two tokens behind the prompt {1}.
 template <class Sparsifier = top_k, class Skip = always_send>
 std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, const law_kind& laws = {},
-                                       const Sparsifier& rule = {}) {
+                                       const Sparsifier& sparsifier = {}) {
   edge_options device;
   device.session_id = id;
   device.secret = 3;
@@ -151,7 +151,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 8;
   server.text_chunk = 4;
-  const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(rule) : std::nullopt;
+  const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(sparsifier) : std::nullopt;
   auto edge = std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, kept, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   last_token_model drafter{true}, target{false};
@@ -340,10 +340,10 @@ TEST_CASE(
     "T6 sessions of CU-HLM online have the law of kept tokens and of uploads whose size follows the token and its "
     "uncertainty") {
   constexpr double theta = 1.8;  // sizes 1 to 3 occur
-  const online_vocabulary_budget rule{{theta, 2}};
+  const online_vocabulary_budget sparsifier{{theta, 2}};
   const auto run = [&](std::uint64_t id) {
     const uncertainty_gate skip{0, {static_cast<std::uint32_t>(samples), maximum_temperature}};
-    return session_of_two(id, skip, {law_format::top_k_tail, 255, true}, rule);
+    return session_of_two(id, skip, {law_format::top_k_tail, 255, true}, sparsifier);
   };
   CHECK(fit([&](token_id last) { return online_after(last, theta, 255, true); }, run, 30000) > 1e-4);
   CHECK(fit([&](token_id last) { return online_after(last, theta, 255, false); }, run, 30000) < 1e-9);

@@ -29,9 +29,9 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
   const philox draws{derive_session_keys(815, session_id).draft},
       decisions{derive_session_keys(4711, session_id).verdict};
   const std::uint32_t end = 5 + tokens;
-  const top_k rule{8};
-  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, rule.request({}, vocab_size)) +
-                                draft_law_workspace_size(vocab_size, rule, {}) + 64),
+  const top_k sparsifier{8};
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, sparsifier.request({}, vocab_size)) +
+                                draft_law_workspace_size(vocab_size, sparsifier, {}) + 64),
       scratch(verify_workspace_size(vocab_size, {}, window) + 64);
   const std::array<row_transform, 1> transforms{};
   for (std::uint32_t round = 1; text.size() < end; ++round) {
@@ -42,9 +42,10 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
       hash_engine engine(drafter);
       REQUIRE(engine.feed(0, drafted, 1));
       workspace space{std::span<std::byte>(memory)};
-      const auto reading = read_row(exec::seq, engine.rows()[0], transforms[0], rule.request({}, vocab_size), space);
+      const auto reading =
+          read_row(exec::seq, engine.rows()[0], transforms[0], sparsifier.request({}, vocab_size), space);
       REQUIRE(reading.ok());
-      const auto made = make_draft_law(*reading, rule, {}, {.resolution = resolution}, space);
+      const auto made = make_draft_law(*reading, sparsifier, {}, {.resolution = resolution}, space);
       REQUIRE(made.ok());
       const draft drawn = draw(made->drafted, uniforms{draws, base + i, round}.at(purpose::draft_draw));
       drafted.push_back(drawn.token());

@@ -98,10 +98,11 @@ class basic_simulation {
   using edge_type = sv::basic_edge_session<Sparsifier, sv::fixed_window, Skip>;
   static constexpr std::size_t hidden_size = 6;
 
-  explicit basic_simulation(const simulation_options& options, const Skip& skip = {}, const Sparsifier& rule = {8})
+  explicit basic_simulation(const simulation_options& options, const Skip& skip = {},
+                            const Sparsifier& sparsifier = {8})
       : options_(options),
         skip_(skip),
-        rule_(rule),
+        sparsifier_(sparsifier),
         dice_(options.seed),
         edge_engine_(model(true)),
         cloud_engine_(model(false)) {
@@ -131,7 +132,7 @@ class basic_simulation {
   [[nodiscard]] const std::vector<token_id>& text() const { return told_; }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   [[nodiscard]] const ledger& counts() const { return ledger_; }
-  [[nodiscard]] std::uint64_t judged() const { return judged_; }
+  [[nodiscard]] std::uint64_t scored() const { return scored_; }
   [[nodiscard]] const edge_type& edge() const { return *edge_; }
   [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
 
@@ -203,7 +204,7 @@ class basic_simulation {
     o.retry_timeout = patience;
     o.text_chunk = 24;
     std::optional<Sparsifier> kept;
-    if (sv::has_support(o.format.format)) kept = rule_;
+    if (sv::has_support(o.format.format)) kept = sparsifier_;
     if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
       if (kept && o.draw_from_row) kept->support_size = 7;  // and the token, in laws of 8
     }
@@ -369,7 +370,7 @@ class basic_simulation {
     }
     if (out.position + out.tokens.size() >= told_.size() + options_.prompt_length) redraws_ = false;
   }
-  void judge(const sv::session_output& out) {
+  void score(const sv::session_output& out) {
     const std::size_t each = out.rows == 0 ? 0 : out.bytes.size() / out.rows;
     std::vector<double> scores;
     for (std::uint32_t i = 0; scores.size() < out.rows && i < 64 * out.positions.size(); ++i) {
@@ -377,7 +378,7 @@ class basic_simulation {
       scores.push_back(
           score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine_.knows(out.position + i - 1)));
     }
-    judged_ += scores.size();
+    scored_ += scores.size();
     (void)cloud_->supply_scores(scores, now_);
   }
   //! `life`: whose question is being worked on; `live`: it is the question that the edge waits for.
@@ -423,7 +424,7 @@ class basic_simulation {
           break;
         case sv::session_action::score:
           if (killed()) return true;
-          judge(out);
+          score(out);
           break;
         case sv::session_action::rollback:
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
@@ -556,7 +557,7 @@ class basic_simulation {
 
   simulation_options options_;
   Skip skip_;
-  Sparsifier rule_;
+  Sparsifier sparsifier_;
   dice dice_;
   hash_engine edge_engine_, cloud_engine_;
   std::array<sv::row_transform, 1> transform_{};
@@ -576,7 +577,7 @@ class basic_simulation {
   bool begun_ = false;
   bool cloud_blank_ = true;
   ledger ledger_{};
-  std::uint64_t judged_ = 0;
+  std::uint64_t scored_ = 0;
   std::string trouble_;
 };
 

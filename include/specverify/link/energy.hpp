@@ -26,7 +26,7 @@ struct power_options {
   double transmit = 1.5;  //!< its radio sends
   double receive = 1;     //!< its radio receives
   double verify = 250;    //!< the server computes
-  //! J a round, for judging the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
+  //! J a round, for measuring the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
   double uncertainty_energy = 0;
 };
 
@@ -68,7 +68,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {times.draft_time, uplink_time(uplink_bits, link), downlink_time(downlink_bits, link), times.verify_time};
 }
 
-//! E of a round; of a skipped one only the device's computing and the judging remain.
+//! E of a round; of a skipped one only the device's computing and the measuring remain.
 [[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times,
                                             bool uploaded) noexcept {
   const double alone = power.draft * times.draft + power.uncertainty_energy;

@@ -82,9 +82,8 @@ concept charging_window = window_policy<Policy> && requires(const Policy& policy
 };
 
 //! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and
-//! `clamp(n)` what it makes of a law of n tokens where the rule chose their number. A session asks so that no position
-//! costs more than a round has, and counts the laws that it cut.
-//! Model: `bit_budget_window`.
+//! `clamp(n)` what it makes of a law of n tokens where the sparsifier chose their number. A session asks so that no
+//! position costs more than a round has, and counts the laws that it cut. Model: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
   { policy.clamp() } noexcept -> std::same_as<budget_clamp>;

@@ -41,7 +41,7 @@ struct mismatch_history {
   [[nodiscard]] SPECVERIFY_INLINE constexpr const mismatch_means& of(std::uint32_t draft_length) const noexcept {
     return by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
   }
-  //! A round: M mismatches of which `evaluated` <= M were judged before the first rejected one ended the round, that
+  //! A round: M mismatches of which `evaluated` <= M were scored before the first rejected one ended the round, that
   //!          one included.
   SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches,
                                           std::uint32_t evaluated) noexcept {

@@ -117,9 +117,9 @@ struct bit_budget_window {
     return {plan.max_draft_length, plan.resolution, clamp().support_size};
   }
 
-  //! What the budget makes of a law over `support_size` tokens, whose number the rule chose (C-SQS); for top_k, which
-  //! charges the K of the plan, that K as clamped is the most. `allow_dense` says nothing here: a threshold does not
-  //! send all V instead.
+  //! What the budget makes of a law over `support_size` tokens, whose number the sparsifier chose (C-SQS); for top_k,
+  //! which charges the K of the plan, that K as clamped is the most. `allow_dense` says nothing here: a threshold does
+  //! not send all V instead.
   [[nodiscard]] budget_clamp clamp(std::uint32_t support_size) const noexcept {
     if (accounting == position_accounting::dense) return {support_size, false, false};
     if (accounting == position_accounting::top_k) {

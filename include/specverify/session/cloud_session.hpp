@@ -89,7 +89,7 @@ class cloud_session : private detail::cloud_protocol {
   using cloud_protocol::refusal;
   //! const session_statistics& statistics()
   using cloud_protocol::statistics;
-  //! const judged_round& last_round(): the last round that this process decided.
+  //! const decided_round& last_round(): the last round that this process decided.
   using cloud_protocol::last_round;
   //! const channel_report& reported_channel()
   //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no

@@ -91,13 +91,13 @@ struct round_record {
 };
 
 //! What a round's verdict came from, as only the cloud sees it: what `mismatch_history::record` wants. OBS-3.
-struct judged_round {
+struct decided_round {
   std::uint32_t round = 0;    //!< 0: this process decided none yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
   //! M, semantic rule: drafts that a scorer could be asked about, those behind a rejection too
   std::uint32_t mismatches = 0;
-  std::uint32_t judged = 0;   //!< of them, up to the first rejected one
+  std::uint32_t scored = 0;   //!< of them, up to the first rejected one
   double accepted_score = 0;  //!< sum of the scores of those that stood
 };
 

@@ -68,8 +68,8 @@ template <sparsifier Sparsifier>
 
 //! The state that goes on after a window, given states[0] before its first draft and states[i] after its i-th: the one
 //! after the last position that gave a token. A rejection at T + 1 gave its token there, a bonus token came from beyond
-//! the window. `beyond_known`: the law after the last draft was made too (a window that a budget closed), and the rule
-//! counts it for the bonus token: states[L + 1].
+//! the window. `beyond_known`: the law after the last draft was made too (a window that a budget closed), and the
+//! sparsifier counts it for the bonus token: states[L + 1].
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

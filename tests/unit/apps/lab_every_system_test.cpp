@@ -84,7 +84,7 @@ struct trained {
   }
   [[nodiscard]] std::filesystem::path head_file() const { return folder / "head.safetensors"; }
   [[nodiscard]] std::filesystem::path network_file() const { return folder / "window.dqn"; }
-  [[nodiscard]] double score(const lab::judge_request& asked) const {
+  [[nodiscard]] double score(const lab::score_request& asked) const {
     const auto channel = sv::channel_features(asked.channel);
     REQUIRE(channel.ok());
     const auto made = sv::head_score(head, sv::drafter_input::hidden_state, asked.drafter, asked.target,
@@ -118,7 +118,7 @@ std::vector<edge_cloud::run_settings> all_settings() {
   for (const system_plan& system : edge_cloud::all_systems) {
     edge_cloud::run_settings& settings = made.emplace_back();
     settings.system = system.key;
-    if (system.judged != edge_cloud::states::chosen) continue;
+    if (system.scored != edge_cloud::states::chosen) continue;
     made.push_back(settings);
     made.back().protocol = "lazy";
   }
@@ -132,10 +132,10 @@ run_options options_of(const system_plan& system, const char* prompt, std::uint6
   made.tokens = 40;
   made.session_id = session_id;
   follow(wire_of(system), made);
-  made.lazy = system.judged == edge_cloud::states::one_by_one;
-  made.judge = [](const lab::judge_request& asked) { return files().score(asked); };
+  made.lazy = system.scored == edge_cloud::states::one_by_one;
+  made.score = [](const lab::score_request& asked) { return files().score(asked); };
   made.compute.uncertainty = 1e-3;
-  made.compute.judge = 2e-3;
+  made.compute.score = 2e-3;
   return made;
 }
 
@@ -157,10 +157,10 @@ void check_own_part(const system_plan& system, const run_result& made) {
   }
   if (system.skip != edge_cloud::skipping::never) CHECK(kept.size() == 2);
   if (system.window != edge_cloud::windowing::fixed) CHECK(windows.size() > 1);
-  if (system.judged == edge_cloud::states::unused) return;
+  if (system.scored == edge_cloud::states::unused) return;
   CHECK(stood > 0);
   CHECK(stood < mismatches);
-  if (system.judged == edge_cloud::states::with_draft) {
+  if (system.scored == edge_cloud::states::with_draft) {
     CHECK(made.edge.supply_bytes == 0);
   } else {
     CHECK(made.edge.supply_bytes > 0);
@@ -210,10 +210,10 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
       settings.tokens = 40;
       settings.session_id = 31 + i;
       settings.retry_ms = 0;
-      settings.head = system.judged == edge_cloud::states::unused ? "" : files().head_file();
+      settings.head = system.scored == edge_cloud::states::unused ? "" : files().head_file();
       settings.policy = files().network_file();
       settings.link.uplink_bits_per_second = i == 0 ? 350e3 : 4e6;
-      settings.lazy = system.judged == edge_cloud::states::one_by_one;
+      settings.lazy = system.scored == edge_cloud::states::one_by_one;
       const edge_cloud::in_process_run demo = edge_cloud::run_hosts(settings, small, large);
 
       run_options options = options_of(system, prompts[i], 31 + i);

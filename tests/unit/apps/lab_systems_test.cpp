@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual runs of the systems that skip tokens and of those that judge mismatches. Built by apps/lab/CMakeLists.txt;
+// Virtual runs of the systems that skip tokens and of those that score mismatches. Built by apps/lab/CMakeLists.txt;
 // elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
@@ -133,10 +133,10 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   const run_result exact = lab::run_virtually(plain, drafter, target, std::nullopt, sixteen);
   check_rounds(exact);
 
-  // A judge that reads all it is given, so that a wrong vector would change the text.
-  std::size_t judged = 0;
-  const auto judge = [&](const lab::judge_request& r) {
-    ++judged;
+  // A scorer that reads all it is given, so that a wrong vector would change the text.
+  std::size_t scored = 0;
+  const auto score = [&](const lab::score_request& r) {
+    ++scored;
     REQUIRE(r.drafter.size() == 96);
     REQUIRE(r.target.size() == 128);
     REQUIRE(r.channel.uplink_rate == doctest::Approx(350e3).epsilon(0.01));
@@ -146,7 +146,7 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
     return 0.5 + 0.5 * std::sin(sum);
   };
   run_options options = greedy(true);
-  options.judge = judge;
+  options.score = score;
   options.threshold = 0;
   CHECK(lab::run_virtually(options, drafter, target, std::nullopt, sixteen).tokens == exact.tokens);
   options.threshold = 1.5;
@@ -154,19 +154,19 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   for (const lab::round_entry& r : all.rounds) CHECK(r.accepted_mismatches == r.mismatches);
 
   options.threshold = 0.6;
-  options.compute.judge = 0.002;
-  judged = 0;
+  options.compute.score = 0.002;
+  scored = 0;
   const run_result full = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
   check_rounds(full);
   std::uint64_t mismatches = 0, accepted = 0;
   for (const lab::round_entry& r : full.rounds) mismatches += r.mismatches, accepted += r.accepted_mismatches;
   CHECK(mismatches > 0);
   CHECK(accepted > 0);
-  CHECK(mismatches <= judged);
+  CHECK(mismatches <= scored);
   CHECK(full.rounds.size() <= exact.rounds.size());
   for (const bool lazy : {false, true}) {
     run_options on_request = greedy(false, lazy);
-    on_request.judge = judge;
+    on_request.score = score;
     on_request.threshold = 0.6;
     const run_result made = lab::run_virtually(on_request, drafter, target, std::nullopt, sixteen);
     check_rounds(made);
@@ -189,7 +189,7 @@ TEST_CASE("a projected hidden state travels in its place") {
   options.project = [](std::span<const float> hidden, std::span<float> sent) {
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = hidden[i] + hidden[i + 8];
   };
-  options.judge = [](const lab::judge_request& r) {
+  options.score = [](const lab::score_request& r) {
     REQUIRE(r.drafter.size() == 8);
     return 0.0;
   };

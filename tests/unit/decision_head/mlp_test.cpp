@@ -168,7 +168,7 @@ TEST_CASE("mlp: the int8 bound is (s / 2) sum|w_2| and a part of one sign comes 
   CHECK(std::fabs(*byte - *exact) <= sv::part_bound(head.view(), part, sv::hidden_format::int8));
 }
 
-TEST_CASE("mlp: a judge under semantic_rule: tau = 0 is greedy, tau > 1 accepts all, states are taken by position") {
+TEST_CASE("mlp: a scorer under semantic_rule: tau = 0 is greedy, tau > 1 accepts all, states are taken by position") {
   generator draw(11);
   const sv::head_shape shape{sv::hidden_mode::predicting, 8, 6, 4};
   const owned_head head = head_kit::random_head(shape, 3);

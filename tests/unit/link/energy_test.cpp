@@ -17,7 +17,7 @@ TEST_CASE("E25 energy of a round, term by term: the paper names no model") {
                 energy_saving(1, 0) == 0);
 }
 
-TEST_CASE("E24 judging a token costs nothing by default, else M softmaxes of the device, sent or not") {
+TEST_CASE("E24 measuring a token costs nothing by default, else M softmaxes of the device, sent or not") {
   const round_times free_of_charge, charged = with_uncertainty(free_of_charge, 20, 0.5e-3);
   CHECK(charged.draft_time - free_of_charge.draft_time == doctest::Approx(0.01).epsilon(1e-12));
   CHECK(charged.verify_time == free_of_charge.verify_time);

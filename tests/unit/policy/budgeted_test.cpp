@@ -20,14 +20,14 @@ struct flat_row {
   [[nodiscard]] read_request everything() const {
     return {.survivors = static_cast<std::uint32_t>(values.size()), .integer_total = true};
   }
-  template <class Rule>
-  [[nodiscard]] support kept_by(const Rule& rule) {
+  template <class Sparsifier>
+  [[nodiscard]] support kept_by(const Sparsifier& sparsifier) {
     workspace space{std::span<std::byte>(memory)};
     const auto row = read_row(exec::seq, logits_row(std::span<const float>(values)), {}, everything(), space);
     REQUIRE(row.ok());
-    more.resize(rule.workspace_size(rule.widest_state(), row->vocab_size()));
+    more.resize(sparsifier.workspace_size(sparsifier.widest_state(), row->vocab_size()));
     workspace scratch{std::span<std::byte>(more)};
-    const auto kept = rule.select(*row, rule.initial_state(), scratch);
+    const auto kept = sparsifier.select(*row, sparsifier.initial_state(), scratch);
     REQUIRE(kept.ok());
     return *kept;
   }
@@ -43,17 +43,18 @@ constexpr bit_budget_window window{{8, 100, 16}, vocab_size, 400, 0, position_ac
 TEST_CASE("budgeted: a sparsifier under a budget is a sparsifier") {
   static_assert(sparsifier<budgeted<top_k, bit_budget_window>>);
   static_assert(sparsifier<budgeted<conformal, bit_budget_window>>);
-  conformal rule;
-  rule.max_support_size = vocab_size;
-  const budgeted<conformal, bit_budget_window> under{rule, window};
-  CHECK(under.initial_state() == rule.initial_state());
-  CHECK(under.widest_state() == rule.widest_state());
-  CHECK(under.request(rule.initial_state(), 50).minimum_probability ==
-        rule.request(rule.initial_state(), 50).minimum_probability);
-  CHECK(under.workspace_size(rule.widest_state(), 50) == rule.workspace_size(rule.widest_state(), 50));
+  conformal sparsifier;
+  sparsifier.max_support_size = vocab_size;
+  const budgeted<conformal, bit_budget_window> under{sparsifier, window};
+  CHECK(under.initial_state() == sparsifier.initial_state());
+  CHECK(under.widest_state() == sparsifier.widest_state());
+  CHECK(under.request(sparsifier.initial_state(), 50).minimum_probability ==
+        sparsifier.request(sparsifier.initial_state(), 50).minimum_probability);
+  CHECK(under.workspace_size(sparsifier.widest_state(), 50) ==
+        sparsifier.workspace_size(sparsifier.widest_state(), 50));
 }
 
-TEST_CASE("budgeted: a rule that chooses its number is asked again with the cap, and says that it was cut") {
+TEST_CASE("budgeted: a sparsifier that chooses its number is asked again with the cap, and says that it was cut") {
   flat_row row(vocab_size);
   const std::uint32_t most = window.clamp(vocab_size).support_size;
   REQUIRE(most > 1);
@@ -72,7 +73,7 @@ TEST_CASE("budgeted: a rule that chooses its number is asked again with the cap,
   CHECK_FALSE(row.kept_by(budgeted<min_p, bit_budget_window>{{}, rich}).cut);
 }
 
-TEST_CASE("budgeted: a rule that keeps K tokens is cut where the plan's K is less than was asked for") {
+TEST_CASE("budgeted: a sparsifier that keeps K tokens is cut where the plan's K is less than was asked for") {
   flat_row row(vocab_size);
   bit_budget_window poor = window;
   poor.plan.support_size = 200;
@@ -88,15 +89,15 @@ TEST_CASE("budgeted: a rule that keeps K tokens is cut where the plan's K is les
 
 TEST_CASE("budgeted: a conformal threshold learns that a budget cut, as it does of its own cap") {
   flat_row row(vocab_size);
-  conformal rule;
-  rule.max_support_size = vocab_size;
-  rule.first_threshold = 1e-5;
-  const budgeted<conformal, bit_budget_window> under{rule, window};
+  conformal sparsifier;
+  sparsifier.max_support_size = vocab_size;
+  sparsifier.first_threshold = 1e-5;
+  const budgeted<conformal, bit_budget_window> under{sparsifier, window};
   const support kept = row.kept_by(under);
   REQUIRE(kept.cut);
-  conformal capped = rule;
+  conformal capped = sparsifier;
   capped.max_support_size = kept.size();
-  const conformal_state next = under.advance(rule.initial_state(), kept);
-  CHECK(next == capped.advance(rule.initial_state(), kept));
+  const conformal_state next = under.advance(sparsifier.initial_state(), kept);
+  CHECK(next == capped.advance(sparsifier.initial_state(), kept));
   CHECK(next.cap_hits == 1);
 }

@@ -185,12 +185,12 @@ TEST_CASE("dqn_trainer: learns which action is good in which state, and nothing 
     two_armed world;
     world.shuffled = shuffled;
     train(trainer, world, {70, 10, 1});
-    two_armed judge;
+    two_armed fresh;
     // those that training ended with, whatever the rewards were
-    const double score = judge.evaluate(trainer.weights());
+    const double score = fresh.evaluate(trainer.weights());
     CAPTURE(score);
     CHECK((shuffled ? score < 0.7 : score > 0.9));
-    if (!shuffled) CHECK(judge.evaluate(trainer.best()) > 0.9);
+    if (!shuffled) CHECK(fresh.evaluate(trainer.best()) > 0.9);
     CHECK(trainer.epsilon() == doctest::Approx(std::pow(0.95, 70)).epsilon(1e-6));
   }
 }

@@ -73,7 +73,7 @@ TEST_CASE("protocol: the model's times are those of the rounds it stands for") {
   CHECK(model.extra_time(hidden_protocol::selective, 32, link, {6, 1, 1}) == doctest::Approx(known));
 }
 
-TEST_CASE("protocol: lazy where few mismatches are judged and round trips are short, if it is allowed") {
+TEST_CASE("protocol: lazy where few mismatches are scored and round trips are short, if it is allowed") {
   protocol_model model;
   const channel_state slow = link_of(2e6, 0.0005);
   const mismatch_means often{8, 1, 1};

@@ -118,7 +118,8 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
 }
 
 TEST_CASE(
-    "E9 bit_budget_window: a law whose size the rule chose is cut where that size, and not a smaller one, costs more "
+    "E9 bit_budget_window: a law whose size the sparsifier chose is cut where that size, and not a smaller one, costs "
+    "more "
     "than a round has") {
   bit_budget_window window{{8, 100, 1}, 50257, 5000, 0, position_accounting::threshold};  // K of the plan says nothing
   for (const std::uint32_t size : {1u, 582u, 583u, 20000u, 49770u, 49771u, 50257u}) {

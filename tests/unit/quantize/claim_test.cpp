@@ -31,10 +31,10 @@ constexpr draft_law_options tail{law_format::top_k_tail, 15};
 TEST_CASE("claim: a token among the kept is claimed with what the lattice gives it") {
   whole_row held;
   const auto row = held.read();
-  const top_k rule{2, true};
-  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  const top_k sparsifier{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, sparsifier, {}));
   workspace scratch{std::span<std::byte>(memory)};
-  const auto made = make_claim(row, rule, {}, {1}, tail, scratch);
+  const auto made = make_claim(row, sparsifier, {}, {1}, tail, scratch);
   REQUIRE(made.ok());
   CHECK(check(made->claimed).ok());
   CHECK(made->claimed.size == 2);
@@ -47,10 +47,10 @@ TEST_CASE("claim: a token among the kept is claimed with what the lattice gives 
 TEST_CASE("claim: a token that the lattice left nothing gets one unit of the largest entry") {
   whole_row held;
   const auto row = held.read();
-  const top_k rule{2, true};
-  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  const top_k sparsifier{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, sparsifier, {}));
   workspace scratch{std::span<std::byte>(memory)};
-  const auto made = make_claim(row, rule, {}, {5}, tail, scratch);
+  const auto made = make_claim(row, sparsifier, {}, {5}, tail, scratch);
   REQUIRE(made.ok());
   CHECK(check(made->claimed).ok());
   CHECK(made->claimed.size == 3);  // an entry of its own
@@ -62,14 +62,14 @@ TEST_CASE("claim: a token that the lattice left nothing gets one unit of the lar
 TEST_CASE("claim: a sparsifier that may look at the token does") {
   whole_row held;
   const auto row = held.read();
-  const online_vocabulary_budget rule{{0.8, 2}};
-  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  const online_vocabulary_budget sparsifier{{0.8, 2}};
+  std::vector<std::byte> memory(claim_workspace_size(6, sparsifier, {}));
   workspace scratch{std::span<std::byte>(memory)};
-  const auto sure = make_claim(row, rule, {}, {0, 0, 20}, tail, scratch);
+  const auto sure = make_claim(row, sparsifier, {}, {0, 0, 20}, tail, scratch);
   REQUIRE(sure.ok());
   const std::uint32_t few = sure->kept.size();
   scratch.rewind(0);
-  const auto unsure = make_claim(row, rule, {}, {0, 20, 20}, tail, scratch);
+  const auto unsure = make_claim(row, sparsifier, {}, {0, 20, 20}, tail, scratch);
   REQUIRE(unsure.ok());
   CHECK(few < unsure->kept.size());
 }
@@ -77,20 +77,22 @@ TEST_CASE("claim: a sparsifier that may look at the token does") {
 TEST_CASE("claim: errors give the space back") {
   whole_row held;
   const auto row = held.read();
-  const top_k rule{2, true};
-  std::vector<std::byte> memory(claim_workspace_size(6, rule, {}));
+  const top_k sparsifier{2, true};
+  std::vector<std::byte> memory(claim_workspace_size(6, sparsifier, {}));
   workspace scratch{std::span<std::byte>(memory)};
-  CHECK(make_claim(row, rule, {}, {1}, {law_format::sparse_paper, 15}, scratch).error().code == errc::unsupported);
-  CHECK(make_claim(row, rule, {}, {6}, tail, scratch).error().code == errc::token_out_of_range);
-  CHECK(make_claim(row, rule, {}, {1}, {law_format::top_k_tail, 0}, scratch).error().code == errc::invalid_resolution);
+  CHECK(make_claim(row, sparsifier, {}, {1}, {law_format::sparse_paper, 15}, scratch).error().code ==
+        errc::unsupported);
+  CHECK(make_claim(row, sparsifier, {}, {6}, tail, scratch).error().code == errc::token_out_of_range);
+  CHECK(make_claim(row, sparsifier, {}, {1}, {law_format::top_k_tail, 0}, scratch).error().code ==
+        errc::invalid_resolution);
   CHECK(scratch.used() == 0);
   for (std::size_t size = 0; size < memory.size(); size += 64) {
     workspace small{std::span<std::byte>(memory).first(size)};
-    const auto made = make_claim(row, rule, {}, {5}, tail, small);
+    const auto made = make_claim(row, sparsifier, {}, {5}, tail, small);
     if (made) break;
     CHECK(made.error().code == errc::workspace_too_small);
     CHECK(small.used() == 0);
   }
   held.space.rewind(0);
-  CHECK(make_claim(row, rule, {}, {1}, tail, scratch).error().code == errc::reading_expired);
+  CHECK(make_claim(row, sparsifier, {}, {1}, tail, scratch).error().code == errc::reading_expired);
 }

@@ -27,20 +27,20 @@ struct outcome {
   std::vector<std::byte> reading_memory{}, memory{};
 };
 
-template <class Policy, class Rule, class Quantizer>
-outcome make(Policy policy, const std::vector<double>& logits, const row_transform& transform, const Rule& rule,
-             const Quantizer& quantizer, draft_law_options options) {
+template <class Policy, class Sparsifier, class Quantizer>
+outcome make(Policy policy, const std::vector<double>& logits, const row_transform& transform,
+             const Sparsifier& sparsifier, const Quantizer& quantizer, draft_law_options options) {
   outcome out;
   const auto size = static_cast<std::uint32_t>(logits.size());
-  const auto state = rule.initial_state();
-  const read_request wanted = rule.request(state, size);
+  const auto state = sparsifier.initial_state();
+  const read_request wanted = sparsifier.request(state, size);
   out.reading_memory.resize(digest_workspace_size(size, transform, wanted));
-  out.memory.resize(draft_law_workspace_size(size, rule, state, quantizer));
+  out.memory.resize(draft_law_workspace_size(size, sparsifier, state, quantizer));
   workspace reading_space{std::span(out.reading_memory)}, space{std::span(out.memory)};
   const auto row = read_row(policy, logits_row(std::span<const double>(logits)), transform, wanted, reading_space);
   out.why = row.error();
   if (!row) return out;
-  const auto made = make_draft_law(*row, rule, quantizer, state, options, space);
+  const auto made = make_draft_law(*row, sparsifier, quantizer, state, options, space);
   out.why = made.error();
   if (made) out.made = *made;
   if (!out.why.ok()) CHECK(space.used() == 0);
@@ -150,23 +150,24 @@ TEST_CASE("draft_law hands errors on and gives its space back") {
   CHECK(make(exec::seq, std::vector<double>(100, 1.0), {}, top_k{2, true}, lattice{}, {.resolution = 100}).why.code ==
         errc::digest_insufficient);
   // Every smaller workspace is refused, none is overrun.
-  const top_k rule{2};
-  std::vector<std::byte> memory(draft_law_workspace_size(3, rule, {})),
-      reading_memory(digest_workspace_size(3, {}, rule.request({}, 3)));
+  const top_k sparsifier{2};
+  std::vector<std::byte> memory(draft_law_workspace_size(3, sparsifier, {})),
+      reading_memory(digest_workspace_size(3, {}, sparsifier.request({}, 3)));
   for (std::size_t size = 0; size < reading_memory.size(); size += 64) {
     workspace space{std::span(reading_memory).first(size)};
-    const auto read = read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, rule.request({}, 3), space);
+    const auto read =
+        read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, sparsifier.request({}, 3), space);
     if (read) break;
     CHECK(read.error().code == errc::workspace_too_small);
     CHECK(space.used() == 0);
   }
   workspace reading_space{std::span(reading_memory)};
   const auto row =
-      read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, rule.request({}, 3), reading_space);
+      read_row(exec::seq, logits_row(std::span<const double>(logits)), {}, sparsifier.request({}, 3), reading_space);
   REQUIRE(row.ok());
   for (std::size_t size = 0; size < memory.size(); size += 64) {
     workspace space{std::span(memory).first(size)};
-    const auto made = make_draft_law(*row, rule, {}, {}, space);
+    const auto made = make_draft_law(*row, sparsifier, {}, {}, space);
     if (made) break;
     CHECK(made.error().code == errc::workspace_too_small);
     CHECK(space.used() == 0);
@@ -177,13 +178,13 @@ TEST_CASE("draft_law hands errors on and gives its space back") {
 TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy, exec::simd_policy) {
   const std::vector<double> logits = random_logits(5000, 3);
   const auto row = logits_row(std::span<const double>(logits));
-  const top_k rule{32};
-  const auto size = [](const auto& sparsifier, const draft_law_options& options) {
+  const top_k sparsifier{32};
+  const auto size = [&](const draft_law_options& options) {
     return digest_workspace_size(5000, {}, draft_law_request(5000, sparsifier, {}, options)) +
            draft_law_workspace_size(5000, sparsifier, {}, options);
   };
   const draft_law_options sparse{.resolution = 100}, dense{law_format::dense_lattice, 240};
-  std::vector<std::byte> memory(size(rule, sparse) + size(rule, dense));
+  std::vector<std::byte> memory(size(sparse) + size(dense));
   auto block = draft_block::make({8, 8 * 480});
   REQUIRE(block.ok());
   const specverify_test::alloc_guard guard;
@@ -191,10 +192,10 @@ TEST_CASE_TEMPLATE("a drafted token allocates nothing", Policy, exec::seq_policy
   for (std::uint32_t position = 0; position < 8; ++position) {
     workspace space{std::span(memory)};
     const draft_law_options& options = position % 2 == 0 ? sparse : dense;
-    const auto reading = read_row(Policy{}, row, {}, draft_law_request(5000, rule, {}, options), space);
+    const auto reading = read_row(Policy{}, row, {}, draft_law_request(5000, sparsifier, {}, options), space);
     fine = fine && reading;
     if (!fine) break;
-    const auto made = make_draft_law(*reading, rule, {}, options, space);
+    const auto made = make_draft_law(*reading, sparsifier, {}, options, space);
     fine =
         made && block.value().push(draw(made->drafted, uniforms{philox{}, position, 0}.at(purpose::draft_draw))).ok();
   }

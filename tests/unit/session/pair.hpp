@@ -141,8 +141,8 @@ struct basic_pair {
       if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
       if (out.action == sv::session_action::failed) cloud_failure = out.reason;
       if (out.action == sv::session_action::score) {
-        judged.emplace_back(out.bytes.begin(), out.bytes.end());
-        judged_positions.push_back(out.positions.front());
+        scored.emplace_back(out.bytes.begin(), out.bytes.end());
+        scored_positions.push_back(out.positions.front());
         if (hold_scores) return sent;
         const std::size_t each = out.bytes.size() / out.rows;
         std::vector<double> scores;
@@ -202,8 +202,8 @@ struct basic_pair {
   sv::session_time now = 1;
   bool hold_rows = false, hold_scores = false;
   std::size_t alone = 0;  // tokens of which the edge's host was told that the edge alone committed them
-  std::vector<bytes> judged;
-  std::vector<std::uint64_t> judged_positions;
+  std::vector<bytes> scored;
+  std::vector<std::uint64_t> scored_positions;
   std::vector<float> attention;
 };
 

@@ -64,8 +64,8 @@ TEST_CASE(
     CHECK(a.supply_bytes == 0);
     CHECK(lazy.edge->statistics().supply_bytes <= 2 * on_request.edge->statistics().supply_bytes);
     std::size_t vectors_lazy = 0, vectors_at_once = 0;
-    for (const bytes& seen : lazy.judged) vectors_lazy += seen.size();
-    for (const bytes& seen : on_request.judged) vectors_at_once += seen.size();
+    for (const bytes& seen : lazy.scored) vectors_lazy += seen.size();
+    for (const bytes& seen : on_request.scored) vectors_at_once += seen.size();
     CHECK(vectors_lazy <= vectors_at_once);
     if (threshold == 0.2) CHECK(vectors_lazy < vectors_at_once);
     CHECK(with_draft.cloud->statistics().mismatches > 0);
@@ -73,11 +73,11 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "E31 session: on request every mismatch of a round is asked for at once; one by one the first that is not judged") {
+    "E31 session: on request every mismatch of a round is asked for at once; one by one the first that is not scored") {
   for (const upload how : {upload::on_request, upload::one_by_one}) {
     pair p(semantic(how));
     p.hold_scores = true;
-    std::uint32_t asked_behind_a_rejection = 0, asked_again = 0, judged_before = 0;
+    std::uint32_t asked_behind_a_rejection = 0, asked_again = 0, scored_before = 0;
     for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
       REQUIRE(p.cloud->receive(question, 1).ok());
       std::vector<bytes> sent = p.run_cloud();
@@ -93,21 +93,21 @@ TEST_CASE(
           const auto best = static_cast<std::uint64_t>(std::max_element(row.begin(), row.end()) - row.begin());
           if (p.cloud_engine.knows(base + i) != mix(before ^ (best + 0x51ED))) mismatches |= std::uint64_t{1} << i;
         }
-        const std::uint64_t asked = p.judged_positions.back();
-        for (std::uint32_t i = 0; how == upload::one_by_one && i < judged_before; ++i) mismatches &= mismatches - 1;
+        const std::uint64_t asked = p.scored_positions.back();
+        for (std::uint32_t i = 0; how == upload::one_by_one && i < scored_before; ++i) mismatches &= mismatches - 1;
         REQUIRE(mismatches != 0);
         CHECK(asked == (how == upload::on_request ? mismatches : mismatches & (~mismatches + 1)));
-        asked_again += judged_before > 0 ? 1u : 0u;
+        asked_again += scored_before > 0 ? 1u : 0u;
         asked_behind_a_rejection += (asked & (asked - 1)) != 0 ? 1u : 0u;
         // On request all are rejected, so that all but the first were asked for in vain; one by one every second one
         // stands.
         std::vector<double> scores(static_cast<std::size_t>(std::popcount(asked)),
-                                   how == upload::on_request || judged_before % 2 == 1 ? 0.9 : 0.1);
-        judged_before = how == upload::one_by_one && scores[0] < 0.5 ? judged_before + 1 : 0;
+                                   how == upload::on_request || scored_before % 2 == 1 ? 0.9 : 0.1);
+        scored_before = how == upload::one_by_one && scores[0] < 0.5 ? scored_before + 1 : 0;
         REQUIRE(p.cloud->supply_scores(scores, 1).ok());
         sent = p.run_cloud();
       }
-      if (kind_of(pair::only(sent)) == message_kind::feedback) judged_before = 0;
+      if (kind_of(pair::only(sent)) == message_kind::feedback) scored_before = 0;
       question = p.hear(sent.front());
     }
     CHECK(p.edge->state() == edge_state::finished);
@@ -117,7 +117,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "OBS-3 session: the cloud says of each round its drafts, its mismatches and how many were judged, which a "
+    "OBS-3 session: the cloud says of each round its drafts, its mismatches and how many were scored, which a "
     "protocol's history wants") {
   for (const upload how : {upload::with_draft, upload::on_request, upload::one_by_one}) {
     pair p(semantic(how, 0.5));
@@ -126,26 +126,26 @@ TEST_CASE(
     session_statistics before;
     std::uint32_t rounds = 0, behind = 0;
     for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
-      p.judged_positions.clear();
+      p.scored_positions.clear();
       bytes answer = p.answer(question);
       while (kind_of(answer) == message_kind::request) answer = p.answer(p.hear(answer));
       question = p.hear(answer);
       if (kind_of(answer) != message_kind::feedback) continue;
-      const judged_round& round = p.cloud->last_round();
+      const decided_round& round = p.cloud->last_round();
       const session_statistics& now = p.cloud->statistics();
       std::uint64_t asked = 0;
-      for (const std::uint64_t positions : p.judged_positions) asked |= positions;
-      // one by one: those that were judged; else all
+      for (const std::uint64_t positions : p.scored_positions) asked |= positions;
+      // one by one: those that were scored; else all
       const auto named = static_cast<std::uint32_t>(std::popcount(asked));
       CHECK(round.round == ++rounds);
       CHECK(round.drafted == p.edge->last_round().drafted);
       CHECK(round.accepted == p.edge->last_round().accepted);
-      CHECK(round.judged == now.mismatches - before.mismatches);
+      CHECK(round.scored == now.mismatches - before.mismatches);
       CHECK(round.accepted_score == doctest::Approx(spent_score(now) - spent_score(before)).epsilon(1e-8));
-      CHECK((how == upload::one_by_one ? round.judged : round.mismatches) == named);
-      CHECK(round.judged <= round.mismatches);
-      behind += round.mismatches - round.judged;
-      history.record(round.drafted, round.mismatches, round.judged);
+      CHECK((how == upload::one_by_one ? round.scored : round.mismatches) == named);
+      CHECK(round.scored <= round.mismatches);
+      behind += round.mismatches - round.scored;
+      history.record(round.drafted, round.mismatches, round.scored);
       expected.record(round.drafted, how == upload::one_by_one ? round.mismatches : named,
                       static_cast<std::uint32_t>(now.mismatches - before.mismatches));
       before = now;
@@ -205,12 +205,12 @@ TEST_CASE("T24 session: threshold 0 is the greedy session, above 1 every draft s
 }
 
 TEST_CASE(
-    "session: a judge sees the vectors of the named drafts as the edge's engine gave them, and the reported channel") {
+    "session: a scorer sees the vectors of the named drafts as the edge's engine gave them, and the reported channel") {
   pair p(semantic(upload::with_draft));
   p.edge->record_channel({1e6F, 2e6F, 0.01F, 0.0F, 0.05F}, 1);
   p.hold_scores = true;
   bytes question = p.exchange(p.exchange(p.start()));
-  while (p.judged.empty()) {
+  while (p.scored.empty()) {
     CHECK(p.cloud->receive(question, 1).ok());
     const std::vector<bytes> sent = p.run_cloud();
     if (!sent.empty()) question = p.hear(sent.front());
@@ -221,16 +221,16 @@ TEST_CASE(
   CHECK(p.cloud->draft_position() == p.cloud->length());
   std::size_t at = 0;
   for (std::uint32_t i = 0; i < 6; ++i) {
-    if ((p.judged_positions[0] >> i & 1u) == 0) continue;
+    if ((p.scored_positions[0] >> i & 1u) == 0) continue;
     // The edge's engine was fed up to the draft before i when it gave this row.
     const std::array<float, 6> given = hidden_of<6>(p.edge_engine.knows(p.cloud->draft_position() + i - 1));
     std::array<std::byte, 10> coded{};
     REQUIRE(encode_hidden(given, hidden_format::int8, coded).ok());
-    REQUIRE(p.judged[0].size() >= at + 10);
-    CHECK(std::equal(coded.begin(), coded.end(), p.judged[0].begin() + static_cast<std::ptrdiff_t>(at)));
+    REQUIRE(p.scored[0].size() >= at + 10);
+    CHECK(std::equal(coded.begin(), coded.end(), p.scored[0].begin() + static_cast<std::ptrdiff_t>(at)));
     at += 10;
   }
-  CHECK(at == p.judged[0].size());
+  CHECK(at == p.scored[0].size());
   const std::vector<double> wrong(at / 10 + 1, 0.5), right(at / 10, 0.0);
   CHECK(p.cloud->supply_scores(wrong, 1).code == errc::size_mismatch);
   CHECK(p.cloud->supply_scores(right, 1).ok());
@@ -243,12 +243,12 @@ TEST_CASE("session: a score outside [0, 1] ends the session by name, on both sid
   p.hold_scores = true;
   bytes question = p.exchange(p.exchange(p.start()));
   std::vector<bytes> sent;
-  while (p.judged.empty()) {
+  while (p.scored.empty()) {
     CHECK(p.cloud->receive(question, 1).ok());
     sent = p.run_cloud();
     if (!sent.empty()) question = p.hear(sent.front());
   }
-  const std::vector<double> bad(p.judged[0].size() / 10, 1.25);
+  const std::vector<double> bad(p.scored[0].size() / 10, 1.25);
   CHECK(p.cloud->supply_scores(bad, 1).code == errc::invalid_argument);
   CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
 }
@@ -319,15 +319,15 @@ TEST_CASE("NET-5 session: a cloud restarted between request and supply asks for 
 }
 
 TEST_CASE(
-    "NET-5 session: an edge restarted between request and supply, and while the host judges, drafts the round again") {
+    "NET-5 session: an edge restarted between request and supply, and while the host scores, drafts the round again") {
   for (const upload how : {upload::on_request, upload::one_by_one}) {
     pair whole(semantic(how, 0.9));
     whole.finish(whole.start());
-    for (const bool judging : {false, true}) {
+    for (const bool scoring : {false, true}) {
       pair p(semantic(how, 0.9));
       const bytes request = to_request(p);
-      p.hold_scores = judging;
-      if (judging) {
+      p.hold_scores = scoring;
+      if (scoring) {
         CHECK(p.cloud->receive(p.hear(request), 1).ok());
         CHECK(p.run_cloud().empty());
         CHECK(p.cloud->state() == cloud_state::scoring);
@@ -336,13 +336,13 @@ TEST_CASE(
       CHECK(p.edge->restore(p.edge_journal, 10).ok());
       const bytes resume = pair::only(p.run_edge());
       CHECK(p.cloud->receive(resume, 10).ok());
-      if (judging) {
+      if (scoring) {
         CHECK(p.run_cloud().empty());  // the host still works
         p.hold_scores = false;
-        const bytes& vectors = p.judged.back();
+        const bytes& vectors = p.scored.back();
         std::vector<double> scores;
         for (std::uint32_t i = 0; scores.size() < vectors.size() / 10; ++i) {
-          if ((p.judged_positions.back() >> i & 1u) == 0) continue;
+          if ((p.scored_positions.back() >> i & 1u) == 0) continue;
           scores.push_back(score_of(std::span(vectors).subspan(10 * scores.size(), 10),
                                     p.cloud_engine.knows(p.cloud->draft_position() + i - 1)));
         }
@@ -357,7 +357,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("NET-8 session: a judge is lossy, and hello says so") {
+TEST_CASE("NET-8 session: a scorer is lossy, and hello says so") {
   pair_options o = semantic(upload::with_draft);
   o.required = guarantee::honest_drafter;
   pair p(o);

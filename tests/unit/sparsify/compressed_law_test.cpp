@@ -28,8 +28,8 @@ struct compressed {
              token_id token = specverify::no_token)
       : of(row, row.size()), bytes(row.size() * 64 + 1024) {
     specverify::workspace space{std::span(bytes)};
-    const specverify::top_k rule{k, true};
-    const auto selected = rule.select(of.row(), {}, space);
+    const specverify::top_k sparsifier{k, true};
+    const auto selected = sparsifier.select(of.row(), {}, space);
     REQUIRE(selected.ok());
     kept = *selected;
     const std::size_t before = space.used();

@@ -29,16 +29,16 @@ struct step_result {
 };
 
 //! One position: select under the state, advance. The dropped mass is that of the row's own law, computed here.
-step_result step(const conformal& rule, const conformal_state& state, const hand::weights& row) {
+step_result step(const conformal& sparsifier, const conformal_state& state, const hand::weights& row) {
   const hand::digest of(row, row.size());
   std::vector<std::byte> bytes(row.size() * 8 + 256);
   specverify::workspace scratch{std::span(bytes)};
-  const auto selected = rule.select(of.row(), state, scratch);
+  const auto selected = sparsifier.select(of.row(), state, scratch);
   REQUIRE(selected.ok());
   const specverify::support& kept = *selected;
   long double listed = 0;
   for (const specverify::token_id id : kept.ids) listed += row[static_cast<std::size_t>(id)];
-  return {rule.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))),
+  return {sparsifier.advance(state, kept), static_cast<double>(1 - listed / static_cast<long double>(hand::total(row))),
           kept.size()};
 }
 
@@ -78,49 +78,49 @@ std::vector<sequence> sequences() {
 
 TEST_CASE("conformal: the update and its clamp") {
   static_assert(specverify::sparsifier<conformal> && std::is_trivially_copyable_v<conformal_state>);
-  conformal rule;
-  rule.max_support_size = all;
-  rule.target = 0.1;
-  rule.step = 0.5;
-  rule.first_threshold = 0.3;
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.1;
+  sparsifier.step = 0.5;
+  sparsifier.first_threshold = 0.3;
   const hand::weights row{40, 10, 25, 5, 20};  // 0.3 keeps 40: d = 0.6
-  step_result got = step(rule, rule.initial_state(), row);
+  step_result got = step(sparsifier, sparsifier.initial_state(), row);
   CHECK(got.kept == 1);
   CHECK(got.next.beta == doctest::Approx(0.3 - 0.5 * (0.6 - 0.1)).epsilon(1e-15));
   CHECK(got.next.dropped == doctest::Approx(0.6).epsilon(1e-15));
   CHECK(got.next.updates == 1);
-  got = step(rule, got.next, row);  // beta = 0.05: all stay
+  got = step(sparsifier, got.next, row);  // beta = 0.05: all stay
   CHECK(got.kept == 5);
   CHECK(got.next.beta == doctest::Approx(0.05 + 0.5 * 0.1).epsilon(1e-15));
   CHECK(specverify::mean_dropped_mass(got.next) == doctest::Approx(0.3).epsilon(1e-15));
-  rule.first_threshold = 0.3;
-  rule.update = conformal_update::logarithmic;
-  got = step(rule, rule.initial_state(), row);
+  sparsifier.first_threshold = 0.3;
+  sparsifier.update = conformal_update::logarithmic;
+  got = step(sparsifier, sparsifier.initial_state(), row);
   CHECK(got.next.beta == doctest::Approx(0.3 * std::exp(-0.5 * (0.6 - 0.1))).epsilon(1e-14));
-  rule.least_threshold = 0.35;  // used in place of a smaller beta, which is remembered
-  got = step(rule, {0.02, 0, 0, 0}, row);
+  sparsifier.least_threshold = 0.35;  // used in place of a smaller beta, which is remembered
+  got = step(sparsifier, {0.02, 0, 0, 0}, row);
   CHECK(got.kept == 1);
   CHECK(got.next.beta == doctest::Approx(0.02 * std::exp(-0.5 * (0.6 - 0.1))).epsilon(1e-14));
-  rule.first_threshold = 7;
-  CHECK(rule.initial_state().beta == 1);
+  sparsifier.first_threshold = 7;
+  CHECK(sparsifier.initial_state().beta == 1);
   CHECK(specverify::mean_dropped_mass({}) == 0);
   specverify::support without_total;
   without_total.vocab_size = 5;
-  CHECK(rule.advance(got.next, without_total) == got.next);
+  CHECK(sparsifier.advance(got.next, without_total) == got.next);
 }
 
 TEST_CASE("E12 beta stays at 1 where the printed rule reaches 100") {
-  conformal rule;
-  rule.max_support_size = all;
-  rule.target = 0.05;
-  rule.step = 0.1;
-  rule.first_threshold = 0.5;
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.05;
+  sparsifier.step = 0.1;
+  sparsifier.first_threshold = 0.5;
   hand::weights row{one, 214748};  // the largest holds 0.9999
-  conformal_state state = rule.initial_state();
-  double unclamped = rule.first_threshold;
+  conformal_state state = sparsifier.initial_state();
+  double unclamped = sparsifier.first_threshold;
   for (int n = 0; n < 20000; ++n) {
-    const step_result got = step(rule, state, row);
-    unclamped -= rule.step * (got.dropped - rule.target);
+    const step_result got = step(sparsifier, state, row);
+    unclamped -= sparsifier.step * (got.dropped - sparsifier.target);
     state = got.next;
   }
   CHECK(unclamped > 99);
@@ -132,16 +132,16 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
     for (const double eta : {1e-3, 0.1, 1.0, 5.0}) {
       for (const double first : {1e-3, 0.01, 0.5, 2.0, -1.0}) {
         for (const sequence& laws : sequences()) {
-          conformal rule;
-          rule.max_support_size = all;
-          rule.target = target;
-          rule.step = eta;
-          rule.first_threshold = first;
-          conformal_state state = rule.initial_state();
+          conformal sparsifier;
+          sparsifier.max_support_size = all;
+          sparsifier.target = target;
+          sparsifier.step = eta;
+          sparsifier.first_threshold = first;
+          conformal_state state = sparsifier.initial_state();
           double sum = 0;
           bool one_step = true;
           for (std::uint32_t n = 1; n <= 400; ++n) {
-            const step_result got = step(rule, state, laws.law(n - 1, state.beta));
+            const step_result got = step(sparsifier, state, laws.law(n - 1, state.beta));
             sum += got.dropped;
             INFO(laws.name, ", alpha ", target, ", eta ", eta, ", beta_1 ", first, ", N ", n);
             const double mean = sum / n;
@@ -151,7 +151,7 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
             REQUIRE(mean <= tight + 1e-12);
             REQUIRE(mean <= appendix + 1e-12);
             if (eta <= 1) REQUIRE(mean <= paper + 1e-12);
-            REQUIRE(mean <= specverify::dropped_mass_bound(rule, n, 300) + 1e-12);
+            REQUIRE(mean <= specverify::dropped_mass_bound(sparsifier, n, 300) + 1e-12);
             const double moved = got.next.beta - state.beta;
             one_step = one_step && moved >= -eta * (1 - target) - 1e-12 && moved <= eta * target + 1e-12 &&
                        got.next.beta >= std::min(std::min(first, 1.0), -eta * (1 - target)) - 1e-12;
@@ -169,22 +169,23 @@ TEST_CASE("T21 mean dropped mass stays below the tight bound on adversarial sequ
 TEST_CASE(
     "T21 E11 without the clamp the sum is an identity with its sign: sum d = alpha N + (beta_1 - beta_{N+1}) / eta") {
   std::mt19937_64 random(7);
-  conformal rule;
-  rule.max_support_size = all;
-  rule.target = 0.02;
-  rule.step = 0.05;
-  rule.first_threshold = 0.01;
-  conformal_state state = rule.initial_state();
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.02;
+  sparsifier.step = 0.05;
+  sparsifier.first_threshold = 0.01;
+  conformal_state state = sparsifier.initial_state();
   double sum = 0;
   std::uint32_t above_start = 0;  // there the identity with |beta_1 - beta_{N+1}| is off by twice the difference
   for (std::uint32_t n = 1; n <= 2000; ++n) {
     const step_result got =
-        step(rule, state, n <= 100 ? peaked(50) : hand::random_row(random, 50 + random() % 50, n % 4));
+        step(sparsifier, state, n <= 100 ? peaked(50) : hand::random_row(random, 50 + random() % 50, n % 4));
     sum += got.dropped;
     state = got.next;
     REQUIRE(state.beta < 1);
-    above_start += state.beta > rule.first_threshold + 1e-6 ? 1u : 0u;
-    REQUIRE(sum == doctest::Approx(rule.target * n + (rule.first_threshold - state.beta) / rule.step).epsilon(1e-9));
+    above_start += state.beta > sparsifier.first_threshold + 1e-6 ? 1u : 0u;
+    REQUIRE(sum == doctest::Approx(sparsifier.target * n + (sparsifier.first_threshold - state.beta) / sparsifier.step)
+                       .epsilon(1e-9));
   }
   CHECK((above_start >= 100 && above_start < 1900));
 }
@@ -192,11 +193,11 @@ TEST_CASE(
 TEST_CASE(
     "E16 without a first threshold in the paper ours is 1e-3, and what is promised about the paper's constants begins "
     "thousands of tokens late") {
-  conformal rule;
-  rule.max_support_size = all;
-  CHECK(rule.first_threshold == 1e-3);
-  rule.target = 5e-4;  // the paper's alpha and eta
-  rule.step = 1e-3;
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  CHECK(sparsifier.first_threshold == 1e-3);
+  sparsifier.target = 5e-4;  // the paper's alpha and eta
+  sparsifier.step = 1e-3;
   constexpr std::uint32_t vocab_size = 50257;
   const auto tokens_until_twice_the_target = [&](const conformal& tried) {
     std::uint64_t low = 0, high = std::uint64_t{1} << 40;
@@ -208,10 +209,10 @@ TEST_CASE(
   };
   // beta_1 + eta (1 - alpha) = 0.0019995 over eta alpha = 5e-7; by the paper's (9) it would be (1 + beta_1) / 5e-7 =
   // 2.002e6.
-  CHECK(tokens_until_twice_the_target(rule) == 3999);
-  CHECK(specverify::dropped_mass_bound(rule, 2, vocab_size) > 0.99);
-  rule.first_threshold = 0.01;
-  CHECK(tokens_until_twice_the_target(rule) == 21999);
+  CHECK(tokens_until_twice_the_target(sparsifier) == 3999);
+  CHECK(specverify::dropped_mass_bound(sparsifier, 2, vocab_size) > 0.99);
+  sparsifier.first_threshold = 0.01;
+  CHECK(tokens_until_twice_the_target(sparsifier) == 21999);
   // The option in the log domain: from a threshold far too high down to a flat law, in tens of tokens against hundreds.
   const auto tokens_until_all_stay = [](const conformal& tried) {
     conformal_state state = tried.initial_state();
@@ -223,25 +224,26 @@ TEST_CASE(
     }
     return tokens;
   };
-  rule.first_threshold = 0.5;
-  CHECK(tokens_until_all_stay(rule) >= 499);  // 0.5 - 1e-3 a token down to 1e-3
-  rule.update = conformal_update::logarithmic;
-  rule.step = 2;
-  CHECK(tokens_until_all_stay(rule) <= 10);
+  sparsifier.first_threshold = 0.5;
+  CHECK(tokens_until_all_stay(sparsifier) >= 499);  // 0.5 - 1e-3 a token down to 1e-3
+  sparsifier.update = conformal_update::logarithmic;
+  sparsifier.step = 2;
+  CHECK(tokens_until_all_stay(sparsifier) <= 10);
 }
 
 TEST_CASE("E14 the paper's (9) fails for a large eta, the tight form does not") {
-  conformal rule;
-  rule.max_support_size = all;
-  rule.target = 0.05;
-  rule.step = 5;
-  rule.first_threshold = 0.01;
-  const step_result got = step(rule, rule.initial_state(), flat(200));
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.05;
+  sparsifier.step = 5;
+  sparsifier.first_threshold = 0.01;
+  const step_result got = step(sparsifier, sparsifier.initial_state(), flat(200));
   CHECK(got.dropped == doctest::Approx(0.995).epsilon(1e-12));
-  const double paper = rule.target + (rule.first_threshold + 1 + rule.step * rule.target) / rule.step;
+  const double paper =
+      sparsifier.target + (sparsifier.first_threshold + 1 + sparsifier.step * sparsifier.target) / sparsifier.step;
   CHECK(paper == doctest::Approx(0.302).epsilon(1e-12));
   CHECK(got.dropped > paper);
-  CHECK(got.dropped <= specverify::dropped_mass_bound(rule, 1, 200));
+  CHECK(got.dropped <= specverify::dropped_mass_bound(sparsifier, 1, 200));
 }
 
 TEST_CASE(
@@ -252,18 +254,18 @@ TEST_CASE(
     for (const double eta : {0.1, 2.0, 20.0}) {
       for (const double first : {1e-9, 1e-3, 0.5, 2.0}) {
         for (const sequence& laws : sequences()) {
-          conformal rule;
-          rule.max_support_size = all;
-          rule.update = conformal_update::logarithmic;
-          rule.target = target;
-          rule.step = eta;
-          rule.first_threshold = first;
-          conformal_state state = rule.initial_state();
+          conformal sparsifier;
+          sparsifier.max_support_size = all;
+          sparsifier.update = conformal_update::logarithmic;
+          sparsifier.target = target;
+          sparsifier.step = eta;
+          sparsifier.first_threshold = first;
+          conformal_state state = sparsifier.initial_state();
           double sum = 0;
           for (std::uint32_t n = 1; n <= 300; ++n) {
-            hand::weights row = laws.law(n - 1, std::max(state.beta, rule.least(vocab_size)));
+            hand::weights row = laws.law(n - 1, std::max(state.beta, sparsifier.least(vocab_size)));
             row.resize(vocab_size, 0);
-            const step_result got = step(rule, state, row);
+            const step_result got = step(sparsifier, state, row);
             sum += got.dropped;
             state = got.next;
             INFO(laws.name, ", alpha ", target, ", eta ", eta, ", beta_1 ", first, ", N ", n);
@@ -271,7 +273,7 @@ TEST_CASE(
                 target +
                 std::max(0.0, std::log(std::min(first, 1.0) * vocab_size / target) + eta * (1 - target)) / (eta * n);
             REQUIRE(sum / n <= promised + 1e-9);
-            REQUIRE(sum / n <= specverify::dropped_mass_bound(rule, n, vocab_size) + 1e-9);
+            REQUIRE(sum / n <= specverify::dropped_mass_bound(sparsifier, n, vocab_size) + 1e-9);
             REQUIRE(state.beta <= 1);
           }
         }
@@ -295,13 +297,13 @@ TEST_CASE("Lemma 1: dropped mass = TV(q, q restricted to the support and divided
   std::mt19937_64 random(1);
   for (std::uint32_t trial = 0; trial < 2000; ++trial) {
     const hand::weights row = hand::random_row(random, 2 + random() % 200, trial);
-    conformal rule;
-    rule.max_support_size = all;
-    rule.first_threshold = 1.0 / static_cast<double>(1 + random() % 300);
+    conformal sparsifier;
+    sparsifier.max_support_size = all;
+    sparsifier.first_threshold = 1.0 / static_cast<double>(1 + random() % 300);
     const hand::digest of(row, row.size());
     std::vector<std::byte> bytes(row.size() * 8 + 256);
     specverify::workspace scratch{std::span(bytes)};
-    const auto selected = rule.select(of.row(), rule.initial_state(), scratch);
+    const auto selected = sparsifier.select(of.row(), sparsifier.initial_state(), scratch);
     REQUIRE(selected.ok());
     const specverify::support& kept = *selected;
     const auto total = static_cast<long double>(hand::total(row));
@@ -335,40 +337,40 @@ TEST_CASE("conformal: where nothing is promised the bound is 1; a horizon gives 
 }
 
 TEST_CASE("conformal: while the cap binds it is counted and beta does not wind up") {
-  conformal rule;
-  rule.max_support_size = all;
-  rule.target = 0.01;
-  rule.step = 0.1;
-  rule.first_threshold = 0.002;
-  rule.max_support_size = 8;
-  conformal_state state = rule.initial_state(), logarithmic = state;
-  for (int n = 0; n < 500; ++n) state = step(rule, state, flat(300)).next;
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.01;
+  sparsifier.step = 0.1;
+  sparsifier.first_threshold = 0.002;
+  sparsifier.max_support_size = 8;
+  conformal_state state = sparsifier.initial_state(), logarithmic = state;
+  for (int n = 0; n < 500; ++n) state = step(sparsifier, state, flat(300)).next;
   CHECK(state.beta == doctest::Approx(-0.1 * 0.99).epsilon(1e-12));
   CHECK(state.cap_hits == 500);
   // A peaked text is dropped from again after a number of tokens that does not depend on how long the flat one was.
   int recovery = 0;
-  for (; state.beta < 1e-4 && recovery < 1000; ++recovery) state = step(rule, state, {one, 3}).next;
+  for (; state.beta < 1e-4 && recovery < 1000; ++recovery) state = step(sparsifier, state, {one, 3}).next;
   CHECK(recovery < 102);
   CHECK(state.cap_hits == 500);
-  rule.update = conformal_update::logarithmic;
-  for (int n = 0; n < 500; ++n) logarithmic = step(rule, logarithmic, flat(300)).next;
+  sparsifier.update = conformal_update::logarithmic;
+  for (int n = 0; n < 500; ++n) logarithmic = step(sparsifier, logarithmic, flat(300)).next;
   CHECK(logarithmic.beta == doctest::Approx(0.01 / 300 * std::exp(-0.1 * 0.99)).epsilon(1e-12));
   CHECK(logarithmic.cap_hits == 500);
   // The largest step of the logarithmic update: a flat law does not take the threshold to 0 for good.
-  rule.max_support_size = all;
-  rule.step = 512;
-  rule.first_threshold = 0.5;
-  conformal_state swift = rule.initial_state();
-  for (int n = 0; n < 3; ++n) swift = step(rule, swift, flat(300)).next;
+  sparsifier.max_support_size = all;
+  sparsifier.step = 512;
+  sparsifier.first_threshold = 0.5;
+  conformal_state swift = sparsifier.initial_state();
+  for (int n = 0; n < 3; ++n) swift = step(sparsifier, swift, flat(300)).next;
   CHECK((swift.beta > 0 && swift.beta < 1e-200));
-  for (int n = 0; n < 300; ++n) swift = step(rule, swift, {one}).next;
+  for (int n = 0; n < 300; ++n) swift = step(sparsifier, swift, {one}).next;
   CHECK(swift.beta == 1);
-  rule.step = 0.1;
-  rule.first_threshold = 0.002;
-  rule.max_support_size = 8;
+  sparsifier.step = 0.1;
+  sparsifier.first_threshold = 0.002;
+  sparsifier.max_support_size = 8;
   // As many tokens as the cap allows and nothing dropped: the cap did not bind.
-  rule.update = conformal_update::linear;
-  CHECK(step(rule, rule.initial_state(), flat(8)).next.cap_hits == 0);
+  sparsifier.update = conformal_update::linear;
+  CHECK(step(sparsifier, sparsifier.initial_state(), flat(8)).next.cap_hits == 0);
 }
 
 TEST_CASE("conformal: which state goes on after a window (E13)") {
@@ -382,16 +384,17 @@ TEST_CASE("conformal: which state goes on after a window (E13)") {
 }
 
 TEST_CASE("conformal: what it asks for and how it fails") {
-  conformal rule;
-  rule.max_support_size = all;
-  rule.first_threshold = 0.25;
-  CHECK(rule.request(rule.initial_state(), 100).minimum_probability == 0.25);
-  CHECK(rule.request(rule.initial_state(), 100).integer_total);
-  CHECK(rule.request(rule.widest_state(), 100).survivors == 100);
-  CHECK(rule.workspace_size(rule.widest_state(), 100) >= rule.workspace_size(rule.initial_state(), 100));
-  rule.max_support_size = 12;
-  CHECK(rule.request(rule.widest_state(), 100).survivors == 12);
-  CHECK(specverify::widest_state(rule) == conformal_state{});
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.first_threshold = 0.25;
+  CHECK(sparsifier.request(sparsifier.initial_state(), 100).minimum_probability == 0.25);
+  CHECK(sparsifier.request(sparsifier.initial_state(), 100).integer_total);
+  CHECK(sparsifier.request(sparsifier.widest_state(), 100).survivors == 100);
+  CHECK(sparsifier.workspace_size(sparsifier.widest_state(), 100) >=
+        sparsifier.workspace_size(sparsifier.initial_state(), 100));
+  sparsifier.max_support_size = 12;
+  CHECK(sparsifier.request(sparsifier.widest_state(), 100).survivors == 12);
+  CHECK(specverify::widest_state(sparsifier) == conformal_state{});
   CHECK(specverify::widest_state(specverify::threshold{}) == specverify::no_state{});
   const double not_a_number = std::bit_cast<double>(0x7FF8000000000000u),
                infinite = std::bit_cast<double>(0x7FF0000000000000u);
@@ -435,12 +438,12 @@ TEST_CASE("conformal: the cap must be given, since a flat law takes beta below 0
   // The paper's alpha and eta: one flat law, then sharp ones, of which 1000 keep all of V.
   constexpr std::uint32_t vocab_size = 2100;
   const auto law = [](int n) { return n == 0 ? flat(vocab_size) : peaked(vocab_size); };
-  conformal rule{.first_threshold = 5e-4, .max_support_size = vocab_size};
+  conformal sparsifier{.first_threshold = 5e-4, .max_support_size = vocab_size};
   const auto whole = [&](std::uint32_t& largest) {
-    conformal_state state = rule.initial_state();
+    conformal_state state = sparsifier.initial_state();
     int found = 0;
     for (int n = 0; n < 1100; ++n) {
-      const step_result got = step(rule, state, law(n));
+      const step_result got = step(sparsifier, state, law(n));
       found += got.kept == vocab_size ? 1 : 0;
       largest = std::max(largest, got.kept);
       state = got.next;
@@ -452,7 +455,7 @@ TEST_CASE("conformal: the cap must be given, since a flat law takes beta below 0
   const int uncapped = whole(largest);
   CHECK(uncapped > 990);
   CHECK(uncapped < 1010);
-  rule.max_support_size = 16;
+  sparsifier.max_support_size = 16;
   largest = 0;
   CHECK(whole(largest) == 0);
   CHECK(largest == 16);

@@ -65,7 +65,7 @@ struct digest {
   specverify::row_digest value;
 };
 
-// The outcome of a rule: its status, the ids and weights it kept.
+// The outcome of a sparsifier: its status, the ids and weights it kept.
 struct outcome {
   specverify::status why{};
   ids kept{};
@@ -83,12 +83,12 @@ inline outcome outcome_of(const specverify::result<specverify::support>& made) {
   return out;
 }
 
-template <class Rule>
-outcome select(const Rule& rule, const digest& of) {
-  std::vector<std::byte> bytes(rule.workspace_size(rule.initial_state(), of.value.valid_size) +
+template <class Sparsifier>
+outcome select(const Sparsifier& sparsifier, const digest& of) {
+  std::vector<std::byte> bytes(sparsifier.workspace_size(sparsifier.initial_state(), of.value.valid_size) +
                                of.value.survivor_ids.count * 12 + 256);
   specverify::workspace scratch{std::span(bytes)};
-  return outcome_of(rule.select(of.row(), rule.initial_state(), scratch));
+  return outcome_of(sparsifier.select(of.row(), sparsifier.initial_state(), scratch));
 }
 
 // A row in one of several shapes: flat, log-uniform, Zipf, tied, sparse.

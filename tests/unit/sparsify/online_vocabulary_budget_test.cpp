@@ -15,11 +15,11 @@ using specverify::online_vocabulary_budget;
 
 namespace {
 
-hand::outcome select_with_token(const online_vocabulary_budget& rule, const hand::digest& of,
+hand::outcome select_with_token(const online_vocabulary_budget& sparsifier, const hand::digest& of,
                                 const drawn_token& drawn) {
-  std::vector<std::byte> bytes(rule.workspace_size({}, of.value.valid_size));
+  std::vector<std::byte> bytes(sparsifier.workspace_size({}, of.value.valid_size));
   specverify::workspace scratch{std::span(bytes)};
-  return hand::outcome_of(rule.select_with_token(of.row(), drawn, scratch));
+  return hand::outcome_of(sparsifier.select_with_token(of.row(), drawn, scratch));
 }
 
 }  // namespace
@@ -140,12 +140,12 @@ TEST_CASE("online_vocabulary_budget: caps and errors") {
   // A token that the digest does not know weighs nothing.
   CHECK(select_with_token({{0.3, 2}}, hand::digest(row, 5), {77, 0, 20}).kept ==
         select_with_token({{0.3, 2}}, hand::digest(row, 5), {77, 20, 20}).kept);
-  const online_vocabulary_budget rule;
+  const online_vocabulary_budget sparsifier;
   const hand::digest whole(row, 5);
-  for (std::size_t size = 0; size < rule.workspace_size({}, 5); size += 4) {
+  for (std::size_t size = 0; size < sparsifier.workspace_size({}, 5); size += 4) {
     std::vector<std::byte> bytes(size);
     specverify::workspace scratch{std::span(bytes)};
-    const auto kept = rule.select_with_token(whole.row(), drawn, scratch);
+    const auto kept = sparsifier.select_with_token(whole.row(), drawn, scratch);
     if (!kept) {
       REQUIRE(kept.error().code == errc::workspace_too_small);
       REQUIRE(scratch.used() == 0);

@@ -19,11 +19,11 @@ struct kept {
 };
 
 // What a sparsifier keeps of a row that was read.
-template <class Rule, class Held>
-kept keep(const Rule& rule, const Held& from) {
-  std::vector<std::byte> memory(rule.workspace_size({}, from.value.valid_size));
+template <class Sparsifier, class Held>
+kept keep(const Sparsifier& sparsifier, const Held& from) {
+  std::vector<std::byte> memory(sparsifier.workspace_size({}, from.value.valid_size));
   workspace scratch{std::span<std::byte>(memory)};
-  const auto chosen = rule.select(from.reading.value(), {}, scratch);
+  const auto chosen = sparsifier.select(from.reading.value(), {}, scratch);
   kept out;
   out.why = chosen.error();
   if (!chosen) return out;

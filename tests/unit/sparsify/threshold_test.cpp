@@ -104,15 +104,15 @@ TEST_CASE_TEMPLATE("threshold of a real digest, scalar and vector", Policy, spec
   for (double& mass : law) sum += mass = 1.0 / static_cast<double>(1 + random() % 5000);
   for (double& mass : law) mass /= sum;
   for (const double beta : {1e-4, 1e-3, 0.01, 0.5, 1.0}) {
-    const threshold rule{beta, vocab_size};
-    const auto wanted = rule.request({}, vocab_size);
+    const threshold sparsifier{beta, vocab_size};
+    const auto wanted = sparsifier.request({}, vocab_size);
     std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
-        more(rule.workspace_size({}, vocab_size));
+        more(sparsifier.workspace_size({}, vocab_size));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
     const auto reading =
         specverify::read_row(Policy{}, specverify::probability_row(std::span<const double>(law)), {}, wanted, space);
     REQUIRE(reading.ok());
-    const auto selected = rule.select(*reading, {}, scratch);
+    const auto selected = sparsifier.select(*reading, {}, scratch);
     REQUIRE(selected.ok());
     const specverify::support& kept = *selected;
     CHECK(check(kept).ok());
@@ -132,15 +132,15 @@ TEST_CASE_TEMPLATE("threshold above every probability of a wide flat row keeps t
   // W = 2^44 here: beta W has more than 32 bits.
   const std::vector<float> logits(8192, 1.0f);
   for (const double beta : {2.0, 0.5, 0.01}) {
-    const threshold rule{beta, 8192};
-    const auto wanted = rule.request({}, 8192);
+    const threshold sparsifier{beta, 8192};
+    const auto wanted = sparsifier.request({}, 8192);
     std::vector<std::byte> bytes(specverify::digest_workspace_size(8192, {}, wanted)),
-        more(rule.workspace_size({}, 8192));
+        more(sparsifier.workspace_size({}, 8192));
     specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
     const auto reading =
         specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
     REQUIRE(reading.ok());
-    const auto selected = rule.select(*reading, {}, scratch);
+    const auto selected = sparsifier.select(*reading, {}, scratch);
     REQUIRE(selected.ok());
     const specverify::support& kept = *selected;
     REQUIRE(kept.size() == 1);

@@ -99,16 +99,16 @@ TEST_CASE_TEMPLATE("top_k of a real digest, scalar and vector", Policy, specveri
       return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
     });
     for (const std::uint32_t support_size : {1u, 16u, 100u}) {
-      const top_k rule{support_size};
-      const auto wanted = rule.request({}, static_cast<std::uint32_t>(vocab_size));
+      const top_k sparsifier{support_size};
+      const auto wanted = sparsifier.request({}, static_cast<std::uint32_t>(vocab_size));
       std::vector<std::byte> bytes(
           specverify::digest_workspace_size(static_cast<std::uint32_t>(vocab_size), {}, wanted));
-      std::vector<std::byte> more(rule.workspace_size({}, static_cast<std::uint32_t>(vocab_size)));
+      std::vector<std::byte> more(sparsifier.workspace_size({}, static_cast<std::uint32_t>(vocab_size)));
       specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
       const auto reading =
           specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
       REQUIRE(reading.ok());
-      const auto selected = rule.select(*reading, {}, scratch);
+      const auto selected = sparsifier.select(*reading, {}, scratch);
       REQUIRE(selected.ok());
       const specverify::support& kept = *selected;
       CHECK(check(kept).ok());

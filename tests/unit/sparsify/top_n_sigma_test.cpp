@@ -24,18 +24,19 @@ struct outcome {
 };
 
 template <class Policy, class Scalar>
-outcome run(Policy policy, const top_n_sigma& rule, const std::vector<Scalar>& logits,
+outcome run(Policy policy, const top_n_sigma& sparsifier, const std::vector<Scalar>& logits,
             const sv::row_transform& transform = {}) {
   const auto size = static_cast<std::uint32_t>(logits.size());
-  const auto wanted = rule.request({}, size);
-  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, wanted)), more(rule.workspace_size({}, size));
+  const auto wanted = sparsifier.request({}, size);
+  std::vector<std::byte> bytes(sv::digest_workspace_size(size, transform, wanted)),
+      more(sparsifier.workspace_size({}, size));
   sv::workspace space{std::span(bytes)}, scratch{std::span(more)};
   outcome out;
   const auto reading = sv::read_row(policy, sv::logits_row(std::span<const Scalar>(logits)), transform, wanted, space);
   out.why = reading.error();
   if (!reading) return out;
   out.spread = reading->standard_deviation();
-  const auto kept = rule.select(*reading, {}, scratch);
+  const auto kept = sparsifier.select(*reading, {}, scratch);
   out.why = kept.error();
   if (!kept) return out;
   out.kept.assign(kept->ids.begin(), kept->ids.end());

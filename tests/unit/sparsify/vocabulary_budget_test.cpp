@@ -144,13 +144,13 @@ TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
   CHECK(select(vocabulary_budget{2.1}, hand::digest(row, 5)).why.code == errc::invalid_argument);
   CHECK(select(vocabulary_budget{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest(row, 5)).why.code ==
         errc::invalid_argument);
-  const vocabulary_budget rule;
-  CHECK(rule.request({}, 77).survivors == 77);
+  const vocabulary_budget sparsifier;
+  CHECK(sparsifier.request({}, 77).survivors == 77);
   const hand::digest whole(row, 5);
-  for (std::size_t size = 0; size < rule.workspace_size({}, 5); size += 4) {
+  for (std::size_t size = 0; size < sparsifier.workspace_size({}, 5); size += 4) {
     std::vector<std::byte> bytes(size);
     specverify::workspace scratch{std::span(bytes)};
-    const auto kept = rule.select(whole.row(), {}, scratch);
+    const auto kept = sparsifier.select(whole.row(), {}, scratch);
     if (!kept) {
       REQUIRE(kept.error().code == errc::workspace_too_small);
       REQUIRE(scratch.used() == 0);
@@ -165,15 +165,15 @@ TEST_CASE_TEMPLATE("vocabulary_budget of a real digest", Policy, specverify::exe
   const std::uint32_t vocab_size = 5000;
   std::vector<float> logits(vocab_size);
   for (float& z : logits) z = static_cast<float>(-static_cast<double>(random() % 1000) / 80.0);
-  const vocabulary_budget rule{0.05};
-  const auto wanted = rule.request({}, vocab_size);
+  const vocabulary_budget sparsifier{0.05};
+  const auto wanted = sparsifier.request({}, vocab_size);
   std::vector<std::byte> bytes(specverify::digest_workspace_size(vocab_size, {}, wanted)),
-      more(rule.workspace_size({}, vocab_size));
+      more(sparsifier.workspace_size({}, vocab_size));
   specverify::workspace space{std::span(bytes)}, scratch{std::span(more)};
   const auto reading =
       specverify::read_row(Policy{}, specverify::logits_row(std::span<const float>(logits)), {}, wanted, space);
   REQUIRE(reading.ok());
-  const auto selected = rule.select(*reading, {}, scratch);
+  const auto selected = sparsifier.select(*reading, {}, scratch);
   REQUIRE(selected.ok());
   const specverify::support& kept = *selected;
   CHECK(check(kept).ok());

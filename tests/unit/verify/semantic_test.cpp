@@ -319,7 +319,7 @@ TEST_CASE(
   CHECK(spending > worlds / 10);
 }
 
-TEST_CASE("semantic: T24 positions that match never reach the judge, nor do drafts that the target cannot emit") {
+TEST_CASE("semantic: T24 positions that match never reach the scorer, nor do drafts that the target cannot emit") {
   std::uint32_t asked_at_all = 0;
   for (std::uint32_t seed = 0; seed < worlds; ++seed) {
     scene in;
@@ -343,7 +343,7 @@ TEST_CASE("semantic: T24 positions that match never reach the judge, nor do draf
   CHECK(asked_at_all > worlds / 4);
 }
 
-TEST_CASE("semantic: a minus infinity bias forbids a draft whatever the judge says") {
+TEST_CASE("semantic: a minus infinity bias forbids a draft whatever the scorer says") {
   scene in = by_hand();
   in.biased = {2};
   in.bias = {-std::bit_cast<float>(0x7F800000u)};
@@ -357,7 +357,7 @@ TEST_CASE("semantic: a minus infinity bias forbids a draft whatever the judge sa
   CHECK(same(two_steps(in, 2.0), said));
 }
 
-TEST_CASE("semantic: step 1 marks what a judge decides and reads no row that cannot matter") {
+TEST_CASE("semantic: step 1 marks what a scorer decides and reads no row that cannot matter") {
   scene in = by_hand();
   in.stops = {2};
   in.request.stop_tokens = in.stops;
@@ -438,7 +438,7 @@ TEST_CASE("semantic: errors name the row, the draft, the score") {
   CHECK(two_steps(in, 0.1).state == sv::status{sv::errc::row_has_nan, sv::part::verify, 2});
 }
 
-TEST_CASE("semantic: a judge's own error ends the round with its code") {
+TEST_CASE("semantic: a scorer's own error ends the round with its code") {
   struct failing {
     [[nodiscard]] sv::result<double> score(std::uint32_t) const noexcept {
       return sv::status{sv::errc::busy, sv::part::host, 9};

@@ -25,7 +25,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
   [[nodiscard]] cloud_state state() const noexcept { return state_; }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id(); }
-  [[nodiscard]] const judged_round& last_round() const noexcept { return last_round_; }
+  [[nodiscard]] const decided_round& last_round() const noexcept { return last_round_; }
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length() + drafts_.skipped(); }
   [[nodiscard]] row_transform transform() const noexcept { return terms_.transform(); }
@@ -105,7 +105,7 @@ class cloud_protocol : public endpoint {
   std::uint64_t nonce_ = 0;  // of the last edge that came without a journal
   received_drafts drafts_;
   round_scoring scoring_;
-  judged_round last_round_{};
+  decided_round last_round_{};
   channel_report channel_{};
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards

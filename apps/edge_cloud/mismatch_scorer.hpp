@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What WISV needs apart from the two models: the scores of a round's mismatches, from a trained decision head.
-#ifndef EDGE_CLOUD_MISMATCH_JUDGE_HPP
-#define EDGE_CLOUD_MISMATCH_JUDGE_HPP
+#ifndef EDGE_CLOUD_MISMATCH_SCORER_HPP
+#define EDGE_CLOUD_MISMATCH_SCORER_HPP
 
 #include <specverify/decision_head/mlp.hpp>
 #include <specverify/decision_head/weights.hpp>
@@ -15,16 +15,16 @@
 namespace edge_cloud {
 
 //! Scores mismatches from the states that travelled and those of the target's last pass.
-class mismatch_judge {
+class mismatch_scorer {
  public:
   //! Whether the drafter's states fit is the edge's to say: it has the drafter.
-  mismatch_judge(specverify::decision_head head, std::uint32_t target_size) : head_(std::move(head)) {
+  mismatch_scorer(specverify::decision_head head, std::uint32_t target_size) : head_(std::move(head)) {
     require_state_size("target", head_.view().shape.target_size, target_size);
   }
 
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
 
-  //! The mismatches of a `judge` output, ascending; errors are those of the head, of the vectors and of the channel.
+  //! The mismatches of a `score` output, ascending; errors are those of the head, of the vectors and of the channel.
   [[nodiscard]] specverify::status score(const specverify::session_output& asked,
                                          const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {
