@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sparsifier of one's own in a whole session: device and cloud over a pipe within the program, and both texts.
+#include <specverify/testing/message_pipe.hpp>
+#include <thread>
+#include "even_ranks.hpp"
+
+struct toy_model {  // logits follow from the last token; the device's are flatter
+  float scale;
+  std::vector<sv::token_id> last{};
+  std::array<float, 50> logits{};
+  sv::status feed(std::uint32_t, std::span<const sv::token_id> tokens, std::uint32_t rows) {
+    return last.assign(tokens.end() - rows, tokens.end()), sv::status{};
+  }
+  sv::row_view<float> row(std::uint32_t i) {
+    for (int v = 0; float& logit : logits) logit = static_cast<float>((7 * v++ + 3 * last[i]) % 11) * scale;
+    return sv::logits_row<float>(logits);
+  }
+  void truncate(std::uint32_t) {}
+};
+
+int main() {
+  auto edge = sv::basic_edge_session<even_ranks>::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, {8});
+  auto cloud = sv::cloud_session::make({.secret = 2, .vocab_size = 50});
+  if (!edge || !cloud) return 1;
+  std::vector<sv::token_id> heard;  // by the cloud: prompt and text
+  auto keep = sv::on_committed([&](const sv::session_output& out) {
+    heard.insert(heard.begin() + out.position, out.tokens.begin(), out.tokens.end());
+  });
+  sv::message_pipe pipe;
+  auto device = pipe.edge(), server = pipe.cloud();
+  toy_model small{0.7f}, large{1.0f};
+  std::thread serving([&] { (void)sv::serve(*cloud, large, server, keep); });
+  const auto text = sv::generate(*edge, std::array<sv::token_id, 1>{1}, small, device);
+  serving.join();
+  if (!text || text->size() != 80 || edge->statistics().accepted == 0) return 2;
+  return std::equal(text->begin(), text->end(), heard.begin() + 1, heard.end()) ? 0 : 3;
+}
