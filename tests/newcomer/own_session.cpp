@@ -19,7 +19,8 @@ struct toy_model {  // logits follow from the last token; the device's are flatt
 };
 
 int main() {
-  auto edge = sv::basic_edge_session<even_ranks>::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, {8});
+  auto edge =
+      sv::basic_edge_session<even_ranks>::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, even_ranks{8});
   auto cloud = sv::cloud_session::make({.secret = 2, .vocab_size = 50});
   if (!edge || !cloud) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
