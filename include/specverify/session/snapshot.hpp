@@ -50,15 +50,16 @@ struct recorded_format {
   std::uint32_t pad_to = 1;
   attachment_format attachments{};
 
-  recorded_format() noexcept = default;
-  explicit SPECVERIFY_INLINE constexpr recorded_format(const wire_format& from) noexcept
-      : format(from.format),
-        vocab_size(from.vocab_size),
-        resolution(from.resolution),
-        support_size(from.support_size),
-        max_draft_length(from.max_draft_length),
-        pad_to(from.pad_to),
-        attachments(from.attachments) {}
+  //! Member by member: the bytes between them stay as they are.
+  SPECVERIFY_INLINE constexpr void hold(const wire_format& agreed) noexcept {
+    format = agreed.format;
+    vocab_size = agreed.vocab_size;
+    resolution = agreed.resolution;
+    support_size = agreed.support_size;
+    max_draft_length = agreed.max_draft_length;
+    pad_to = agreed.pad_to;
+    attachments = agreed.attachments;
+  }
   [[nodiscard]] SPECVERIFY_INLINE constexpr wire_format value() const noexcept {
     return {{format, resolution, support_size, max_draft_length, pad_to, attachments}, vocab_size};
   }

@@ -82,7 +82,7 @@ class session_terms {
     hello.truncation = truncation_;
   }
   void write(cloud_snapshot& kept) const noexcept {
-    kept.format = recorded_format(format_);
+    kept.format.hold(format_);
     kept.threshold = threshold_;
     kept.temperature = temperature_;
     kept.truncation = truncation_;
