@@ -92,7 +92,7 @@ class head_trainer {
     }
     report.epoch = ++epoch_;
     report.training_loss = loss / static_cast<double>(training_.size());
-    const validation found = validate();
+    validation found = validate();  // its scores are sorted where they stand
     report.validation_loss = found.loss;
     report.validation_auc = detail::area_under_curve(found.scored);
     report.best = report.validation_loss < best_loss_ || epoch_ == 1;
