@@ -6,7 +6,11 @@ set(SPECVERIFY_PRECOMPILE OFF CACHE STRING
   "Precompile what all tests include (ON, OFF, AUTO: where there is no ccache): faster from scratch, slower while editing headers")
 # Whoever compiles everything pays for each header and each template once a group instead of once a file.
 option(SPECVERIFY_GROUPED
-  "Compile test files and examples in groups, and each program at the level at which compiling and running it cost least" OFF)
+  "Compile test files and examples in groups, and each program at the level at which compiling and running it cost least, unless SPECVERIFY_DEV_FLAGS say one" OFF)
+set(specverify_levels ${SPECVERIFY_GROUPED})
+if(SPECVERIFY_DEV_FLAGS MATCHES "-O")
+  set(specverify_levels OFF)
+endif()
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
   "default, or a list of: unit law backend wire session fuzz twins compile_fail examples newcomer apps scripts lint headers consumer odr")
@@ -28,6 +32,9 @@ endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)
   find_program(SPECVERIFY_CCACHE ccache)
+  if(DEFINED ENV{CCACHE_DISABLE})
+    set(SPECVERIFY_CCACHE "")
+  endif()
   if(SPECVERIFY_PRECOMPILE STREQUAL "AUTO")
     set(SPECVERIFY_PRECOMPILE ON)
     if(SPECVERIFY_CCACHE)
@@ -128,9 +135,9 @@ function(specverify_one_unit result)
   set(${result} "${unit}" PARENT_SCOPE)
 endfunction()
 
-# specverify_level(target level): the optimisation level of a program under SPECVERIFY_GROUPED.
+# specverify_level(target level): the optimisation level of a program, where a leg gives none for all.
 function(specverify_level target level)
-  if(SPECVERIFY_GROUPED)
+  if(specverify_levels)
     target_compile_options(${target} PRIVATE -O${level})
   endif()
 endfunction()
