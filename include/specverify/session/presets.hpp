@@ -179,7 +179,7 @@ inline constexpr std::uint32_t preset_max_skipped = 63;
   return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
 }
 
-//! CU-HLM: U-HLM whose uploads are the k largest entries and an even tail; the token comes from the whole row. Lossy.
+//! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail; the token comes from the whole row. Lossy.
 struct cu_hlm_settings {
   std::uint32_t support_size = 30;  //!< k; of the online rule: at most
   std::uint32_t resolution = 255;   //!< l, of the entries

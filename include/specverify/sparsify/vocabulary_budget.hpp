@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many of the drafter's most probable tokens must be sent so that an even tail in place of the others does little
+//! How many of the drafter's most probable tokens must be sent so that a uniform tail in place of the others does little
 //! harm.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed

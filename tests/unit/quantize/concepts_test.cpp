@@ -51,3 +51,20 @@ TEST_CASE("quantizers are values that write counts") {
   CHECK(counts_of(specverify::sparse_lattice{}) == std::array<std::uint32_t, 3>{2, 1, 1});
   CHECK(counts_of(specverify::lattice{}) == std::array<std::uint32_t, 3>{2, 1, 1});
 }
+
+TEST_CASE("check_quantize names each argument that a lattice cannot take, and gives the sum of the weights") {
+  using namespace specverify;
+  const std::array<token_id, 3> ids{0, 1, 2};
+  const std::array<std::uint32_t, 3> weights{5, 3, 2}, heavy{5, (1u << 31) + 1, 2};
+  std::array<std::uint32_t, 3> counts{};
+  const support kept{ids, weights, 10, 3};
+  const auto refused = [](errc code, std::uint32_t where) { return status{code, part::quantize, where}; };
+  CHECK(*check_quantize(kept, 4, counts) == 10);
+  CHECK(check_quantize(kept, 0, counts).error() == refused(errc::invalid_resolution, 0));
+  CHECK(check_quantize(kept, (1u << 16) + 1, counts).error() == refused(errc::invalid_resolution, (1u << 16) + 1));
+  CHECK(check_quantize({ids, std::span(weights).first(2), 10, 3}, 4, counts).error() ==
+        refused(errc::size_mismatch, 0));
+  CHECK(check_quantize({{}, {}, 10, 3}, 4, counts).error() == refused(errc::empty_support, 0));
+  CHECK(check_quantize(kept, 4, std::span(counts).first(2)).error() == refused(errc::output_too_small, 3));
+  CHECK(check_quantize({ids, heavy, 10, 3}, 4, counts).error() == refused(errc::weight_too_large, 1));
+}
