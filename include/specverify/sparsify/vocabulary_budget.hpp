@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many of the drafter's most probable tokens must be sent so that a uniform tail in place of the others does little
-//! harm.
+//! How many of the drafter's most probable tokens must be sent so that a uniform tail in place of the others does
+//! little harm.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
