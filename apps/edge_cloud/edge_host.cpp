@@ -7,6 +7,9 @@
 #include "protocol_choice.hpp"
 #include "trained_files.hpp"
 
+#include <array>
+#include <string>
+
 namespace edge_cloud {
 
 namespace {
@@ -187,9 +190,15 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
   return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
 
-//! What the session says is missing: a model without attention rows or hidden states cannot run every system.
+//! What the session says is missing: a model without attention rows or hidden states cannot run every system. Or why
+//! the cloud refused.
 void edge_host::require(specverify::status why, const char* what) const {
-  if (!why.ok()) throw std::runtime_error("system " + run_.system + ": " + what + ": " + specverify::message(why.code));
+  if (why.ok()) return;
+  std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);
+  std::array<char, specverify::status_text_size> text{};
+  if (const specverify::status cause = session_->refusal(); !cause.ok())
+    said.append(": ").append(specverify::to_string(cause, text).value());
+  throw std::runtime_error(said);
 }
 
 }  // namespace edge_cloud

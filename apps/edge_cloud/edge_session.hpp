@@ -37,6 +37,7 @@ class edge_session {
   [[nodiscard]] virtual const specverify::row_transform& transform() const = 0;
   [[nodiscard]] virtual std::span<const specverify::token_id> text() const = 0;
   [[nodiscard]] virtual std::uint32_t prompt_length() const = 0;
+  [[nodiscard]] virtual specverify::status refusal() const = 0;
   [[nodiscard]] virtual const specverify::session_statistics& statistics() const = 0;
   [[nodiscard]] virtual const specverify::round_record& last_round() const = 0;
 

@@ -39,6 +39,7 @@ class edge_session_of final : public edge_session {
   const specverify::row_transform& transform() const override { return session_.transform(); }
   std::span<const specverify::token_id> text() const override { return session_.text(); }
   std::uint32_t prompt_length() const override { return session_.prompt_length(); }
+  specverify::status refusal() const override { return session_.refusal(); }
   const specverify::session_statistics& statistics() const override { return session_.statistics(); }
   const specverify::round_record& last_round() const override { return session_.last_round(); }
 

@@ -167,6 +167,14 @@ TEST_CASE("E9 K-SQS under a budget: K of the plan as clamped, whether or not the
   CHECK(told.statistics.drafted > told.statistics.rounds);
 }
 
+TEST_CASE("E9 K-SQS under a budget that all V fit and K does not: all V are sent where the window allows it") {
+  const watched_window window{{{8, 100, 1024}, gpt_vocab, 5000, 0, sv::position_accounting::top_k, true}};
+  const story told = write_text(sv::top_k{1024}, window, 0);
+  for (const std::uint32_t size : told.sizes) CHECK(size > 49770);
+  CHECK(told.statistics.budget_clamp == 0);
+  CHECK(told.statistics.drafted > told.statistics.rounds);
+}
+
 TEST_CASE("E9 the code that travels: laws of l counts or fewer fit 5000 bits, and 600 bits cut them") {
   for (const std::uint64_t budget : {5000u, 600u}) {
     const watched_window window{{{8, 100}, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};

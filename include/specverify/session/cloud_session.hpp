@@ -29,6 +29,7 @@ class cloud_session : private detail::cloud_protocol {
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
 
   //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk.
+  //! An L or l of 0 is what an edge fills in that says none (8 drafts, l = 100).
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
 
   // Inputs.

@@ -200,6 +200,25 @@ TEST_CASE("edge: K is said by the sparsifier, the format or the window, and two 
   CHECK(made({}).ok());
 }
 
+TEST_CASE("edge: K of a modelled window is the sparsifier's, and all V need a format that carries them") {
+  edge_options o = host_options();
+  o.format = {.resolution = 720, .max_draft_length = 12};
+  o.format.attachments.resolution_with_draft = true;
+  using modelled = basic_edge_session<top_k, model_window>;
+  model_window window;
+  CHECK(modelled::make(o, top_k{16}, window).error() == disagrees(o.at_window_support_size));  // models K = 1
+  window.model.support_size = 16;
+  CHECK(modelled::make(o, top_k{16}, window).ok());
+  o.format = {.support_size = 32};
+  using budgeted = basic_edge_session<top_k, bit_budget_window>;
+  bit_budget_window all{.vocab_size = 100, .budget = 400};
+  CHECK(budgeted::make(o, top_k{16}, all).ok());
+  all.allow_dense = true;  // 100 tokens instead of 16
+  CHECK(budgeted::make(o, top_k{16}, all).error() == disagrees(o.at_support_size));
+  o.format.support_size = 0;
+  CHECK(budgeted::make(o, top_k{16}, all).ok());
+}
+
 TEST_CASE("edge: a cap beyond the format is named, and one that is not given is the format's") {
   edge_options o = host_options();
   using thresholds = basic_edge_session<threshold>;
