@@ -28,8 +28,8 @@ class cloud_session : private detail::cloud_protocol {
   //!         of a limit: it is 0 and may not be, or more than any message within max_message_bytes holds).
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
 
-  //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk.
-  //! An L or l of 0 is what an edge fills in that says none (8 drafts, l = 100).
+  //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk. An L or l
+  //! of 0 is what an edge fills in that says none (8 drafts, l = 100); a K of 0 is any support.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
 
   // Inputs.

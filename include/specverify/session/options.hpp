@@ -119,7 +119,7 @@ struct cloud_options {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The format of every message of this edge's session.
+//! The format of the messages, but for what the options leave at 0 to sparsifier and window.
 [[nodiscard]] constexpr wire_format format_of(const edge_options& options) noexcept {
   return {options.format, options.vocab_size};
 }
