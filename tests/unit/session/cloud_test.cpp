@@ -3,6 +3,7 @@
 
 #include <specverify/session/presets.hpp>
 
+#include <algorithm>
 #include <limits>
 
 using namespace specverify;
@@ -96,6 +97,10 @@ TEST_CASE("cloud: a secret and a vocabulary size are enough to serve edges with 
     CAPTURE(vocab_size);
     const specverify::edge_options plain{.secret = 1, .vocab_size = vocab_size};
     CHECK(greeted(plain, preset<>{}).ok());
+    const cloud_limits needed = cloud_session::limits_for(format_of(plain)), given{};
+    CHECK(needed.max_draft_length == given.max_draft_length);
+    CHECK(needed.max_law_entries == 8 * std::min(vocab_size, 100u));
+    CHECK(needed.max_message_bytes <= given.max_message_bytes);
     if (vocab_size < 1000) continue;
     CHECK(greeted(plain, qs()).ok());
     CHECK(greeted(plain, k_sqs()).ok());
