@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step 1: the logits of one position become a row. It is read once; the reading draws tokens and tells probabilities.
+// Step 1: the logits of one position become a row. It is read once; the reading draws tokens and gives probabilities.
 #include <specverify/specverify.hpp>
 
 #include <cmath>

@@ -19,7 +19,7 @@ int main() {
   ::close(ends[0]);
   ::close(ends[1]);
   if (!figures || !served.ok()) return 2;
-  std::printf("\n%.2f tokens a round, %.0f bits a token\n", tokens_per_round(*figures),
+  std::printf("\n%.2f tokens per round, %.0f bits per token\n", tokens_per_round(*figures),
               uplink_bits_per_token(*figures));
   return tokens_per_round(*figures) > 1 ? 0 : 3;
 }

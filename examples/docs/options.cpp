@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of both sides. `make` names what it refuses, and the cloud what it does not take of a hello.
+#include <specverify/all.hpp>
+using namespace specverify;
+
+int main() {
+  edge_options phone{.session_id = 7, .vocab_size = 1000, .token_budget = 200};
+  phone.transform = {.temperature = 0.8, .truncation = {.top_p = 0.95}};
+  phone.format = {.resolution = 200, .max_draft_length = 12};
+  phone.retry_timeout = 300'000;  // the link loses messages: ask again after 0.3 s
+  const auto refused = edge_session::make(phone, top_k{64});
+  if (refused || refused.error().code != errc::secret_missing) return 1;
+  if (refused.error().where != edge_options::at_secret) return 2;
+  phone.secret = 0xED6E;
+  auto edge = edge_session::make(phone, top_k{64});
+
+  cloud_options server{.secret = 0xC10D, .vocab_size = 1000};
+  server.transform = phone.transform;  // room for the truncation
+  auto narrow = cloud_session::make(server);
+  server.limits = cloud_session::limits_for(format_of(phone));  // 12 drafts per message; the default has room for 8
+  auto cloud = cloud_session::make(server);
+  if (!edge || !narrow || !cloud) return 3;
+
+  std::vector<std::byte> hello;
+  if (!edge->start(std::array<token_id, 1>{17}, 0).ok()) return 4;
+  (void)take_outputs(*edge, [&](const session_output& out) {
+    if (out.action == session_action::send) hello.assign(out.bytes.begin(), out.bytes.end());
+  });
+  if (!deliver(*narrow, hello, 0).ok() || !deliver(*cloud, hello, 0).ok()) return 5;
+  const status why = narrow->refusal();
+  if (why.code != errc::beyond_limit || why.where != cloud_options::at_max_draft_length) return 6;
+  return cloud->refusal().ok() ? 0 : 7;
+}
