@@ -161,7 +161,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr std::size_t status_text_size = 192;  //!< bytes that hold the text of every status
 
 //! A status in words, as "row_has_nan in row at 3: a row holds a NaN", written to `out` and ended by a zero, which the
-//! view leaves out. Never allocates. Errors: output_too_small (`where` = bytes that `out` must have).
+//! view leaves out; "ok" for none. What a peer refused with stands there by its name. Never allocates.
+//! Errors: output_too_small (`where` = bytes that `out` must have).
 [[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
   char digits[10] = {};
   std::size_t first = sizeof(digits);
@@ -169,8 +170,11 @@ inline constexpr std::size_t status_text_size = 192;  //!< bytes that hold the t
   do digits[--first] = static_cast<char>('0' + rest % 10);
   while ((rest /= 10) != 0);
   const std::string_view where(digits + first, sizeof(digits) - first);
-  const std::string_view pieces[] = {name(why.code), " in ", name(why.reporter), " at ",
-                                     where,          ": ",   message(why.code)};
+  const bool refused = why.code == errc::refused_by_peer;
+  const std::string_view cause = refused ? std::string_view(name(static_cast<errc>(why.where))) : where;
+  const std::string_view all[] = {name(why.code), " in ", name(why.reporter), refused ? " with " : " at ",
+                                  cause,          ": ",   message(why.code)};
+  const std::span<const std::string_view> pieces(all, why.ok() ? 1 : 7);
   std::size_t size = 0;
   for (std::string_view piece : pieces) size += piece.size();
   if (out.size() <= size) return status{errc::output_too_small, part::core, static_cast<std::uint32_t>(size + 1)};

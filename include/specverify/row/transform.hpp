@@ -9,6 +9,8 @@
 #ifndef SPECVERIFY_ROW_TRANSFORM_HPP
 #define SPECVERIFY_ROW_TRANSFORM_HPP
 
+#include <specverify/core/numeric.hpp>
+#include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/cpp20.hpp>
 
@@ -45,5 +47,19 @@ struct row_transform {
 };
 
 SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What can be said of a transform without a row. Errors, under part::row: invalid_temperature (negative, NaN,
+//! infinite), invalid_truncation (top_p outside (0, 1], min_p outside [0, 1]).
+[[nodiscard]] constexpr status check(const row_transform& transform) noexcept {
+  if (!numeric::is_finite(transform.temperature) || transform.temperature < 0.0)
+    return {errc::invalid_temperature, part::row, 0};
+  const row_truncation& cut = transform.truncation;
+  const bool ok = numeric::is_finite(cut.top_p) && cut.top_p > 0.0 && cut.top_p <= 1.0 &&
+                  numeric::is_finite(cut.min_p) && cut.min_p >= 0.0 && cut.min_p <= 1.0;
+  return ok ? status{} : status{errc::invalid_truncation, part::row, 0};
+}
+
+SPECVERIFY_NAMESPACE_END
 
 #endif

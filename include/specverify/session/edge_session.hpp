@@ -64,7 +64,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! K, L and l are said once each, by format, sparsifier or window: what is left at 0 is what another one says, and
   //! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
   //! (dense_lattice, fp16_row, token_only) takes none.
-  //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; unsupported (at_format:
+  //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
+  //! invalid_truncation (at_transform); unsupported (at_format:
   //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
   //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the
   //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,
@@ -76,9 +77,9 @@ class basic_edge_session : private detail::edge_protocol {
   // Inputs.
 
   //! status start(std::span<const token_id> prompt, session_time now)
-  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), invalid_argument
-  //! (at_prompt: it is empty), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range
-  //! (`where` = position).
+  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), prompt_empty
+  //! (at_prompt), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range (`where` =
+  //! position).
   using edge_protocol::start;
   //! result<journal_reading> restore(std::span<const std::byte> journal, session_time now)
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
@@ -95,8 +96,10 @@ class basic_edge_session : private detail::edge_protocol {
   //! status tick(session_time now)
   //! Time passed. Does nothing before `deadline()`.
   using edge_protocol::tick;
-  //! The row that `evaluate` asked for. Errors: unexpected_message (none is wanted), beyond_limit (at_truncation: the
-  //! transform takes more workspace than that of the options), those of the row operations (the session has failed).
+  //! The row that `evaluate` asked for; a drafter that knows fewer tokens than vocab_size may give a shorter one.
+  //! Errors: unexpected_message (none is wanted), row_size_mismatch (`where` = its entries, more than vocab_size),
+  //! beyond_limit (at_truncation: the transform takes more workspace than that of the options), those of the row
+  //! operations (the session has failed).
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   session_time now) noexcept {

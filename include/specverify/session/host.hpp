@@ -106,7 +106,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
 }
 
 //! Level 3, the cloud: answers one edge until that says that the text is complete. A link that is lost after the last
-//! token was sent is no error. Errors: as `generate`.
+//! token was sent is no error. Errors: as `generate`; why the edge was refused, where nothing more came from it.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] status serve(Policy policy, Session& cloud, Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {
@@ -124,7 +124,8 @@ template <execution_policy Policy, host_session Session, language_model Model, t
       }
     } else if (const status why = end.wait(std::nullopt); !why.ok()) {
       using state = decltype(cloud.state());
-      return cloud.state() == state::finished ? status{} : why;
+      if (cloud.state() == state::finished) return {};
+      return cloud.refusal().ok() ? why : cloud.refusal();
     }
   }
 }

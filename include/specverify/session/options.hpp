@@ -73,6 +73,7 @@ struct edge_options {
   static constexpr std::uint32_t at_resolution = 12;           //!< the window plans another l than the format
   static constexpr std::uint32_t at_window_support_size = 13;  //!< the window plans another K than the sparsifier keeps
   static constexpr std::uint32_t at_sparsifier = 14;           //!< no law of the format lists a support
+  static constexpr std::uint32_t at_transform = 15;            //!< invalid_temperature or invalid_truncation
 };
 
 //! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.
@@ -114,6 +115,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_max_message_bytes = 9;
   static constexpr std::uint32_t at_truncation = 10;  //!< also of a row that was supplied
   static constexpr std::uint32_t at_format = 11;
+  static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
 };
 
 SPECVERIFY_TYPES_END

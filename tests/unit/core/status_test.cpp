@@ -89,10 +89,13 @@ TEST_CASE("a status in words, in the caller's memory") {
   CHECK(text.value() == "row_has_nan in row at 3: a row holds a NaN");
   CHECK(text.value().data() == memory.data());
   CHECK(std::strlen(memory.data()) == text.value().size());  // good for printf
-  CHECK(specverify::to_string(status{}, memory).value() == "ok in core at 0: no error");
+  CHECK(specverify::to_string(status{}, memory).value() == "ok");
+  const status refused{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)};
+  CHECK(specverify::to_string(refused, memory).value() ==
+        "refused_by_peer in session with row_has_nan: the peer refused");
 
   // One byte too few, the zero's own among them: nothing is written, and the error says how many it takes.
-  const std::size_t needed = std::string_view("ok in core at 0: no error").size() + 1;
+  const std::size_t needed = std::string_view("ok").size() + 1;
   memory.fill('#');
   const auto none = specverify::to_string(status{}, std::span(memory).first(needed - 1));
   CHECK(none.error() == status{errc::output_too_small, part::core, static_cast<std::uint32_t>(needed)});

@@ -389,6 +389,33 @@ TEST_CASE("NET-5 cloud: an edge that restarts while the engine works is greeted,
   CHECK(p.text() == whole.text());
 }
 
+TEST_CASE("VOC-2 cloud: a row of another size than the vocabulary is refused by name") {
+  for (const std::uint32_t entries : {pair::vocab_size - 1, pair::vocab_size + 1, 1u}) {
+    pair p;
+    CHECK(p.cloud->receive(to_first_draft(p), 1).ok());
+    REQUIRE(p.cloud->next().action == session_action::evaluate);
+    const std::vector<float> row(entries);
+    const std::vector<row_view<float>> rows(4, logits_row(std::span<const float>(row)));
+    CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(rows, p.transforms), 1) ==
+          status{errc::row_size_mismatch, part::session, entries});
+    CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+    CHECK(p.edge->refusal() == status{errc::row_size_mismatch, part::session, entries});
+  }
+}
+
+TEST_CASE("cloud: limits for an edge's options, and a transform out of its range is refused") {
+  pair p;
+  const edge_options edge = p.edge_options();
+  CHECK(cloud_session::limits_for(edge) == cloud_session::limits_for(format_of(edge)));
+  cloud_options o{.secret = 1, .vocab_size = pair::vocab_size};
+  CHECK(cloud_session::make(o).ok());
+  o.transform.temperature = -1;
+  CHECK(cloud_session::make(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
+  o.transform = {};
+  o.transform.truncation.top_p = 1.5;
+  CHECK(cloud_session::make(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
+}
+
 TEST_CASE("NUM-1 cloud: a bad row is told to the edge") {
   pair p;
   CHECK(p.cloud->receive(to_first_draft(p), 1).ok());

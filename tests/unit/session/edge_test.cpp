@@ -255,9 +255,37 @@ TEST_CASE("edge: a sparsifier is refused where no law lists a support, and none 
   }
 }
 
+TEST_CASE("VOC-2 edge: a row longer than the vocabulary is refused by name, a shorter one drafts fewer tokens") {
+  for (const law_format format : {law_format::sparse_drop_zero, law_format::token_only}) {
+    for (const std::uint32_t entries : {pair::vocab_size - 1, pair::vocab_size, pair::vocab_size + 1}) {
+      pair_options o;
+      o.format = format;
+      pair p(o);
+      REQUIRE(p.edge->receive(p.answer(p.start()), 1).ok());
+      session_output wanted = p.edge->next();
+      while (wanted.action != session_action::evaluate && wanted.action != session_action::none)
+        wanted = p.edge->next();
+      REQUIRE(wanted.action == session_action::evaluate);
+      const std::vector<float> row(entries);
+      const status supplied = p.edge->supply_row(exec::seq, logits_row(std::span<const float>(row)), {}, 1);
+      if (entries > pair::vocab_size) CHECK(supplied == status{errc::row_size_mismatch, part::session, entries});
+      if (entries <= pair::vocab_size) CHECK(supplied.ok());
+    }
+  }
+}
+
+TEST_CASE("edge: a transform out of its range is refused") {
+  edge_options o = host_options();
+  o.transform.temperature = std::numeric_limits<double>::quiet_NaN();
+  CHECK(edge_session::make(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
+  o.transform = {};
+  o.transform.truncation.min_p = -0.5;
+  CHECK(edge_session::make(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
+}
+
 TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
   pair p;
-  CHECK(p.edge->start({}, 0) == status{errc::invalid_argument, part::session, p.edge_options().at_prompt});
+  CHECK(p.edge->start({}, 0) == status{errc::prompt_empty, part::session, p.edge_options().at_prompt});
   const std::vector<token_id> bad{1, 30};
   CHECK(p.edge->start(bad, 0) == status{errc::token_out_of_range, part::session, 1});
   CHECK(p.edge->start(std::vector<token_id>(100, 1), 0) == status{errc::prompt_too_long, part::session, 100});

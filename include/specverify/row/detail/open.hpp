@@ -22,8 +22,8 @@ template <class Scalar>
   if (!row.has_data()) return row_error(errc::null_span);
   if (row.valid_size() > max_vocab_size) return row_error(errc::vocabulary_too_large);
   if (row.stride() == 0) return row_error(errc::invalid_argument);
+  if (const status why = check(transform); !why.ok()) return why;
   const double temperature = transform.temperature;
-  if (!kernel::is_finite(temperature) || temperature < 0.0) return row_error(errc::invalid_temperature);
   if (row.kind() == row_kind::probabilities) {
     if (!transform.greedy() && (temperature < 1.0 || temperature > 1.0)) return row_error(errc::invalid_temperature);
     if (!transform.bias_ids.empty()) return row_error(errc::unsupported);
@@ -41,10 +41,6 @@ template <class Scalar>
   }
   if (!transform.mask_words.empty() && transform.mask_words.size() * 64 < row.valid_size())
     return row_error(errc::mask_size);
-  const row_truncation& cut = transform.truncation;
-  if (!kernel::is_finite(cut.top_p) || !(cut.top_p > 0.0) || cut.top_p > 1.0)
-    return row_error(errc::invalid_truncation);
-  if (!kernel::is_finite(cut.min_p) || cut.min_p < 0.0 || cut.min_p > 1.0) return row_error(errc::invalid_truncation);
   return {};
 }
 

@@ -8,6 +8,32 @@
 #include <specverify/verify/token.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The host's rows, of which one of another size is not read: it is empty, which every rule refuses.
+template <row_provider Rows>
+struct rows_of_size {
+  const Rows& rows;
+  std::uint32_t vocab_size;
+  mutable std::uint32_t other_size = 0;  // of the row that is not read
+  mutable bool has_other = false;
+
+  [[nodiscard]] auto operator()(std::uint32_t index) const noexcept {
+    const auto row = rows(index);
+    if (row.valid_size() == vocab_size) return row;
+    other_size = row.valid_size();
+    has_other = true;
+    return std::remove_const_t<decltype(row)>{};
+  }
+  [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
+  [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
+  //! Why a rule failed.
+  [[nodiscard]] status named(status why) const noexcept {
+    return has_other ? status{errc::row_size_mismatch, part::session, other_size} : why;
+  }
+};
+
+}  // namespace detail
 
 template <class Policy, class Rows>
 result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept {
@@ -35,17 +61,18 @@ status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
 }
 
 template <execution_policy Policy, row_provider Rows>
-status cloud_session::supply_rows(Policy policy, const Rows& rows, session_time) noexcept {
+status cloud_session::supply_rows(Policy policy, const Rows& given, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   rows_wanted_ = false;
   if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
+  const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!terms_.compares()) {
     const result<verdict> made = decide(policy, rows);
-    return made ? commit(made) : fail(detail::named_truncation(made.error(), options_.at_truncation));
+    return made ? commit(made) : fail(detail::named_truncation(rows.named(made.error()), options_.at_truncation));
   }
-  if (const status why = compare(policy, rows); !why.ok()) return fail(why);
+  if (const status why = compare(policy, rows); !why.ok()) return fail(rows.named(why));
   return decide_or_ask();
 }
 

@@ -17,6 +17,7 @@ SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& option
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};

@@ -145,10 +145,9 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_d
   const std::uint32_t drafted = drafts_.size();
   state_type& state = states_[drafted + 1] = states_[drafted];
   if (detail::carries_claims(options_.format.format)) {
+    if (row.valid_size() > options_.vocab_size) return status{errc::row_size_mismatch, part::session, row.valid_size()};
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return best.error();
-    if (static_cast<std::uint32_t>(best->token) >= options_.vocab_size)
-      return status{errc::vocabulary_mismatch, part::session, 0};
     if constexpr (!detail::gates<Skip>) return detail::drawn_draft{best->token};
     const auto reading = drafter_.read(policy, row, transform, state);
     if (!reading) return reading.error();

@@ -18,6 +18,7 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
     return {errc::unsupported, part::session, options.at_format};
   if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
@@ -72,7 +73,7 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty()) return {errc::invalid_argument, part::session, options_.at_prompt};
+  if (prompt.empty()) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (prompt.size() >= options_.max_text_length)
     return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(prompt.size())};
   for (std::size_t i = 0; i < prompt.size(); ++i) {
