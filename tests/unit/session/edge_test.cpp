@@ -261,7 +261,7 @@ TEST_CASE("VOC-2 edge: a row longer than the vocabulary is refused by name, a sh
       pair_options o;
       o.format = format;
       pair p(o);
-      REQUIRE(p.edge->receive(p.answer(p.start()), 1).ok());
+      REQUIRE(p.edge->receive(p.answer(p.exchange(p.start())), 1).ok());
       session_output wanted = p.edge->next();
       while (wanted.action != session_action::evaluate && wanted.action != session_action::none)
         wanted = p.edge->next();
