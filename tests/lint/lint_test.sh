@@ -45,7 +45,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -92,6 +92,15 @@ sed -i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include/specverify/row/digest.h
 sed -i 1d include/specverify/row/digest.hpp; red guards 'does not start with // SPDX'
 header row/digest.hpp '#define MAXIMUM 3'; red guards 'MAXIMUM'
 header session/a.hpp 'inline int f(int row) { return row_access::data(row); }'; red row_access 'opens a row'
+table() { perl scripts/lint/errors.pl --fix >/dev/null; }
+printf 'SPECVERIFY_ERRC(ok, 0, "no error")\n// rows\nSPECVERIFY_ERRC(row_has_nan, 20,\n  "a NaN")\n' >include/specverify/core/errc.def
+red errors 'docs/errors.md: missing: | 20 | `row_has_nan` | a NaN |'
+table; green errors
+echo '| 21 | `planted` | a row | |' >>docs/errors.md; red errors 'not in core/errc.def: | 21 | `planted`'
+table; sed -i 's/"a NaN"/"an id"/' include/specverify/core/errc.def; red errors 'missing: | 20 | `row_has_nan` | an id |'
+table; sed -i 's/an id | |/an id | the id |/' docs/errors.md; table; green errors
+grep -q 'an id | the id |' docs/errors.md || { echo "errors forgets what where counts"; code=1; }
+rm include/specverify/core/errc.def; reset
 echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
 sed -i 3d docs/algorithms/digest.md; red pages 'does not begin with a title'
