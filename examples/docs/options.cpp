@@ -17,7 +17,7 @@ int main() {
   cloud_options server{.secret = 0xC10D, .vocab_size = 1000};
   server.transform = phone.transform;  // room for the truncation
   auto narrow = cloud_session::make(server);
-  server.limits = cloud_session::limits_for(format_of(phone));  // 12 drafts per message; the default has room for 8
+  server.limits = cloud_session::limits_for(phone);  // 12 drafts per message; the default has room for 8
   auto cloud = cloud_session::make(server);
   if (!edge || !narrow || !cloud) return 3;
 
