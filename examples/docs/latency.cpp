@@ -14,7 +14,7 @@ int main() {
   // 14 vectors saved against a break-even of about 3: the second exchange pays.
   const bool pays = length - mismatches > second_exchange_break_even(format, link);
   if (pays != (selective < full)) return 1;
-  const round_times times;  // 25.6 ms a draft, 104.6 ms a verification
+  const round_times times;  // 25.6 ms per draft, 104.6 ms per verification
   throughput_meter meter;
   for (int round = 0; round < 4; ++round)
     meter.add(1, round == 0 ? hlm_upload_time(times, 736000, link) : times.draft_time);

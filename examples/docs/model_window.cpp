@@ -5,7 +5,7 @@
 int main() {
   using namespace specverify;
   model_window window;
-  window.model.times = {8e-3, 45e-3};  // 8 ms a draft, 45 ms a verification
+  window.model.times = {8e-3, 45e-3};  // 8 ms per draft, 45 ms per verification
   observation seen;
   seen.uplink_rate = 350e3f;
   const draft_plan slow = window.begin(seen);
