@@ -229,7 +229,7 @@ void check_filters() {
   constrained.temperature = 0.7;
   grid.push_back(constrained);
   for_each_policy([&](auto policy, const std::string& policy_name) {
-    for (std::size_t i = 0; i < grid.size(); i += emulated() ? 3 : 1) {
+    for (std::size_t i = 0; i < grid.size(); i += emulated() ? 3u : 1u) {
       generator draw(60 + i);
       world<Scalar> in = one_position(random_logits<Scalar>(draw, 6, 2), law_of_counts({1, 2, 0, 3, 1, 2}, i % 2 == 0));
       in.transform = grid[i];
