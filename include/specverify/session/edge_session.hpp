@@ -65,7 +65,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
   //! (dense_lattice, fp16_row, token_only) takes none.
   //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
-  //! invalid_truncation (at_transform); unsupported (at_format:
+  //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*); unsupported (at_format:
   //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
   //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the
   //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,

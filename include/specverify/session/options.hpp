@@ -74,6 +74,7 @@ struct edge_options {
   static constexpr std::uint32_t at_window_support_size = 13;  //!< the window plans another K than the sparsifier keeps
   static constexpr std::uint32_t at_sparsifier = 14;           //!< no law of the format lists a support
   static constexpr std::uint32_t at_transform = 15;            //!< invalid_temperature or invalid_truncation
+  static constexpr std::uint32_t at_threshold = 16;            //!< wire_rule::semantic: not finite, or negative
 };
 
 //! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.

@@ -283,6 +283,18 @@ TEST_CASE("edge: a transform out of its range is refused") {
   CHECK(edge_session::make(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
 }
 
+TEST_CASE("edge: a threshold of the semantic rule is finite and not negative") {
+  edge_options o = host_options();
+  o.format = {.format = law_format::token_only};
+  for (const double bad : {-0.1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    o.threshold = bad;
+    o.rule = wire_rule::semantic;
+    CHECK(edge_session::make(o).error() == status{errc::invalid_argument, part::session, o.at_threshold});
+    o.rule = wire_rule::greedy;  // nobody reads it
+    CHECK(edge_session::make(o).ok());
+  }
+}
+
 TEST_CASE("edge: a prompt must be there, fit and hold tokens") {
   pair p;
   CHECK(p.edge->start({}, 0) == status{errc::prompt_empty, part::session, p.edge_options().at_prompt});

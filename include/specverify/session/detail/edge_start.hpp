@@ -19,6 +19,8 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
   if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
   if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
+  if (options.rule == wire_rule::semantic && !(numeric::is_finite(options.threshold) && options.threshold >= 0.0))
+    return {errc::invalid_argument, part::session, options.at_threshold};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
