@@ -35,7 +35,7 @@ struct near_likeliest {
   no_state advance(no_state, const support&) const noexcept { return {}; }
 };
 struct follow_window {  // one draft more than stood last time, and none behind a law with many tokens
-  draft_plan begin(const observation& seen) const noexcept { return {std::min(seen.last_accepted + 1, 4u), 100, 16}; }
+  draft_plan begin(const observation& seen) const noexcept { return {std::min(seen.last_accepted + 1, 4u)}; }
   bool proceed(std::uint32_t, const law& next, std::uint64_t) const noexcept { return next.size < 12; }
 };
 struct every_eighth {  // a skip policy: lossy, and it says so

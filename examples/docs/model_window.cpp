@@ -5,6 +5,7 @@
 int main() {
   using namespace specverify;
   model_window window;
+  window.model.vocab_size = 50272;     // in a session it may be left out
   window.model.times = {8e-3, 45e-3};  // 8 ms per draft, 45 ms per verification
   observation seen;
   seen.uplink_rate = 350e3f;

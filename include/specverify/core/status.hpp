@@ -161,7 +161,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr std::size_t status_text_size = 192;  //!< bytes that hold the text of every status
 
 //! A status in words, as "row_has_nan in row at 3: a row holds a NaN", written to `out` and ended by a zero, which the
-//! view leaves out; "ok" for none. What a peer refused with stands there by its name. Never allocates.
+//! view leaves out; "ok" for none. For refused_by_peer the peer's code is named. Never allocates.
 //! Errors: output_too_small (`where` = bytes that `out` must have).
 [[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
   char digits[10] = {};

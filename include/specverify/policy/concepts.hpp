@@ -62,7 +62,7 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
 };
 
 //! A window whose plan is its option `plan`. A session fills in the numbers that it leaves at 0, and refuses those that
-//! contradict its format or sparsifier. Model: `fixed_window`.
+//! contradict its format or sparsifier. Satisfied by: `fixed_window`.
 template <class Policy>
 concept planned_window = window_policy<Policy> && requires(Policy& policy) {
   requires std::same_as<decltype((policy.plan)), draft_plan&>;
@@ -83,7 +83,7 @@ concept charging_window = window_policy<Policy> && requires(const Policy& policy
 
 //! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and
 //! `clamp(n)` what it makes of a law of n tokens where the sparsifier chose their number. A session asks so that no
-//! position costs more than a round has, and counts the laws that it cut. Model: `bit_budget_window`.
+//! position costs more than a round has, and counts the laws that it cut. Satisfied by: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
   { policy.clamp() } noexcept -> std::same_as<budget_clamp>;

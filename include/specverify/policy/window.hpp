@@ -99,7 +99,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! (law_format::sparse_paper).
 struct bit_budget_window {
   draft_plan plan{};             //!< L, l, K without the budget; 0 in a session: what its format or sparsifier says
-  std::uint32_t vocab_size = 0;  //!< V >= 1
+  std::uint32_t vocab_size = 0;  //!< V >= 1; 0 in a session: its own
   std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
   //! bits of the round that no law pays: header, padding; 80 covers a message without padding
   std::uint64_t overhead = 0;

@@ -25,12 +25,13 @@ class cloud_session : private detail::cloud_protocol {
   using snapshot = cloud_snapshot;
 
   //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing; invalid_temperature and invalid_truncation
-  //!         (at_transform); invalid_argument (`where` = cloud_options::at_*;
-  //!         of a limit: it is 0 and may not be, or more than any message within max_message_bytes holds).
+  //!         (at_transform); invalid_argument (`where` = cloud_options::at_*).
+  //!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
+  //!         message, skipped ids or hidden states that no message within it holds.
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
 
-  //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk. An L or l
-  //! of 0 is what an edge fills in that says none (8 drafts, l = 100); a K of 0 is any support.
+  //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk. L = 0
+  //! and l = 0 stand for an edge's defaults (8 drafts, unless its window says more; l = 100), K = 0 for any support.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
   //! Those of an edge with these options.
   [[nodiscard]] static cloud_limits limits_for(const edge_options& options) noexcept {
@@ -52,7 +53,7 @@ class cloud_session : private detail::cloud_protocol {
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
   //! what makes it final.
   //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
-  //! padding left out), beyond_limit (at_truncation: a transform takes more workspace than
+  //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than
   //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;

@@ -61,7 +61,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! What a token committed here alone, or under another rule, is worth at most.
   static constexpr guarantee strength = Skip::strength;
 
-  //! K, L and l are said once each, by format, sparsifier or window: what is left at 0 is what another one says, and
+  //! K, L and l are said once each, by format, sparsifier or window: a number left at 0 is taken from the others, and
   //! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
   //! (dense_lattice, fp16_row, token_only) takes none.
   //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
@@ -69,7 +69,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
   //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the
   //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,
-  //! at_resolution, at_support_size, at_window_support_size, at_sparsifier).
+  //! at_resolution, at_support_size, at_window_support_size, at_sparsifier, at_vocab_size: the window counts with
+  //! another V).
   [[nodiscard]] static result<basic_edge_session> make(const edge_options& options,
                                                        const std::optional<Sparsifier>& sparsifier = {},
                                                        const Window& window = {}, const Skip& skip = {});

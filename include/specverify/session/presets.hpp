@@ -39,12 +39,13 @@ struct preset {
   //! as such.
   [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const noexcept {
     wire_format made{format, vocab_size};
-    if (made.format == law_format::sparse_drop_zero && made.support_size >= vocab_size) made.support_size = 0;
+    const bool any = made.format == law_format::sparse_drop_zero || made.format == law_format::top_k_tail;
+    if (any && made.support_size >= vocab_size) made.support_size = 0;
     return made;
   }
 };
 
-// Which option said what a preset says: `where` of invalid_argument.
+// The option that repeats the preset: `where` of invalid_argument.
 inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options::format than pad_to
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;

@@ -11,6 +11,7 @@ namespace {
 
 throughput_model paper_model() {
   throughput_model model;
+  model.vocab_size = 50272;
   model.times = {8e-3, 45e-3};
   model.link.uplink_rate = 350e3;
   return model;
@@ -69,6 +70,7 @@ TEST_CASE("NUM-1 model_window: an option outside its range is named before the f
   CHECK(check(paper_model()).ok());
   const auto with = [](auto change) {
     throughput_model model;
+    model.vocab_size = 50272;
     change(model);
     return check(model);
   };
@@ -85,6 +87,8 @@ TEST_CASE("NUM-1 model_window: an option outside its range is named before the f
   CHECK(with([](throughput_model& m) { m.link.uplink_rate = 0; }) == status{errc::invalid_rate, part::policy, 5});
   CHECK(with([](throughput_model& m) { m.link.downlink_loss = 1; }) == status{errc::invalid_loss, part::policy, 8});
   model_window window;
+  CHECK(check(window) == status{errc::empty_vocabulary, part::policy, max_window_actions});
+  window.model.vocab_size = 50272;
   CHECK(check(window).ok());
   window.model.link.round_trip = -1;
   CHECK(check(window) == status{errc::invalid_duration, part::policy, max_window_actions + 9});

@@ -405,8 +405,13 @@ TEST_CASE("VOC-2 cloud: a row of another size than the vocabulary is refused by 
 
 TEST_CASE("cloud: limits for an edge's options, and a transform out of its range is refused") {
   pair p;
-  const edge_options edge = p.edge_options();
-  CHECK(cloud_session::limits_for(edge) == cloud_session::limits_for(format_of(edge)));
+  edge_options edge = p.edge_options();
+  edge.format = {.support_size = 8, .max_draft_length = 3, .attachments = {.max_skipped = 5}};
+  const cloud_limits limits = cloud_session::limits_for(edge);
+  CHECK(limits.max_draft_length == 3);
+  CHECK(limits.max_law_entries == 24);
+  CHECK(limits.max_skipped == 5);
+  CHECK(limits.max_hidden_bytes == 0);
   cloud_options o{.secret = 1, .vocab_size = pair::vocab_size};
   CHECK(cloud_session::make(o).ok());
   o.transform.temperature = -1;

@@ -69,7 +69,7 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
   const conformal whole{.max_support_size = 30};
   // no silent "no cap"
   CHECK(budgeted::make(o, {}, {{8}, 30}).error() == status{errc::invalid_argument, part::sparsify, 5});
-  CHECK(budgeted::make(o, whole, {{8}}).error() == status{errc::empty_vocabulary, part::policy, 3});
+  CHECK(budgeted::make(o, whole, {{8}}).ok());  // V is the session's
   CHECK(budgeted::make(o, whole, {{8}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
   CHECK(budgeted::make(o, conformal{.target = 2}, {{8}, 30}).error() ==
         status{errc::invalid_argument, part::sparsify, 0});
@@ -217,6 +217,24 @@ TEST_CASE("edge: K of a modelled window is the sparsifier's, and all V need a fo
   CHECK(budgeted::make(o, top_k{16}, all).error() == disagrees(o.at_support_size));
   o.format.support_size = 0;
   CHECK(budgeted::make(o, top_k{16}, all).ok());
+}
+
+TEST_CASE("edge: V of a window is the session's, and another one is named") {
+  edge_options o = host_options();
+  using budgeted = basic_edge_session<top_k, bit_budget_window>;
+  bit_budget_window budget{.budget = 400};
+  CHECK(budgeted::make(o, top_k{8}, budget).ok());
+  budget.vocab_size = o.vocab_size;
+  CHECK(budgeted::make(o, top_k{8}, budget).ok());
+  budget.vocab_size = o.vocab_size + 1;
+  CHECK(budgeted::make(o, top_k{8}, budget).error() == disagrees(o.at_vocab_size));
+  o.format = {.format = law_format::dense_lattice, .resolution = 720, .max_draft_length = 12};
+  o.format.attachments.resolution_with_draft = true;
+  using modelled = basic_edge_session<top_k, model_window>;
+  model_window window;
+  CHECK(modelled::make(o, {}, window).ok());
+  window.model.vocab_size = 50272;
+  CHECK(modelled::make(o, {}, window).error() == disagrees(o.at_vocab_size));
 }
 
 TEST_CASE("edge: a cap beyond the format is named, and one that is not given is the format's") {

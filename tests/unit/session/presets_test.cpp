@@ -58,6 +58,14 @@ TEST_CASE("presets: K-SQS, K 16, l 100, L 4 gives format, sparsifier and window"
   CHECK(make(host_options(), cu_hlm_online({.support_size = 200})).ok());
 }
 
+TEST_CASE("presets: a support that may hold all of a small vocabulary is any support") {
+  edge_options small = host_options();
+  small.vocab_size = 50;
+  CHECK(make(small, k_sqs({.support_size = 200})).ok());
+  CHECK(make(small, compressed_hlm()).ok());
+  CHECK(make(small, cu_hlm({.support_size = 49})).ok());
+}
+
 TEST_CASE("presets: every system has a format that check accepts") {
   check_plan(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, {12, 720, 0}, 0);
   check_plan(hlm(), law_format::fp16_row, {1, 0, 0}, 0);

@@ -240,6 +240,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
   }
   token_id token = no_token;
   if (detail::carries_claims(options_.format.format)) {
+    if (row.valid_size() > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, row.valid_size()});
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return fail(best.error());
     token = best->token;

@@ -14,6 +14,7 @@ namespace detail {
 
 SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
+  if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.format.format == law_format::token_and_count)
     return {errc::unsupported, part::session, options.at_format};
   if (const status why = check(format_of(options)); !why.ok()) return why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! K, L and l of a session: each is said in one of its places, and here it reaches the others or is refused.
+//! K, L, l and V of a session: each is said in one of its places, and here it reaches the others or is refused.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 
@@ -9,6 +9,7 @@
 #include <specverify/sparsify/concepts.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 
@@ -53,6 +54,18 @@ template <class Window>
   return false;
 }
 
+//! V as the window counts with it; none: it does not.
+template <class Window>
+[[nodiscard]] constexpr std::uint32_t* vocab_size_of(Window& window) noexcept {
+  if constexpr (requires { requires std::same_as<decltype((window.vocab_size)), std::uint32_t&>; }) {
+    return &window.vocab_size;
+  } else if constexpr (requires { requires std::same_as<decltype((window.model.vocab_size)), std::uint32_t&>; }) {
+    return &window.model.vocab_size;
+  } else {
+    return nullptr;
+  }
+}
+
 //! The same number is said twice and differently.
 [[nodiscard]] constexpr status disagree(std::uint32_t where) noexcept {
   return {errc::options_disagree, part::session, where};
@@ -68,6 +81,8 @@ struct round_sizes {
 
   constexpr round_sizes(const edge_options& said, const std::optional<Sparsifier>& kept, const Window& planned)
       : options(said), sparsifier(kept ? *kept : Sparsifier{}), window(planned), has_sparsifier(kept.has_value()) {
+    if (std::uint32_t* const counted = vocab_size_of(window); counted != nullptr && *counted == 0)
+      *counted = options.vocab_size;
     draft_format& format = options.format;
     const draft_plan most = range().most;
     const std::uint32_t length = format.max_draft_length > 0 ? format.max_draft_length : default_draft_length;
@@ -83,6 +98,8 @@ struct round_sizes {
 
   //! Errors: options_disagree (`where` = edge_options::at_*).
   [[nodiscard]] constexpr status check() const noexcept {
+    if (Window counting = window; vocab_size_of(counting) != nullptr && *vocab_size_of(counting) != options.vocab_size)
+      return disagree(options.at_vocab_size);
     if (range().most.max_draft_length > options.format.max_draft_length) return disagree(options.at_max_draft_length);
     if (!resolutions_agree()) return disagree(options.at_resolution);
     if (!has_support(options.format.format) && has_sparsifier) return disagree(options.at_sparsifier);
