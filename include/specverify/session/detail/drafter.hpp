@@ -71,7 +71,6 @@ class drafter {
   [[nodiscard]] result<row_reading<Policy, Scalar>> read(Policy policy, row_view<Scalar> row,
                                                          const row_transform& transform,
                                                          const state_type& state) noexcept {
-    if (row.valid_size() > format_.vocab_size) return status{errc::row_size_mismatch, part::session, row.valid_size()};
     workspace scratch{std::span<std::byte>(reading_space_)};
     result<row_reading<Policy, Scalar>> reading = read_row(policy, row, transform, wanted(sparsifier_, state), scratch);
     if (!reading) return named_truncation(reading.error(), edge_options::at_truncation);

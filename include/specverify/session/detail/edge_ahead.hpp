@@ -46,8 +46,6 @@ SPECVERIFY_BODY void edge_protocol::plan_ahead(session_time now) noexcept {
 
 //! A token ahead was drawn.
 SPECVERIFY_BODY status edge_protocol::show_ahead(token_id token, session_time now) noexcept {
-  if (static_cast<std::uint32_t>(token) >= options_.vocab_size)
-    return fail({errc::row_size_mismatch, part::session, static_cast<std::uint32_t>(token) + 1});
   const std::uint32_t position = ahead();
   text_[position] = token;
   ahead_.show(position + 1);

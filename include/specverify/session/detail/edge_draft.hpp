@@ -145,7 +145,6 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_d
   const std::uint32_t drafted = drafts_.size();
   state_type& state = states_[drafted + 1] = states_[drafted];
   if (detail::carries_claims(options_.format.format)) {
-    if (row.valid_size() > options_.vocab_size) return status{errc::row_size_mismatch, part::session, row.valid_size()};
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return best.error();
     if constexpr (!detail::gates<Skip>) return detail::drawn_draft{best->token};
@@ -216,6 +215,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   row_wanted_ = false;
+  if (row.valid_size() > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, row.valid_size()});
   if (ahead_.is_writing()) return write_ahead(policy, row, transform, now);
   const auto drawn = draw_draft(policy, row, transform, extras);
   if (!drawn) return fail(drawn.error());
@@ -240,7 +240,6 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
   }
   token_id token = no_token;
   if (detail::carries_claims(options_.format.format)) {
-    if (row.valid_size() > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, row.valid_size()});
     const result<argmax_result> best = argmax(policy, row, transform);
     if (!best) return fail(best.error());
     token = best->token;
