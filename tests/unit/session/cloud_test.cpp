@@ -389,7 +389,7 @@ TEST_CASE("NET-5 cloud: an edge that restarts while the engine works is greeted,
   CHECK(p.text() == whole.text());
 }
 
-TEST_CASE("VOC-2 cloud: a row of another size than the vocabulary is refused by name") {
+TEST_CASE("VOC-1 cloud: a row of another size than the vocabulary is refused by name") {
   for (const std::uint32_t entries : {pair::vocab_size - 1, pair::vocab_size + 1, 1u}) {
     pair p;
     CHECK(p.cloud->receive(to_first_draft(p), 1).ok());

@@ -273,7 +273,7 @@ TEST_CASE("edge: a sparsifier is refused where no law lists a support, and none 
   }
 }
 
-TEST_CASE("VOC-2 edge: a row longer than the vocabulary is refused by name, a shorter one drafts fewer tokens") {
+TEST_CASE("VOC-1 edge: a row longer than the vocabulary is refused by name, a shorter one drafts fewer tokens") {
   for (const law_format format : {law_format::sparse_drop_zero, law_format::token_only}) {
     for (const std::uint32_t entries : {pair::vocab_size - 1, pair::vocab_size, pair::vocab_size + 1}) {
       pair_options o;
