@@ -54,7 +54,7 @@ inline constexpr std::uint32_t demo_round_bits = 1000;
 template <class Sparsifier, class Skip>
 [[nodiscard]] wire_plan plan_of(const specverify::preset<Sparsifier, Skip>& system, std::uint32_t vocab_size) {
   wire_plan made;
-  made.format = system.format_for(vocab_size);
+  made.format = system.format_for(vocab_size).drafts();
   made.rule = system.rule;
   made.bonus = system.bonus;
   made.draw_from_row = system.draw_from_row;

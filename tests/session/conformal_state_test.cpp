@@ -62,7 +62,7 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   edge_wanted.session_id = seed;
   edge_wanted.secret = 1;
   edge_wanted.vocab_size = vocab_size;
-  edge_wanted.format = format;
+  edge_wanted.format = format.drafts();
   edge_wanted.max_text_length = max_length;
   sv::cloud_options cloud_wanted;
   cloud_wanted.secret = 2;

@@ -190,7 +190,7 @@ class basic_simulation {
     o.session_id = options_.session_id;
     o.secret = 815;
     o.vocab_size = options_.vocab_size;
-    o.format = format();
+    o.format = format().drafts();
     o.rule = options_.rule;
     o.mode = options_.mode;
     o.bonus = options_.bonus;

@@ -76,12 +76,19 @@ struct draft_format {
 };
 
 //! What hello agrees on for every message: a draft format for a vocabulary, which gives a token id its width.
-struct wire_format : draft_format {
+//! Its other fields are those of `draft_format`; it does not turn into one by itself, since V would be lost.
+struct wire_format : private draft_format {
+  using draft_format::at_attachments, draft_format::at_format, draft_format::at_max_draft_length,
+      draft_format::at_pad_to, draft_format::at_resolution, draft_format::at_support_size;
+  using draft_format::attachments, draft_format::format, draft_format::max_draft_length, draft_format::pad_to,
+      draft_format::resolution, draft_format::support_size;
   static constexpr std::uint32_t at_vocab_size = 1;  //!< `where` of a failing check
   std::uint32_t vocab_size = 0;                      //!< V, 1..2^24
   wire_format() noexcept = default;
-  SPECVERIFY_INLINE constexpr wire_format(const draft_format& drafts, std::uint32_t size) noexcept
-      : draft_format(drafts), vocab_size(size) {}
+  SPECVERIFY_INLINE constexpr wire_format(const draft_format& chosen, std::uint32_t size) noexcept
+      : draft_format(chosen), vocab_size(size) {}
+  //! The edge's part, without V.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const draft_format& drafts() const noexcept { return *this; }
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 

@@ -63,7 +63,7 @@ template <class Sparsifier, class Skip>
   if (!options.bonus && system.bonus) return twice(preset_at_bonus);
   if (options.draw_from_row && !system.draw_from_row) return twice(preset_at_draw_from_row);
   edge_options made = options;
-  made.format = system.format_for(options.vocab_size);
+  made.format = system.format_for(options.vocab_size).drafts();
   made.format.pad_to = options.format.pad_to;
   made.rule = system.rule;
   made.bonus = system.bonus;

@@ -112,7 +112,7 @@ std::pair<std::uint32_t, draft_format> first_round(result<Session> made) {
       if (out.action == session_action::evaluate)
         CHECK(edge.supply_row(exec::seq, logits_row(std::span<const float>(row)), {}, 1).ok());
     }
-    if (const auto hello = decode_hello(message)) seen.second = hello->format;
+    if (const auto hello = decode_hello(message)) seen.second = hello->format.drafts();
     if (questions == 2) break;
     CHECK(cloud->receive(message, 1).ok());
     for (session_output out = cloud->next(); out.action != session_action::none; out = cloud->next()) {

@@ -77,7 +77,7 @@ struct basic_pair {
     o.session_id = 7;
     o.secret = 1;
     o.vocab_size = vocab_size;
-    o.format = format();
+    o.format = format().drafts();
     o.mode = options.mode;
     o.rule = options.rule;
     o.bonus = options.bonus;

@@ -35,7 +35,7 @@ SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) c
 SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
                                                    std::uint32_t prompt_length) const noexcept {
   if (const status why = check_format(terms.format()); !why.ok()) return why;
-  if (strength_of(terms.format(), terms.rule()) < options_.required)
+  if (strength_of(terms.format().drafts(), terms.rule()) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   const auto space = [&](const row_transform& transform) {
     return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
@@ -53,7 +53,7 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
     return {errc::fingerprint_mismatch, part::session, 0};
   // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
-  if (std::min(hello.strength, strength_of(hello.format, hello.rule)) < options_.required)
+  if (std::min(hello.strength, strength_of(hello.format.drafts(), hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   const session_terms terms(hello);
   if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
@@ -182,7 +182,7 @@ SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
     hello.context = context();
     hello.fingerprint_low = options_.fingerprint.low;
     hello.fingerprint_high = options_.fingerprint.high;
-    hello.strength = strength_of(terms_.format(), terms_.rule());
+    hello.strength = strength_of(terms_.format().drafts(), terms_.rule());
     hello.prompt_length = place_.prompt_length();
   }
   const auto bytes = kind == message_kind::hello ? encode_hello(hello, message_) : encode_resume({context()}, message_);

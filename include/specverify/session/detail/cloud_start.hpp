@@ -171,8 +171,9 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
                     workspace_alignment) {}
 
 SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& asked) noexcept {
-  wire_format format = asked;
-  detail::fill(format);
+  draft_format chosen = asked.drafts();
+  detail::fill(chosen);
+  const wire_format format{chosen, asked.vocab_size};
   const auto narrow = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, 0xffffffffu));
   };
