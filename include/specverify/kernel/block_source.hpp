@@ -26,10 +26,15 @@ inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that th
   return (size + block - 1) / block;
 }
 
+//! How many values of a block are read in whole groups of `group` ids, where nothing is summed.
+[[nodiscard]] constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
+  return left < block_size ? (left + group - 1) / group * group : block_size;
+}
+
 //! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of
 //! lanes.
 [[nodiscard]] constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
-  return left < block_size ? (left + lane_count - 1) / lane_count * lane_count : block_size;
+  return block_groups(left, lane_count);
 }
 
 template <class Scalar>

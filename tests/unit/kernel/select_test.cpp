@@ -12,7 +12,7 @@ using namespace row_cases;
 
 TEST_CASE("kernel.radix_cut: the smallest prefix by size and by mass, against a sort") {
   generator random{9};
-  for (const std::uint32_t size : {1u, 5u, 300u, 5000u}) {
+  for (const std::uint32_t size : {1u, 5u, 64u, 65u, 300u, 5000u}) {
     for (const std::uint32_t range : {3u, 1000u, 2147483648u}) {
       std::vector<std::uint32_t> weights(size);
       for (auto& weight : weights) weight = static_cast<std::uint32_t>(random.next() % (std::uint64_t{range} + 1));
@@ -36,6 +36,8 @@ TEST_CASE("kernel.radix_cut: the smallest prefix by size and by mass, against a 
       }
       const kernel::order_cut all = kernel::radix_cut(weights.data(), size, size + 1, false);
       CHECK((all.weight == 1 && all.ties == 0xFFFFFFFFu));
+      const kernel::order_cut none = kernel::radix_cut(weights.data(), size, 0, false);
+      CHECK((none.weight == 0xFFFFFFFFu && none.ties == 0));
     }
   }
 }

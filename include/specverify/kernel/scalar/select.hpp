@@ -25,10 +25,36 @@ struct candidate_list {
   bool dropped = false;  //!< an id of positive weight was left out
 };
 
+//! So few weights are sorted in less time than the bins of a radix step take to clear.
+inline constexpr std::uint32_t sorted_cut_size = 64;
+
+//! `radix_cut` of at most sorted_cut_size weights, by insertion: O(size^2).
+[[nodiscard]] inline order_cut sorted_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target,
+                                          bool by_mass) noexcept {
+  if (target == 0) return {0xFFFFFFFFu, 0};
+  std::uint32_t sorted[sorted_cut_size];  // descending
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t weight = weights[i];
+    if (weight == 0) continue;
+    std::uint32_t at = count++;
+    for (; at > 0 && sorted[at - 1] < weight; --at) sorted[at] = sorted[at - 1];
+    sorted[at] = weight;
+  }
+  std::uint64_t reached = 0;
+  for (std::uint32_t i = 0, first = 0; i < count; ++i) {
+    if (sorted[i] != sorted[first]) first = i;  // of its equals
+    reached += by_mass ? sorted[i] : 1u;
+    if (reached >= target) return {sorted[i], i - first + 1};
+  }
+  return {};  // the target is beyond all positive weights: keep them all
+}
+
 //! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it.
-//! Three radix steps, O(size).
+//! Three radix steps, O(size); few weights are sorted.
 [[nodiscard]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target,
                                          bool by_mass) noexcept {
+  if (size <= sorted_cut_size) return sorted_cut(weights, size, target, by_mass);
   constexpr int shifts[3] = {21, 10, 0};
   constexpr std::uint32_t widths[3] = {11, 11, 10};
   std::uint64_t bins[2048];
@@ -151,8 +177,8 @@ inline void gather(exec::seq_policy, const row_source<Scalar>& source, const int
   do {
     std::uint32_t floor = start;
     for (std::uint32_t first = 0; first < source.size; first += block_size) {
-      const work* values = load(source, first, block_size, buffer);
-      const std::uint32_t filled = source.size - first < block_size ? source.size - first : block_size;
+      const std::uint32_t filled = block_groups(source.size - first, 1);
+      const work* values = load(source, first, filled, buffer);
       for (std::uint32_t i = 0; i < filled; ++i)
         push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
     }

@@ -27,8 +27,9 @@ template <class Scalar>
 [[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first,
                                                 working<Scalar> value) noexcept {
   working<Scalar> buffer[block_size];
-  const working<Scalar>* values = load(source, first, block_size, buffer);
-  for (std::uint32_t i = 0; i < block_size; ++i) {
+  const std::uint32_t filled = block_groups(source.size - first, 1);
+  const working<Scalar>* values = load(source, first, filled, buffer);
+  for (std::uint32_t i = 0; i < filled; ++i) {
     if (values[i] >= value) return first + i;
   }
   return first;

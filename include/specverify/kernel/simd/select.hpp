@@ -42,8 +42,9 @@ inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const
     std::uint32_t floor = start;
     pack<work> bar(value_above<work>(weight, floor));
     for (std::uint32_t first = 0; first < source.size; first += block_size) {
-      const work* values = load(source, first, block_size, buffer);
-      for (std::uint32_t i = 0; i < block_size; i += width) {
+      const std::uint32_t size = block_groups(source.size - first, width);
+      const work* values = load(source, first, size, buffer);
+      for (std::uint32_t i = 0; i < size; i += width) {
         std::uint32_t mask = at_least(load_pack(values + i), bar);
         if (mask == 0) continue;
         const std::uint32_t before = floor;

@@ -69,8 +69,8 @@ template <class Policy, class Scalar>
   std::uint32_t weights[kernel::block_size];
   std::uint64_t sum = 0;
   for (std::uint32_t first = 0; first < source.size; first += kernel::block_size) {
-    const std::uint32_t filled = source.size - first < kernel::block_size ? source.size - first : kernel::block_size;
-    sum += kernel::write_weights(policy, kernel::load(source, first, kernel::block_size, buffer), filled, weight,
+    const std::uint32_t filled = kernel::block_groups(source.size - first, 1);
+    sum += kernel::write_weights(policy, kernel::load(source, first, filled, buffer), filled, weight,
                                  all == nullptr ? weights : all + first);
   }
   return sum;
