@@ -2,6 +2,7 @@
 // Measures the embedded pair: held-out problems solved greedily, overlap of the two laws, size and speed. usage:
 // tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N] FILE holds one paragraph of held-out
 // prose a line. Exit code 0: every figure is inside its bounds; 1: one is not; 2: usage or files.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small configuration for 200 steps on problems alone and checks that the loss falls.
+"""Trains a small configuration for 100 steps on problems alone and checks that the loss falls.
 
 usage: retrain_check.py WORK_FOLDER MODEL_FOLDER
 """
@@ -14,7 +14,7 @@ import numpy as np
 import prepare
 from tokenizer import Tokenizer
 
-STEPS, ROWS, LENGTH = 200, 16, 64
+STEPS, ROWS, LENGTH = 100, 16, 64
 
 
 def main(work, model):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training works: 200 steps of a small configuration, and the loss falls. Skipped (77) where no package index can be reached.
+# Training works: 100 steps of a small configuration, and the loss falls. Skipped (77) where no package index can be reached.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1
 output=$(timeout 300 bash scripts/models --retrain-check 2>&1)
