@@ -52,10 +52,8 @@ struct enumerated_outcome {
   double probability = 0;  //!< mass, rounded
 };
 
-template <class Outcome>
-struct enumerated_law {
-  std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
-  exact_mass total{};                                   //!< exactly 1 when complete
+//! How an enumeration went.
+struct enumeration_record {
   bool complete = false;
   bool grid_may_be_too_coarse = false;      //!< the last search still predicted a random point wrongly
   std::uint32_t searches = 0;               //!< 1, and one more for each refinement
@@ -63,6 +61,12 @@ struct enumerated_law {
   std::uint64_t evaluations = 0;            //!< calls of the entry point
   std::uint32_t depth = 0;                  //!< most dimensions on one path
   std::uint64_t narrowest = uniform_steps;  //!< width of the narrowest interval, in units of 2^-53
+};
+
+template <class Outcome>
+struct enumerated_law : enumeration_record {
+  std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
+  exact_mass total{};                                   //!< exactly 1 when complete
 
   //! The probability of an outcome, 0 when it never occurred.
   [[nodiscard]] double probability(const Outcome& of) const {
@@ -101,7 +105,18 @@ struct enumerated_law {
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;
-  return law_enumerator<std::remove_reference_t<Function>, outcome, enumerate_law_options>(function, options).run();
+  numbered_outcomes<std::remove_reference_t<Function>, outcome> subject(function);
+  law_enumerator<enumeration_record, enumerate_law_options> search(subject, options);
+  search.run();
+  enumerated_law<outcome> law{search.record(), {}, {}};
+  for (const auto& [value, number] : subject.numbers()) {
+    const exact_mass& mass = search.masses()[number];
+    if (mass == exact_mass{}) continue;
+    law.outcomes.push_back({value, mass, mass.value()});
+    law.total += mass;
+  }
+  law.complete = law.complete && law.total == exact_mass::one();
+  return law;
 }
 
 //! Half the sum of absolute differences between a law over ids and a span of probabilities; outcomes outside the span

@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
+#include <specverify/testing/detail/law_subject.hpp>
 #include <specverify/testing/exact_mass.hpp>
 #include <specverify/testing/uniform_script.hpp>
 
@@ -17,14 +18,12 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-template <class Outcome>
-struct enumerated_law;
-
-//! The state of one enumeration; use `enumerate_law`.
-template <class Function, class Outcome, class Options>
+//! The state of one enumeration; use `enumerate_law`. `Record` and `Options` are the types of its header, which
+//! includes this one: there is one search in a unit.
+template <class Record, class Options>
 class law_enumerator {
  public:
-  law_enumerator(Function& function, const Options& options) : function_(function), options_(options) {
+  law_enumerator(law_subject& subject, const Options& options) : subject_(subject), options_(options) {
     for (std::uint32_t i = 1; i <= options.grid; ++i) {
       probes_.push_back(uniform_steps / (options.grid + 1) * i);
     }
@@ -39,23 +38,19 @@ class law_enumerator {
     probes_.erase(std::unique(probes_.begin(), probes_.end()), probes_.end());
   }
 
-  [[nodiscard]] enumerated_law<Outcome> run() {
+  void run() {
     for (;;) {
       search();
       const std::uint32_t wrong = first_wrong_prediction();
-      if (wrong == 0 || !law_.complete) break;
-      law_.grid_may_be_too_coarse = law_.searches > options_.refinements;
-      if (law_.grid_may_be_too_coarse) break;
+      if (wrong == 0 || !record_.complete) break;
+      record_.grid_may_be_too_coarse = record_.searches > options_.refinements;
+      if (record_.grid_may_be_too_coarse) break;
       seeds_.push_back(wrong);
     }
-    for (auto& [outcome, index] : index_of_) {
-      if (masses_[index] == exact_mass{}) continue;
-      law_.outcomes.push_back({outcome, masses_[index], masses_[index].value()});
-      law_.total += masses_[index];
-    }
-    if (!(law_.total == exact_mass::one())) law_.complete = false;
-    return std::move(law_);
   }
+  [[nodiscard]] const Record& record() const { return record_; }
+  //! The mass of each outcome, by its number.
+  [[nodiscard]] const std::vector<exact_mass>& masses() const { return masses_; }
 
  private:
   struct signature {
@@ -95,13 +90,11 @@ class law_enumerator {
     return evaluate(script_fill::scattered, seeds_[setting - plain_settings.size()]);
   }
   [[nodiscard]] signature evaluate(script_fill fill, std::uint32_t seed) {
-    ++law_.evaluations;
+    ++record_.evaluations;
     script_.set_fill(fill, seed);
     script_.forget();
-    const Outcome outcome = function_(scripted_source(script_));
-    const auto known = index_of_.try_emplace(outcome, static_cast<std::uint32_t>(index_of_.size()));
-    if (known.second) masses_.emplace_back();
-    signature seen{known.first->second, 0x9E3779B97F4A7C15u};
+    signature seen{subject_.run(script_), 0x9E3779B97F4A7C15u};
+    if (seen.outcome >= masses_.size()) masses_.resize(seen.outcome + 1);
     for (const random_counter& c : script_.reads()) {
       for (const std::uint32_t word : {c.position, c.round, c.lane, static_cast<std::uint32_t>(c.use), c.branch}) {
         seen.trace = (seen.trace ^ word) * 0x100000001B3u;
@@ -162,8 +155,8 @@ class law_enumerator {
   }
 
   [[nodiscard]] bool over_budget() {
-    if (law_.evaluations < options_.max_evaluations) return false;
-    law_.complete = false;
+    if (record_.evaluations < options_.max_evaluations) return false;
+    record_.complete = false;
     return true;
   }
 
@@ -200,17 +193,17 @@ class law_enumerator {
   }
 
   void search() {
-    ++law_.searches;
-    law_.complete = true;
-    law_.leaves = 0;
-    law_.narrowest = uniform_steps;
+    ++record_.searches;
+    record_.complete = true;
+    record_.leaves = 0;
+    record_.narrowest = uniform_steps;
     tree_.clear();
     masses_.assign(masses_.size(), exact_mass{});
     (void)expand(exact_mass::one(), 0);
   }
 
   std::size_t expand(const exact_mass& mass, std::uint32_t depth) {
-    law_.depth = std::max(law_.depth, depth);
+    record_.depth = std::max(record_.depth, depth);
     const signature seen = evaluate(script_fill::zero, 0);
     const std::size_t index = tree_.size();
     tree_.emplace_back();
@@ -224,10 +217,10 @@ class law_enumerator {
     }
     const bool cut = tree_[index].half >= 0 && (depth >= options_.max_depth || over_budget());
     if (tree_[index].half < 0 || cut) {
-      if (cut) law_.complete = false;
+      if (cut) record_.complete = false;
       tree_[index].half = -1;
       tree_[index].leaf = seen;
-      ++law_.leaves;
+      ++record_.leaves;
       masses_[seen.outcome] += mass;
       return index;
     }
@@ -241,7 +234,7 @@ class law_enumerator {
     std::uint64_t begin = 0;
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i] : uniform_steps;
-      law_.narrowest = std::min(law_.narrowest, end - begin);
+      record_.narrowest = std::min(record_.narrowest, end - begin);
       script_.set_last(begin + (end - begin) / 2);
       const std::size_t child = expand(mass.scaled(end - begin), depth + 1);
       tree_[index].children.push_back(child);
@@ -253,7 +246,7 @@ class law_enumerator {
 
   // The seed of the first random point at which the tree says something else than the function does; 0 when all agree.
   [[nodiscard]] std::uint32_t first_wrong_prediction() {
-    for (std::uint32_t i = 0; i < options_.checks && law_.complete; ++i) {
+    for (std::uint32_t i = 0; i < options_.checks && record_.complete; ++i) {
       const std::uint32_t seed = next_seed_++;
       const signature seen = evaluate(script_fill::scattered, seed);
       std::size_t at = 0;
@@ -268,17 +261,16 @@ class law_enumerator {
     return 0;
   }
 
-  Function& function_;
+  law_subject& subject_;
   Options options_;
   std::vector<std::uint64_t> probes_{};
   std::vector<std::uint32_t> seeds_{};
   std::uint32_t next_seed_ = 1;
   std::vector<tree_node> tree_{};
   uniform_script script_{};
-  std::map<Outcome, std::uint32_t> index_of_{};
-  std::vector<exact_mass> masses_{};
   std::map<dimension, std::vector<std::uint64_t>> known_{};
-  enumerated_law<Outcome> law_{};
+  std::vector<exact_mass> masses_{};
+  Record record_{};
 };
 
 SPECVERIFY_NAMESPACE_END

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What enumerate_law measures, as the search sees it: numbers go in by a script, the number of an outcome comes out.
+#ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
+#define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
+
+#include <specverify/testing/uniform_script.hpp>
+
+#include <cstdint>
+#include <map>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What an enumeration measures: an entry point whose outcomes are numbered. Virtual, so that the search is compiled
+//! once and not for each entry point.
+class law_subject {
+ public:
+  //! Runs the entry point on the script. Equal outcomes have equal numbers, counted from 0 in order of appearance.
+  [[nodiscard]] virtual std::uint32_t run(uniform_script& script) = 0;
+
+ protected:
+  ~law_subject() = default;
+};
+
+//! Numbers the outcomes of an entry point, for the search.
+template <class Function, class Outcome>
+class numbered_outcomes final : public law_subject {
+ public:
+  explicit numbered_outcomes(Function& function) : function_(function) {}
+  [[nodiscard]] std::uint32_t run(uniform_script& script) override {
+    return numbers_.try_emplace(function_(scripted_source(script)), static_cast<std::uint32_t>(numbers_.size()))
+        .first->second;
+  }
+  [[nodiscard]] const std::map<Outcome, std::uint32_t>& numbers() const { return numbers_; }
+
+ private:
+  Function& function_;
+  std::map<Outcome, std::uint32_t> numbers_{};
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
