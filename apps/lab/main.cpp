@@ -31,7 +31,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> only;
   bool only_list = false;
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
-  app.add_flag("--quick", settings.quick, "few problems: two minutes in all, wide intervals");
+  app.add_flag("--quick", settings.quick, "few problems: less than two minutes, wide intervals");
   app.add_option("--only", only, "papers or figures, as --list names them")->delimiter(',');
   app.add_option("--out", settings.out, "folder of figures, traces and the report")->capture_default_str()->take_last();
   app.add_option("--seed", settings.seed, "of every draw")->capture_default_str();

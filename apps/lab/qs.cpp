@@ -183,7 +183,7 @@ void run_quality(lab_context& context, figure& f) {
       "measurement); entropy is that of the same law. Whether the tokens that were written follow these laws is "
       "tested: the place of each token in its law, "
       "ordered by where S-Q's law leaves the target's, must be even over 20 cells (chi-square).";
-  const auto problems = context.problems("test", context.scaled<std::size_t>(150, 12));
+  const auto problems = context.problems("test", context.scaled<std::size_t>(150, 6));
   const std::vector<double> temperatures =
       context.quick() ? std::vector<double>{0.4, 1.0} : std::vector<double>{0.2, 0.4, 0.6, 0.8, 1.0};
   const std::size_t settings = temperatures.size() * writers.size();

@@ -202,9 +202,9 @@ void run_qs_regret(lab_context& context, figure& f) {
   for (const std::uint32_t length : specverify::paper_draft_lengths) wider.push_back({length, 12});
   const qs_optimum best_wider = best_by_state(setting, acceptance, 0.5, wider);
 
-  const std::uint32_t seeds = context.scaled(5u, 1u), rounds = context.scaled(20000u, 4000u);
+  const std::uint32_t seeds = context.scaled(5u, 1u), rounds = context.scaled(20000u, 1500u);
   qs_training plan;
-  plan.episodes = context.scaled(300u, 120u);
+  plan.episodes = context.scaled(300u, 30u);
   enum : std::size_t { with_reward, with_bonus, with_shuffled, kinds };
   // The weights that scored best while training, by the true throughput whatever the rewards were; and those that
   // training ended with.

@@ -118,9 +118,9 @@ class wisv_study {
 
   explicit wisv_study(lab_context& context) : context_(context) {}
 
-  [[nodiscard]] std::size_t training_problems() const { return context_.scaled<std::size_t>(4000, 200); }
-  [[nodiscard]] std::size_t tuning_problems() const { return context_.scaled<std::size_t>(1000, 80); }
-  [[nodiscard]] std::size_t test_problems() const { return context_.scaled<std::size_t>(2400, 120); }
+  [[nodiscard]] std::size_t training_problems() const { return context_.scaled<std::size_t>(4000, 100); }
+  [[nodiscard]] std::size_t tuning_problems() const { return context_.scaled<std::size_t>(1000, 40); }
+  [[nodiscard]] std::size_t test_problems() const { return context_.scaled<std::size_t>(2400, 60); }
 
   const mismatch_set& mismatches() {
     if (!mismatches_) mismatches_ = collect_mismatches(context_, training_problems());
