@@ -47,26 +47,40 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-add_library(specverify_dev INTERFACE)
-target_link_libraries(specverify_dev INTERFACE specverify::specverify)
+add_library(specverify_flags INTERFACE)
+target_link_libraries(specverify_flags INTERFACE specverify::specverify)
 if(TARGET specverify_heads)
-  target_link_libraries(specverify_dev INTERFACE specverify::heads)
+  target_link_libraries(specverify_flags INTERFACE specverify::heads)
 endif()
-target_include_directories(specverify_dev INTERFACE "${PROJECT_SOURCE_DIR}/tests")
-target_compile_options(specverify_dev INTERFACE ${SPECVERIFY_DEV_FLAGS})
-target_link_options(specverify_dev INTERFACE ${SPECVERIFY_DEV_FLAGS})
+target_include_directories(specverify_flags INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+# What is thrown in an assertion fails its test case; a try block around each would only cost the compiler time.
+target_compile_definitions(specverify_flags INTERFACE DOCTEST_CONFIG_NO_TRY_CATCH_IN_ASSERTS)
+target_compile_options(specverify_flags INTERFACE ${SPECVERIFY_DEV_FLAGS})
+target_link_options(specverify_flags INTERFACE ${SPECVERIFY_DEV_FLAGS})
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options(specverify_dev INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion)
+  target_compile_options(specverify_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion)
   if(SPECVERIFY_WARNINGS_AS_ERRORS)
-    target_compile_options(specverify_dev INTERFACE -Werror)
+    target_compile_options(specverify_flags INTERFACE -Werror)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # g++ 12 warns inside its own AVX-512 header.
-    target_compile_options(specverify_dev INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
+    target_compile_options(specverify_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
+  endif()
+  cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND memory GREATER 12000)  # MiB, for four units at a time
+    target_compile_options(specverify_flags INTERFACE --param=ggc-min-heapsize=2000000)  # kB; no garbage before
   endif()
 endif()
 
-target_link_libraries(specverify_compiled PRIVATE specverify_dev)  # the compiled library takes the flags of the leg
+target_link_libraries(specverify_compiled PRIVATE specverify_flags)  # the compiled library takes the flags of the leg
+
+# What our own programs link to.
+option(SPECVERIFY_LINK_COMPILED "Take the bodies of sessions from specverify::compiled, not from the headers" OFF)
+add_library(specverify_dev INTERFACE)
+target_link_libraries(specverify_dev INTERFACE specverify_flags)
+if(SPECVERIFY_LINK_COMPILED)
+  target_link_libraries(specverify_dev INTERFACE specverify::compiled)
+endif()
 
 # Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these
 # folders.
@@ -141,3 +155,24 @@ function(specverify_level target level)
     target_compile_options(${target} PRIVATE -O${level})
   endif()
 endfunction()
+
+# specverify_precompiled(target level [header...]): the target takes the library precompiled at its level, after these
+# headers. Level 2 has too few units to be worth it.
+function(specverify_precompiled target level)
+  if(NOT SPECVERIFY_PRECOMPILE OR level EQUAL 2)
+    return()
+  endif()
+  set(headers specverify_headers_${level})
+  if(ARGN)
+    set(headers specverify_test_headers_${level})
+  endif()
+  if(NOT TARGET ${headers})
+    add_library(${headers} OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/empty.cpp")
+    target_link_libraries(${headers} PRIVATE specverify_dev)
+    specverify_level(${headers} ${level})
+    target_precompile_headers(${headers} PRIVATE ${ARGN} <specverify/all.hpp> <array> <cmath> <string> <vector>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
+
+specverify_level(specverify_compiled 1)

@@ -52,7 +52,7 @@ sub declarations {
     }
     my $after = substr $code, $at, 200;
     next unless $after =~ /^\s*(const\b|noexcept\b|override\b|final\b|&|->|\{|;|=|:(?!:)|requires\b)/;
-    my $before = substr $code, 0, $begin;
+    my $before = $begin < 500 ? substr $code, 0, $begin : substr $code, $begin - 500, 500;
     $before =~ s/\b\Q$name\E\s*\($//;
     # A declaration has a type in front of its name, or is a constructor; a call has an operator, a brace or `return`.
     my $typed = $before =~ /(?:[\w>\]]|[&*])\s+(?:[\w:]+(?:<[^;{}]*>)?::)?\s*[&*]?$/s && $before !~ /\b(return|else|co_return|throw|case|goto)\s+(?:\w+::)*$/;

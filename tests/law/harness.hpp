@@ -360,11 +360,14 @@ inline bool long_run() {
 //! The legs under qemu, ten times slower, keep the smaller worlds; the machine's own legs have them all.
 inline bool emulated() { return std::getenv("SPECVERIFY_EMULATED") != nullptr; }
 
-//! Runs `body(policy, name)` for each execution policy.
+//! Runs `body(policy, name)` for each execution policy. Under qemu for the vector one alone (tests/backend holds both to
+//! the same bits there), in a twin, which has to fail once, for the plain one alone.
 template <class Body>
 void for_each_policy(Body body) {
-  body(sv::exec::seq, std::string("seq"));
+#ifndef SPECVERIFY_ONE_POLICY
   body(sv::exec::simd, std::string("simd"));
+#endif
+  if (!emulated()) body(sv::exec::seq, std::string("seq"));
 }
 
 }  // namespace law_test
