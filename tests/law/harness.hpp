@@ -360,8 +360,8 @@ inline bool long_run() {
 //! The legs under qemu, ten times slower, keep the smaller worlds; the machine's own legs have them all.
 inline bool emulated() { return std::getenv("SPECVERIFY_EMULATED") != nullptr; }
 
-//! Runs `body(policy, name)` for each execution policy. Under qemu for the vector one alone (tests/backend holds both to
-//! the same bits there), in a twin, which has to fail once, for the plain one alone.
+//! Runs `body(policy, name)` for each execution policy. Under qemu for the vector one alone: tests/backend holds both
+//! to the same bits there. In a twin for the plain one alone: it has to fail once.
 template <class Body>
 void for_each_policy(Body body) {
 #ifndef SPECVERIFY_ONE_POLICY
