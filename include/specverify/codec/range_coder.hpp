@@ -206,7 +206,7 @@ class range_decoder {
     const std::size_t at = position_++;
     return at < bytes_.size() ? std::to_integer<std::uint64_t>(bytes_[at]) : 0;
   }
-  void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
+  SPECVERIFY_INLINE void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
     value_ -= offset;
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
     if (position_ + 8 <= bytes_.size()) {

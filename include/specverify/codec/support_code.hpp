@@ -97,7 +97,7 @@ class subset_decoder {
       const detail::gap_model model(slots_, members_);
       const std::uint64_t level = detail::certain - coder_.peek();
       const auto found = model.quantile(level);
-      if (found.here <= detail::escape_survival) {
+      if (found.here <= detail::escape_survival) [[unlikely]] {
         const std::uint32_t part_of_gap = model.escape();
         const std::uint64_t rest = model.survival(part_of_gap);
         if (part_of_gap > slots_ - members_) return give_up();

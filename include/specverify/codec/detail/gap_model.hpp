@@ -17,6 +17,18 @@ inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-
   return members >= 2 && slots >> 3 >= members;
 }
 
+//! floor((2^64 - 1) / members), without a division for few of them.
+struct member_reciprocals {
+  std::uint64_t of[128] = {};
+  constexpr member_reciprocals() noexcept {
+    for (std::uint32_t members = 1; members < 128; ++members) of[members] = ~std::uint64_t{0} / members;
+  }
+};
+inline constexpr member_reciprocals reciprocals_of_members{};
+[[nodiscard]] constexpr std::uint64_t reciprocal(std::uint32_t members) noexcept {
+  return members < 128 ? reciprocals_of_members.of[members] : ~std::uint64_t{0} / members;
+}
+
 //! S(g) = ((N - g) / N)^k with 2N = 2n - k + 1, strictly decreasing while it is above 2^-8 / 2.
 class gap_model {
  public:
@@ -40,8 +52,7 @@ class gap_model {
   //! The gap g with S(g + 1) < level <= S(g); level in [1, 2^40].
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
     // A guess that is rarely off; the survival function itself decides.
-    const std::uint64_t lost =
-        exp2_loss_guess(multiply_high(level_exponent_guess(level), ~std::uint64_t{0} / members_));
+    const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), reciprocal(members_)));
     std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
     while (found.here < level) {

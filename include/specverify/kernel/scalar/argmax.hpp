@@ -27,9 +27,8 @@ template <class Scalar>
   found.maximum = found.second = source.forbidden();
   work buffer[block_size];
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
-    const std::uint32_t filled = block_groups(source.size - first, 1);
-    const work* values = load(source, first, filled, buffer);
-    for (std::uint32_t i = 0; i < filled; ++i) {
+    const work* values = load(source, first, block_size, buffer);
+    for (std::uint32_t i = 0; i < block_size; ++i) {
       const work value = values[i];
       if (is_nan(value)) found.has_nan = true;
       if (value < work{0}) found.has_negative = true;

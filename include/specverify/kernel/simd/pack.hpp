@@ -106,6 +106,17 @@ template <class Element, class Arch>
   return mask;
 }
 
+//! The lowest lane of a mask that is not 0.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t lowest_lane(std::uint32_t mask) noexcept {
+#if defined(__GNUC__)
+  return static_cast<std::uint32_t>(__builtin_ctz(mask));
+#else
+  std::uint32_t lane = 0;
+  for (; (mask & 1u) == 0; mask >>= 1) ++lane;
+  return lane;
+#endif
+}
+
 //! Lanes of `values` that are >= `bar`, as bits.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t at_least(const pack<Element>& values, const pack<Element>& bar) noexcept {

@@ -8,6 +8,7 @@
 #include <specverify/kernel/simd/pack.hpp>
 
 #include <cmath>
+#include <type_traits>
 
 #if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
@@ -41,21 +42,24 @@ inline void gather(exec::simd_on<Level>, const row_source<Scalar>& source, const
   do {
     std::uint32_t floor = start;
     pack<work> bar(value_above<work>(weight, floor));
-    for (std::uint32_t first = 0; first < source.size; first += block_size) {
-      const std::uint32_t size = block_groups(source.size - first, width);
-      const work* values = load(source, first, size, buffer);
-      for (std::uint32_t i = 0; i < size; i += width) {
+    // Whole blocks have a count that the compiler knows; a small row is not filled up to one.
+    const auto scan = [&](std::uint32_t first, auto count) {
+      const work* values = load(source, first, count, buffer);
+      for (std::uint32_t i = 0; i < count; i += width) {
         std::uint32_t mask = at_least(load_pack(values + i), bar);
         if (mask == 0) continue;
         const std::uint32_t before = floor;
-        for (std::uint32_t lane = 0; mask != 0; ++lane, mask >>= 1) {
-          if ((mask & 1u) == 0) continue;
-          push_candidate(list, static_cast<token_id>(first + i + lane), weight(static_cast<double>(values[i + lane])),
-                         floor);
+        for (; mask != 0; mask &= mask - 1) {
+          const std::uint32_t at = i + lowest_lane(mask);
+          push_candidate(list, static_cast<token_id>(first + at), weight(static_cast<double>(values[at])), floor);
         }
         if (floor != before) bar = pack<work>(value_above<work>(weight, floor));
       }
-    }
+    };
+    std::uint32_t first = 0;
+    for (; source.size - first >= block_size; first += block_size)
+      scan(first, std::integral_constant<std::uint32_t, block_size>{});
+    if (first < source.size) scan(first, block_groups(source.size - first, width));
     if (!must_repeat(list, start)) break;
     start = 0;
   } while (true);
