@@ -66,9 +66,12 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     # g++ 12 warns inside its own AVX-512 header.
     target_compile_options(specverify_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
   endif()
-  cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND memory GREATER 12000)  # MiB, for four units at a time
-    target_compile_options(specverify_flags INTERFACE --param=ggc-min-heapsize=2000000)  # kB; no garbage before
+  # Where two legs fit at once, g++ collects no garbage below 2 GB: units stay smaller, and collecting costs time.
+  cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  math(EXPR memory_needed "2 * ${cores} * 2000")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND memory GREATER memory_needed)
+    target_compile_options(specverify_flags INTERFACE --param=ggc-min-heapsize=2000000)  # kB
   endif()
 endif()
 
@@ -93,7 +96,7 @@ if(CMAKE_CROSSCOMPILING)
       file(CREATE_LINK "/usr/include/${folder}" "${PROJECT_BINARY_DIR}/host_headers/${folder}" SYMBOLIC)
     endif()
   endforeach()
-  target_include_directories(specverify_dev SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/host_headers")
+  target_include_directories(specverify_flags SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/host_headers")
   set(specverify_doctest_dir "${PROJECT_BINARY_DIR}/host_headers")
 else()
   find_path(SPECVERIFY_DOCTEST_DIR doctest/doctest.h)

@@ -297,9 +297,9 @@ paper qs_paper() {
   return {"qs",
           "Quantize-Sample-and-Verify: LLM Acceleration via Adaptive Edge-Cloud Speculative Decoding",
           "2507.00605",
-          {{"qs_quality", "Quality against temperature", run_quality, 60, 4},
+          {{"qs_quality", "Quality against temperature", run_quality, 60, 1},
            {"qs_speed", "Speed over links", run_qs_speed, 25, 4},
-           {"qs_regret", "How far policies fall short of the best", run_qs_regret, 45, 6},
+           {"qs_regret", "How far policies fall short of the best", run_qs_regret, 45, 3},
            {"qs_network", "A network for the demo", run_qs_network, 25, 4}},
           "The policy's state, actions, network and reward are those of the authors' code; episodes, rate and batch "
           "are smaller so that a training takes seconds "

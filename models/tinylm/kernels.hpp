@@ -2,8 +2,8 @@
 //! Arithmetic of the engine: every output element is summed in one fixed order, whatever else is computed.
 //!
 //! All loops run over whole groups of 32 lanes (fixed-size Eigen arrays); there are no remainders whose order could
-//! depend on an address or a length. Only the .cpp files of this folder include this header: who runs a model parses no
-//! Eigen.
+//! depend on an address or a length. Only the .cpp files of this folder include this header, so a program that runs a
+//! model does not parse Eigen.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 

@@ -254,7 +254,7 @@ void joint_pass::attend(std::size_t l) {
   }
 }
 
-// x += what a block of the layer left in `normed`.
+// x += the output of attention or of the MLP, which stands in `normed_`.
 void joint_pass::add_to_x() {
   for (std::size_t p = 0; p < total_; ++p) add_scaled(x_.row(p), normed_.row(p), 1.0f, w_.dim);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The headers of other libraries that tests and the library include: compiled once for all twins.
+//! The headers of other libraries that tests and the library include: compiled once for the twins and for
+//! tests/compile_fail.
 #ifndef SPECVERIFY_TESTS_SUPPORT_FOREIGN_HPP
 #define SPECVERIFY_TESTS_SUPPORT_FOREIGN_HPP
 

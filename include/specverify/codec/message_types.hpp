@@ -88,7 +88,7 @@ struct wire_format : private draft_format {
   SPECVERIFY_INLINE constexpr wire_format(const draft_format& chosen, std::uint32_t size) noexcept
       : draft_format(chosen), vocab_size(size) {}
   //! The edge's part, without V.
-  [[nodiscard]] SPECVERIFY_INLINE constexpr const draft_format& drafts() const noexcept { return *this; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr draft_format drafts() const noexcept { return *this; }
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 

@@ -26,7 +26,8 @@ inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that th
   return (size + block - 1) / block;
 }
 
-//! How many values of a block are read in whole groups of `group` ids, where nothing is summed.
+//! How many values of a block are read where `left` ids of the row remain: `left`, rounded up to whole groups, at most
+//! block_size. `group` divides block_size.
 [[nodiscard]] constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
   return left < block_size ? (left + group - 1) / group * group : block_size;
 }

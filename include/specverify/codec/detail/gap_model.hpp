@@ -17,17 +17,20 @@ inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-
   return members >= 2 && slots >> 3 >= members;
 }
 
-//! floor((2^64 - 1) / members), without a division for few of them.
 struct member_reciprocals {
-  std::uint64_t of[128] = {};
+  static constexpr std::uint32_t size = 128;
+  std::uint64_t of[size] = {};
   constexpr member_reciprocals() noexcept {
-    for (std::uint32_t members = 1; members < 128; ++members) of[members] = ~std::uint64_t{0} / members;
+    for (std::uint32_t members = 1; members < size; ++members) of[members] = ~std::uint64_t{0} / members;
   }
 };
 inline constexpr member_reciprocals reciprocals_of_members{};
+
+//! floor((2^64 - 1) / members), members > 0; without a division for small subsets.
 [[nodiscard]] constexpr std::uint64_t reciprocal(std::uint32_t members) noexcept {
-  return members < 128 ? reciprocals_of_members.of[members] : ~std::uint64_t{0} / members;
+  return members < member_reciprocals::size ? reciprocals_of_members.of[members] : ~std::uint64_t{0} / members;
 }
+static_assert(reciprocal(2) == ~std::uint64_t{0} / 2 && reciprocal(127) == ~std::uint64_t{0} / 127);
 
 //! S(g) = ((N - g) / N)^k with 2N = 2n - k + 1, strictly decreasing while it is above 2^-8 / 2.
 class gap_model {

@@ -25,7 +25,7 @@ struct candidate_list {
   bool dropped = false;  //!< an id of positive weight was left out
 };
 
-//! So few weights are sorted in less time than the bins of a radix step take to clear.
+//! Up to this many weights, a sort is cheaper than clearing the bins of a radix step.
 inline constexpr std::uint32_t sorted_cut_size = 64;
 
 //! `radix_cut` of at most sorted_cut_size weights, by insertion: O(size^2).
@@ -43,7 +43,7 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   }
   std::uint64_t reached = 0;
   for (std::uint32_t i = 0, first = 0; i < count; ++i) {
-    if (sorted[i] != sorted[first]) first = i;  // of its equals
+    if (sorted[i] != sorted[first]) first = i;  // of a run of equal weights
     reached += by_mass ? sorted[i] : 1u;
     if (reached >= target) return {sorted[i], i - first + 1};
   }

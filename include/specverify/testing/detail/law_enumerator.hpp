@@ -18,8 +18,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration; use `enumerate_law`. `Record` and `Options` are the types of its header, which
-//! includes this one: there is one search in a unit.
+//! The state of one enumeration; use `enumerate_law`. A template only because enumerate_law.hpp defines
+//! `enumeration_record` and `enumerate_law_options` and includes this header: a unit instantiates it once.
 template <class Record, class Options>
 class law_enumerator {
  public:
