@@ -95,8 +95,8 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
 }
 
 //! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the
-//! weight that later ids must exceed.
-[[nodiscard]] inline std::uint32_t shrink(candidate_list& list) noexcept {
+//! weight that later ids must exceed. Not inlined: it is rare, and the loops that call it are not.
+[[nodiscard, gnu::noinline]] inline std::uint32_t shrink(candidate_list& list) noexcept {
   std::uint32_t kept_always = 0;
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
   const std::uint32_t keep = kept_always > list.wanted ? kept_always : list.wanted;
