@@ -19,6 +19,7 @@ namespace kernel {
 
 inline constexpr std::uint32_t block_size = 1024;  // ids that share a row of lane sums
 inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids = j mod 16, ascending
+inline constexpr std::uint32_t top_size = 256;     // ids whose lanes have one largest value each
 inline constexpr std::uint32_t exact_size = 256;   // ids of one term of an exact sum
 inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that the reference looks at
 
@@ -75,6 +76,13 @@ struct row_source {
   }
   [[nodiscard]] SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept {
     return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0;
+  }
+
+  //! The row itself where that is what kernels see, else null.
+  [[nodiscard]] SPECVERIFY_INLINE const work* plain() const noexcept {
+    if constexpr (std::is_same_v<Scalar, work>)
+      return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
+    return nullptr;
   }
 
   //! Index of the first bias whose id is not below `id`.

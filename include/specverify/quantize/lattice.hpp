@@ -12,7 +12,7 @@
 #ifndef SPECVERIFY_QUANTIZE_LATTICE_HPP
 #define SPECVERIFY_QUANTIZE_LATTICE_HPP
 
-#include <specverify/kernel/scalar/lattice.hpp>
+#include <specverify/kernel/lattice.hpp>
 #include <specverify/quantize/concepts.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -50,11 +50,12 @@ struct lattice {
     const auto heap = scratch.take<std::uint32_t>(kept.size());
     const auto zeta = scratch.take<std::int64_t>(kept.size());
     if (!b || !heap || !zeta) return status{errc::workspace_too_small, part::quantize, kept.size()};
-    const kernel::lattice_rounding rounding = kernel::round_to_lattice(
-        kept.weights.data(), kept.size(), kept.total_weight, resolution, b->data(), zeta->data());
+    const kernel::lattice_entries entries{b->data(), zeta->data()};
+    const kernel::lattice_rounding rounding =
+        kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), kept.total_weight, resolution, entries);
     if (!is_sufficient(kept, *listed, rounding))
       return status{errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
-    kernel::repair_lattice(zeta->data(), kept.size(), rounding.excess, b->data(), heap->data());
+    kernel::repair_lattice(exec::simd, entries, kept.size(), rounding.excess, heap->data());
     for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = (*b)[i];
     return counts.first(kept.ids.size());
   }

@@ -14,7 +14,7 @@
 #ifndef SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 #define SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 
-#include <specverify/kernel/scalar/lattice.hpp>
+#include <specverify/kernel/lattice.hpp>
 #include <specverify/quantize/concepts.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -41,11 +41,12 @@ struct sparse_lattice {
     const auto heap = scratch.take<std::uint32_t>(kept.size());
     const auto zeta = scratch.take<std::int64_t>(kept.size());
     if (!heap || !zeta) return status{errc::workspace_too_small, part::quantize, kept.size()};
-    const kernel::lattice_rounding rounding = kernel::round_to_lattice(kept.weights.data(), kept.size(), *normaliser,
-                                                                       resolution, counts.data(), zeta->data());
+    const kernel::lattice_entries entries{counts.data(), zeta->data()};
+    const kernel::lattice_rounding rounding =
+        kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), *normaliser, resolution, entries);
     // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs: no count
     // becomes negative.
-    kernel::repair_lattice(zeta->data(), kept.size(), rounding.excess, counts.data(), heap->data());
+    kernel::repair_lattice(exec::simd, entries, kept.size(), rounding.excess, heap->data());
     return counts.first(kept.ids.size());
   }
 };

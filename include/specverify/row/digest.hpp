@@ -83,11 +83,13 @@ struct digest_layout {
   std::uint32_t capacity = 0;  // candidates held while gathering
   std::uint32_t kept = 0;      // truncated rows: at most this many ids
   std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
+  std::uint32_t tops = 0;      // largest values of lanes, while gathering
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
            2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
-           slice_bytes<std::uint32_t>(weights) + slice_bytes<reading_mark>(1) + workspace_alignment;
+           slice_bytes<std::uint32_t>(weights) + slice_bytes<float>(tops) + slice_bytes<reading_mark>(1) +
+           workspace_alignment;
   }
 };
 
@@ -109,6 +111,8 @@ struct digest_layout {
     layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size
                       ? transform.truncation.top_k
                       : vocab_size;
+  } else if (layout.capacity > 0) {
+    layout.tops = (kernel::block_count(vocab_size, kernel::top_size) + layout.blocks) * kernel::lane_count;
   }
   return layout;
 }

@@ -2,9 +2,10 @@
 //! log of the sum of e^(z_v / T) over a row, in nats; for rows of probabilities the log of their sum.
 //!
 //! Guarantees: absolute error below 1e-14 + 2^-51 |result| under exec::seq and for double rows; below 2e-6 + 2^-51
-//!             |result| under exec::simd for other rows. O(V), two reads; no allocation; noexcept; near-tie.
-//! Shape:      blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks serially in
-//!             double.
+//!             |result| under exec::simd for other rows. O(V), two reads, or one under exec::simd with AVX2 or
+//!             AVX-512; no allocation; noexcept; near-tie.
+//! Shape:      exec::seq: blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks
+//!             serially in double.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
 //!             benchmarks/bench_log_sum_exp.cpp
 #ifndef SPECVERIFY_ROW_LOG_SUM_EXP_HPP
@@ -24,9 +25,13 @@ template <execution_policy Policy, class Scalar>
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (transform.greedy()) return detail::row_error(errc::invalid_temperature);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
+  const double inverse = 1.0 / transform.temperature;
+  double reference = 0;
+  if (const double sum = kernel::one_read_sum(policy, source, inverse, reference); sum > 0.0)
+    return std::log(sum) + reference * inverse;
   const auto found = kernel::find_maximum(policy, source);
   const auto maximum = static_cast<double>(found.maximum);
-  const kernel::exact_weight weight{maximum, 1.0 / transform.temperature, source.probabilities};
+  const kernel::exact_weight weight{maximum, inverse, source.probabilities};
   if (const status why = detail::check_values(source, found); !why.ok()) return why;
   const double sum = kernel::quick_sum(policy, source, weight);
   if (const status why = detail::check_values(policy, source, found, sum); !why.ok()) return why;

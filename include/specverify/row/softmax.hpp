@@ -30,18 +30,23 @@ template <execution_policy Policy, class Scalar, class Out>
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (out.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
-  const auto found = kernel::find_maximum(policy, source);
-  if (const status why = detail::check_values(
-          policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
-      !why.ok())
-    return why;
-  if (transform.greedy()) {
-    for (std::uint32_t id = 0; id < source.size; ++id) out[id] = id == found.argmax ? Out{1} : Out{0};
-    return {};
+  kernel::exact_weight weight{0, 1.0 / transform.temperature, source.probabilities};
+  double sum = 0;
+  if (std::is_same_v<Out, float> && !transform.greedy())
+    sum = kernel::one_read_sum(policy, source, weight.inverse_temperature, weight.reference);
+  if (!(sum > 0.0)) {
+    const auto found = kernel::find_maximum(policy, source);
+    if (const status why = detail::check_values(
+            policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+        !why.ok())
+      return why;
+    if (transform.greedy()) {
+      for (std::uint32_t id = 0; id < source.size; ++id) out[id] = id == found.argmax ? Out{1} : Out{0};
+      return {};
+    }
+    weight.reference = static_cast<double>(found.maximum);
   }
-  kernel::write_softmax(policy, source,
-                        {static_cast<double>(found.maximum), 1.0 / transform.temperature, source.probabilities},
-                        out.data());
+  kernel::write_softmax(policy, source, weight, sum, out.data());
   return {};
 }
 

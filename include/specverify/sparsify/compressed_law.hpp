@@ -19,7 +19,7 @@
 
 #include <specverify/distribution/draft.hpp>
 #include <specverify/distribution/make_law.hpp>
-#include <specverify/kernel/scalar/lattice.hpp>
+#include <specverify/kernel/lattice.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
 SPECVERIFY_TYPES_BEGIN
@@ -79,8 +79,9 @@ struct lattice_tail {
   std::int64_t* const zeta = remainders->data();
   auto size = static_cast<std::uint32_t>(weights.size());
   const std::uint64_t normaliser = others > 0 ? listed + tail_weight : listed;
+  const kernel::lattice_entries entries{counts.data(), zeta};
   kernel::lattice_rounding rounding =
-      kernel::round_to_lattice(weights.data(), size, normaliser, resolution, counts.data(), zeta);
+      kernel::round_to_lattice(exec::simd, weights.data(), size, normaliser, resolution, entries);
   counts[size] = 0;
   if (others > 0) {
     const std::uint64_t scaled = resolution * tail_weight, rest = scaled % normaliser;
@@ -90,7 +91,7 @@ struct lattice_tail {
     rounding.excess += counts[size];
     ++size;
   }
-  kernel::repair_lattice(zeta, size, rounding.excess, counts.data(), heap->data());
+  kernel::repair_lattice(exec::simd, entries, size, rounding.excess, heap->data());
   return true;
 }
 

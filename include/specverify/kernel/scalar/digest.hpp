@@ -38,11 +38,17 @@ struct envelope {
   }
 };
 
-//! Writes 16 lane sums and one block sum per block.
+//! What the coarse pass writes.
+struct coarse_output {
+  float* lane_sums = nullptr;    //!< 16 a block
+  double* block_sums = nullptr;  //!< one a block
+  float* tops = nullptr;         //!< or null: 16 for every top_size ids, the largest value of each lane; vectors only
+};
+
 template <class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::seq_policy, const row_source<Scalar>& source,
                                                                const envelope<working<Scalar>>& weight,
-                                                               float* lane_sums, double* block_sums) noexcept {
+                                                               const coarse_output& out) noexcept {
   using work = working<Scalar>;
   row_extremes<work> found;
   found.maximum = found.second = source.forbidden();
@@ -64,8 +70,8 @@ template <class Scalar>
       }
       lanes[i % lane_count] += weight(value);
     }
-    for (std::uint32_t j = 0; j < lane_count; ++j) lane_sums[first / block_size * lane_count + j] = lanes[j];
-    block_sums[first / block_size] = lane_tree(lanes);
+    for (std::uint32_t j = 0; j < lane_count; ++j) out.lane_sums[first / block_size * lane_count + j] = lanes[j];
+    out.block_sums[first / block_size] = lane_tree(lanes);
   }
   return found;
 }

@@ -31,6 +31,18 @@ inline std::uint64_t write_weights(exec::seq_policy, const Work* values, std::ui
   return sum;
 }
 
+//! Their sum alone.
+template <class Policy, class Work>
+[[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const Work* values, std::uint32_t count,
+                                               const integer_weight& weight) noexcept {
+  constexpr std::uint32_t part = 256;
+  std::uint32_t weights[part];
+  std::uint64_t sum = 0;
+  for (std::uint32_t first = 0; first < count; first += part)
+    sum += write_weights(policy, values + first, count - first < part ? count - first : part, weight, weights);
+  return sum;
+}
+
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 

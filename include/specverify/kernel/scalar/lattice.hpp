@@ -6,12 +6,13 @@
 //! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W =
 //!             b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
-//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact.
+//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact: a
+//!             quotient is guessed in double, at most one off, and put right by its remainder.
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 
-#include <specverify/config.hpp>
+#include <specverify/core/execution.hpp>
 
 #include <cstdint>
 
@@ -24,19 +25,30 @@ struct lattice_rounding {
   std::uint32_t positive = 0;  //!< how many b' are at least 1
 };
 
-//! counts = b', remainders = zeta W. `resolution` >= 1, `normaliser` >= 1.
-[[nodiscard]] SPECVERIFY_HD constexpr lattice_rounding round_to_lattice(const std::uint32_t* weights,
+//! Where the steps write: counts = b', remainders = zeta W.
+struct lattice_entries {
+  std::uint32_t* counts = nullptr;
+  std::int64_t* remainders = nullptr;
+};
+
+//! `resolution` >= 1, `normaliser` >= 1.
+[[nodiscard]] SPECVERIFY_HD constexpr lattice_rounding round_to_lattice(exec::seq_policy, const std::uint32_t* weights,
                                                                         std::uint32_t size, std::uint64_t normaliser,
-                                                                        std::uint32_t resolution, std::uint32_t* counts,
-                                                                        std::int64_t* remainders) noexcept {
+                                                                        std::uint32_t resolution,
+                                                                        lattice_entries out) noexcept {
   lattice_rounding found;
+  const std::uint64_t divisor = 2 * normaliser;
+  const double inverse = 1.0 / static_cast<double>(static_cast<std::int64_t>(divisor));
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint64_t scaled = std::uint64_t{resolution} * weights[i];
-    // most weights of a long row round to none: no division for them
-    const std::uint64_t rounded = 2 * scaled < normaliser ? 0 : (2 * scaled + normaliser) / (2 * normaliser);
-    counts[i] = static_cast<std::uint32_t>(rounded);
-    remainders[i] = static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled);
+    const auto numerator = static_cast<std::int64_t>(2 * scaled + normaliser);
+    auto rounded = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(numerator) * inverse));
+    const std::int64_t rest = numerator - static_cast<std::int64_t>(rounded * divisor);
+    rounded +=
+        static_cast<std::uint64_t>(rest >= static_cast<std::int64_t>(divisor)) - static_cast<std::uint64_t>(rest < 0);
+    out.counts[i] = static_cast<std::uint32_t>(rounded);
+    out.remainders[i] = static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled);
     sum += rounded;
     found.positive += rounded > 0 ? 1u : 0u;
   }
@@ -77,13 +89,40 @@ SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::ui
   }
 }
 
+//! The same by one pass for every move: cheaper than a heap for few. Overwrites the remainders it has used.
+template <bool Largest>
+SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
+                                           std::uint32_t* counts) noexcept {
+  constexpr std::int64_t used = Largest ? INT64_MIN : INT64_MAX;
+  for (; moves > 0; --moves) {
+    std::uint32_t best = 0;
+    std::int64_t value = remainders[0];
+    for (std::uint32_t i = 1; i < size; ++i) {
+      if (Largest ? remainders[i] < value : remainders[i] >= value) continue;
+      value = remainders[i];
+      best = i;
+    }
+    counts[best] += Largest ? ~std::uint32_t{0} : 1u;
+    remainders[best] = used;
+  }
+}
+
+inline constexpr std::int64_t selected_moves = 4;  // up to so many are selected one by one
+
 //! Brings the sum of the counts to the resolution: the `excess` last entries of the order lose one, or the `-excess`
 //! first ones gain one. Needs |excess| <= size. The mean of |excess| grows like the root of the size, so a heap beats a
-//! sort and a selection.
-SPECVERIFY_HD constexpr void repair_lattice(const std::int64_t* remainders, std::uint32_t size, std::int64_t excess,
-                                            std::uint32_t* counts, std::uint32_t* heap) noexcept {
-  if (excess > 0) step_counts<true>(remainders, size, excess, counts, heap);
-  if (excess < 0) step_counts<false>(remainders, size, -excess, counts, heap);
+//! sort.
+SPECVERIFY_HD constexpr void repair_lattice(exec::seq_policy, lattice_entries entries, std::uint32_t size,
+                                            std::int64_t excess, std::uint32_t* heap) noexcept {
+  if (excess > selected_moves) {
+    step_counts<true>(entries.remainders, size, excess, entries.counts, heap);
+  } else if (excess > 0) {
+    select_counts<true>(entries.remainders, size, excess, entries.counts);
+  } else if (excess < -selected_moves) {
+    step_counts<false>(entries.remainders, size, -excess, entries.counts, heap);
+  } else if (excess < 0) {
+    select_counts<false>(entries.remainders, size, -excess, entries.counts);
+  }
 }
 
 }  // namespace kernel

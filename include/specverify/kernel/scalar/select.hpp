@@ -78,7 +78,7 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   return {prefix, ties < 0xFFFFFFFFu ? static_cast<std::uint32_t>(ties) : 0xFFFFFFFFu};
 }
 
-//! Keeps what the cut keeps, in place or into other arrays; returns how many.
+//! Writes what the cut keeps into other arrays; returns how many.
 [[nodiscard]] inline std::uint32_t apply_cut(order_cut cut, const token_id* ids, const std::uint32_t* weights,
                                              std::uint32_t size, token_id* kept_ids,
                                              std::uint32_t* kept_weights) noexcept {
@@ -94,6 +94,23 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   return kept;
 }
 
+//! The same in place. Every entry is moved and some are written over: no branch to guess.
+inline void apply_cut(order_cut cut, candidate_list& list) noexcept {
+  token_id* const ids = list.ids;
+  std::uint32_t* const weights = list.weights;
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0, size = list.size; i < size; ++i) {
+    const token_id id = ids[i];
+    const std::uint32_t weight = weights[i];
+    const std::uint32_t tie = weight == cut.weight && cut.ties > 0 ? 1u : 0u;
+    ids[kept] = id;
+    weights[kept] = weight;
+    cut.ties -= tie;
+    kept += (weight > cut.weight ? 1u : 0u) + tie;
+  }
+  list.size = kept;
+}
+
 //! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the
 //! weight that later ids must exceed. Not inlined: it is rare, and the loops that call it are not.
 [[nodiscard, gnu::noinline]] inline std::uint32_t shrink(candidate_list& list) noexcept {
@@ -102,7 +119,7 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   const std::uint32_t keep = kept_always > list.wanted ? kept_always : list.wanted;
   if (keep >= list.size) return 0;
   const order_cut cut = radix_cut(list.weights, list.size, keep, false);
-  list.size = apply_cut(cut, list.ids, list.weights, list.size, list.ids, list.weights);
+  apply_cut(cut, list);
   list.dropped = true;
   return cut.weight < list.always ? cut.weight : list.always - 1;
 }
@@ -124,67 +141,20 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   ++list.size;
 }
 
-//! A weight that probably leaves a little more than `wanted` entries above it, from a sample of the row; exactly
-//! `always` - 1 where only that matters; 0 for rows that fit into the list. With a positive one the list counts as
-//! having dropped something.
+//! Gathers the largest entries of a row. Ids of weight 0 are never gathered. The largest values of the lanes
+//! (coarse_output::tops) are for vectors.
 template <class Scalar>
-[[nodiscard]] inline std::uint32_t first_floor(const row_source<Scalar>& source, const integer_weight& weight,
-                                               candidate_list& list) noexcept {
-  if (list.capacity >= source.size) return 0;
-  std::uint32_t floor = list.always - 1;
-  if (list.wanted > 0) {
-    constexpr std::uint32_t most = 2048, deepest = 512;
-    using work = working<Scalar>;
-    const std::uint32_t blocks = block_count(source.size);
-    const std::uint32_t step = (blocks * sampled_ids + most - 1) / most;
-    const std::uint64_t count = std::uint64_t{(blocks + step - 1) / step} * sampled_ids;
-    const std::uint64_t rank = 2 * (std::uint64_t{list.wanted} * count / source.size) + 8;
-    if (rank > deepest || rank > count) return 0;
-    work best[deepest];  // the largest sampled values, descending
-    work buffer[sampled_ids];
-    std::uint64_t held = 0;
-    for (std::uint32_t block = 0; block < blocks; block += step) {
-      const work* values = load(source, block * block_size, sampled_ids, buffer);
-      for (std::uint32_t i = 0; i < sampled_ids; ++i) {
-        if (held == rank && !(values[i] > best[rank - 1])) continue;
-        std::uint64_t at = held < rank ? held++ : rank - 1;
-        for (; at > 0 && values[i] > best[at - 1]; --at) best[at] = best[at - 1];
-        best[at] = values[i];
-      }
-    }
-    const std::uint32_t sampled = weight(static_cast<double>(best[rank - 1]));
-    floor = sampled < floor ? sampled : floor;
-  }
-  list.dropped = floor > 0;
-  return floor;
-}
-
-//! True when a floor was too high: the list is emptied, and the row must be gathered again from weight 1.
-[[nodiscard]] SPECVERIFY_INLINE bool must_repeat(candidate_list& list, std::uint32_t first) noexcept {
-  if (first == 0 || list.size >= list.wanted) return false;
-  list.size = 0;
-  list.dropped = false;
-  return true;
-}
-
-//! Gathers the largest entries of a row. Ids of weight 0 are never gathered.
-template <class Scalar>
-inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight,
+inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, float*,
                    candidate_list& list) noexcept {
   using work = working<Scalar>;
   work buffer[block_size];
-  std::uint32_t start = first_floor(source, weight, list);
-  do {
-    std::uint32_t floor = start;
-    for (std::uint32_t first = 0; first < source.size; first += block_size) {
-      const std::uint32_t filled = block_groups(source.size - first, 1);
-      const work* values = load(source, first, filled, buffer);
-      for (std::uint32_t i = 0; i < filled; ++i)
-        push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
-    }
-    if (!must_repeat(list, start)) break;
-    start = 0;
-  } while (true);
+  std::uint32_t floor = 0;
+  for (std::uint32_t first = 0; first < source.size; first += block_size) {
+    const std::uint32_t filled = block_groups(source.size - first, 1);
+    const work* values = load(source, first, filled, buffer);
+    for (std::uint32_t i = 0; i < filled; ++i)
+      push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(values[i])), floor);
+  }
   (void)shrink(list);
 }
 

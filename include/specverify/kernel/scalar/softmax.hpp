@@ -8,9 +8,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes source.size probabilities.
+//! Writes source.size probabilities. The sum of a single read, 0 where there was none, is for vectors.
 template <class Scalar, class Out>
-inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight,
+inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight, double,
                           Out* out) noexcept {
   const double inverse = 1.0 / exact_sum(policy, source, weight);
   working<Scalar> buffer[exact_size];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Largest and second largest value of a row in vectors. Same result as the scalar reference.
+//!
+//! The loop over a block keeps its largest value and looks for NaNs, no more: only a block whose largest value exceeds
+//! the second largest so far is looked at again, and only the best block for its own second value.
 #ifndef SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 
@@ -10,77 +13,102 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Bits without the sign, and the largest such pattern that is not a NaN.
+//! Smallest index of `count` values, a multiple of the pack, that reaches `bar`; `count` where none does.
 template <class Work>
-[[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Work>> magnitude_bits(const pack<Work>& value) noexcept {
-  using integer = signed_of<Work>;
-  constexpr integer all =
-      sizeof(Work) == 4 ? static_cast<integer>(0x7FFFFFFF) : static_cast<integer>(0x7FFFFFFFFFFFFFFFLL);
-  return integer_bits(value) & pack<integer>(all);
+[[nodiscard]] inline std::uint32_t first_at_least(const Work* values, std::uint32_t count, Work bar) noexcept {
+  const pack<Work> least(bar);
+  for (std::uint32_t i = 0; i < count; i += pack_size<Work>) {
+    const std::uint32_t mask = at_least(load_pack(values + i), least);
+    if (mask != 0) return i + lowest_lane(mask);
+  }
+  return count;
 }
-template <class Work>
-inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast<signed_of<Work>>(0x7F800000)
-                                                                   : static_cast<signed_of<Work>>(0x7FF0000000000000LL);
 
-//! Smallest id of a block whose value equals `value`.
+//! Smallest id of a block whose value equals `value`, its largest; the first id where none does (NaN).
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first,
                                                 working<Scalar> value) noexcept {
-  working<Scalar> buffer[block_size];
-  const std::uint32_t filled = block_groups(source.size - first, 1);
-  const working<Scalar>* values = load(source, first, filled, buffer);
-  for (std::uint32_t i = 0; i < filled; ++i) {
-    if (values[i] >= value) return first + i;
-  }
-  return first;
+  alignas(64) working<Scalar> buffer[block_size];
+  const std::uint32_t filled = block_groups(source.size - first, pack_size<working<Scalar>>);
+  const std::uint32_t at = first_at_least(load(source, first, filled, buffer), filled, value);
+  return at < filled ? first + at : first;
+}
+
+//! The largest of `count` values other than the one at `left_out`. `count` is a multiple of the pack.
+template <class Work>
+[[nodiscard]] inline Work largest_without(const Work* values, std::uint32_t count, std::uint32_t left_out,
+                                          Work forbidden) noexcept {
+  constexpr std::uint32_t width = pack_size<Work>;
+  const std::uint32_t own = left_out / width * width;
+  pack<Work> top(forbidden);
+  for (std::uint32_t i = 0; i < own; i += width) top = larger(load_pack(values + i), top);
+  for (std::uint32_t i = own + width; i < count; i += width) top = larger(load_pack(values + i), top);
+  Work best = largest_lane(top);
+  for (std::uint32_t i = own; i < own + width; ++i) best = i != left_out && values[i] > best ? values[i] : best;
+  return best;
+}
+
+//! How many values share one look at their largest: enough to forget what a block costs, few enough to look again.
+inline constexpr std::uint32_t scan_size = 2048;
+
+template <bool Probabilities, class Scalar>
+[[nodiscard]] inline row_extremes<working<Scalar>> scan_maximum(const row_source<Scalar>& source) noexcept {
+  using work = working<Scalar>;
+  constexpr std::uint32_t width = pack_size<work>, chains = 4;  // independent chains of maxima
+  const work forbidden = source.forbidden();
+  row_extremes<work> found;
+  found.maximum = found.second = forbidden;
+  std::uint32_t best_first = 0;
+  nan_finder<work> nans;
+  pack<work> smallest(work{0});
+  alignas(64) work buffer[scan_size];
+  const auto scan = [&](std::uint32_t first, auto count) {
+    const work* values = load(source, first, count, buffer);
+    pack<work> top[chains];
+    for (auto& one : top) one = pack<work>(forbidden);
+    for (std::uint32_t i = 0; i < count; i += chains * width) {
+      pack<work> value[chains];
+      for (std::uint32_t c = 0; c < chains; ++c) value[c] = load_pack(values + i + c * width);
+      for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
+      for (std::uint32_t c = 0; c < chains; c += 2) nans.see(value[c], value[c + 1]);
+      if constexpr (Probabilities) {
+        for (std::uint32_t c = 0; c < chains; ++c) smallest = smaller(smallest, value[c]);
+      }
+    }
+    const pack<work> best = larger(larger(top[0], top[1]), larger(top[2], top[3]));
+    if (!any_above(best, pack<work>(found.second))) return;
+    const work value = largest_lane(best);
+    if (value > found.maximum) {
+      found.second = found.maximum;
+      found.maximum = value;
+      best_first = first;
+    } else {
+      found.second = value;
+    }
+  };
+  std::uint32_t first = 0;
+  for (; source.size - first >= scan_size; first += scan_size)
+    scan(first, std::integral_constant<std::uint32_t, scan_size>{});
+  constexpr std::uint32_t step = chains * width;
+  if (first < source.size) scan(first, (source.size - first + step - 1) / step * step);
+
+  found.has_nan = nans.found() || is_nan(found.maximum);
+  found.has_negative = Probabilities && -largest_lane(-smallest) < work{0};
+  const std::uint32_t left = source.size - best_first;
+  const std::uint32_t filled = left < scan_size ? (left + width - 1) / width * width : scan_size;
+  const work* values = load(source, best_first, filled, buffer);
+  const std::uint32_t at = first_at_least(values, filled, found.maximum);
+  if (found.has_nan || at == filled) return found;
+  found.argmax = best_first + at;
+  const work second = largest_without(values, filled, at, forbidden);
+  if (second > found.second) found.second = second;
+  return found;
 }
 
 template <class Level, class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::simd_on<Level>,
                                                                 const row_source<Scalar>& source) noexcept {
-  using work = working<Scalar>;
-  using integer = signed_of<work>;
-  constexpr std::uint32_t width = pack_size<work>;
-  const work forbidden = source.forbidden();
-  row_extremes<work> found;
-  found.maximum = found.second = forbidden;
-  std::uint32_t best_first = 0;
-  pack<integer> magnitude(integer{0});
-  pack<work> smallest(work{0});
-  alignas(64) work buffer[block_size];
-  for (std::uint32_t first = 0; first < source.size; first += block_size) {
-    const work* values = load(source, first, block_size, buffer);
-    pack<work> top0(forbidden), top1(forbidden), second0(forbidden), second1(forbidden);
-    for (std::uint32_t i = 0; i < block_size; i += 2 * width) {
-      const pack<work> a = load_pack(values + i);
-      const pack<work> b = load_pack(values + i + width);
-      magnitude = larger(magnitude, larger(magnitude_bits(a), magnitude_bits(b)));
-      if (source.probabilities) smallest = smaller(smallest, smaller(a, b));
-      second0 = larger(second0, smaller(a, top0));
-      second1 = larger(second1, smaller(b, top1));
-      top0 = larger(top0, a);
-      top1 = larger(top1, b);
-    }
-    const pack<work> top = larger(top0, top1);
-    const pack<work> second = larger(larger(second0, second1), smaller(top0, top1));
-    work tops[width], seconds[width];
-    store_pack(tops, top);
-    store_pack(seconds, second);
-    for (std::uint32_t i = 0; i < width; ++i) {
-      if (tops[i] > found.maximum) {
-        found.second = found.maximum;
-        found.maximum = tops[i];
-        best_first = first;
-      } else if (tops[i] > found.second) {
-        found.second = tops[i];
-      }
-      if (seconds[i] > found.second) found.second = seconds[i];
-    }
-  }
-  found.has_nan = largest_lane(magnitude) > infinity_bits<work>;
-  found.has_negative = source.probabilities && -largest_lane(-smallest) < work{0};
-  found.argmax = locate_value(source, best_first, found.maximum);
-  return found;
+  return source.probabilities ? scan_maximum<true>(source) : scan_maximum<false>(source);
 }
 
 }  // namespace kernel

@@ -10,17 +10,39 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! What one group of blocks adds to the extremes.
+template <class Level, class Scalar>
+[[nodiscard]] inline working<Scalar> sampled_reference(exec::simd_on<Level>,
+                                                       const row_source<Scalar>& source) noexcept {
+  using work = working<Scalar>;
+  constexpr std::uint32_t width = pack_size<work>;
+  pack<work> best(source.forbidden());
+  std::uint32_t first = 0;
+  if (const work* const values = source.plain(); values != nullptr) {
+    for (; first + sampled_ids <= source.size; first += block_size) {
+      for (std::uint32_t i = 0; i < sampled_ids; i += width) best = larger(load_pack(values + first + i), best);
+    }
+  }
+  work buffer[sampled_ids];
+  for (; first < source.size; first += block_size) {
+    const work* values = load(source, first, sampled_ids, buffer);
+    for (std::uint32_t i = 0; i < sampled_ids; i += width) best = larger(load_pack(values + i), best);
+  }
+  return largest_lane(best);
+}
+
+//! What the passes over all blocks share: `marks` shows NaNs, `smallest` values below 0.
 struct coarse_state {
-  pack<std::int32_t> magnitude = pack<std::int32_t>(0);
+  pack<std::int32_t> marks = pack<std::int32_t>(0);
   pack<float> smallest = pack<float>(0.0f);
 };
 
-[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_exponentials(const pack<float>& values, const pack<float>& reference,
-                                                                const pack<float>& scale) noexcept {
+//! `floor` is the second operand nowhere: a NaN passes.
+[[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> coarse_exponentials(const pack<float>& values,
+                                                                       const pack<float>& reference,
+                                                                       const pack<float>& scale) noexcept {
   const pack<float> scaled = (values - reference) * scale;
   const pack<float> floor(static_cast<float>(coarse_minimum));
-  return float_bits(truncated(larger(scaled, floor)) + pack<std::int32_t>(coarse_bias));
+  return truncated(larger(floor, scaled)) + pack<std::int32_t>(coarse_bias);
 }
 
 [[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_probabilities(const pack<float>& values) noexcept {
@@ -28,75 +50,110 @@ struct coarse_state {
   return xsimd::select(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
+//! Where a group of neighbouring blocks stands and what it writes. `tops`: the largest value of every lane of every 256
+//! ids, or null.
+struct coarse_blocks {
+  const float* values[4];
+  float* lane_sums;
+  double* block_sums;
+  float* tops;
+};
+
 //! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent
-//! chains of additions. Returns the largest value.
-template <std::uint32_t Blocks, bool Probabilities>
-[[nodiscard]] SPECVERIFY_INLINE float coarse_group(const float* const* values, std::uint32_t size,
-                                                   const envelope<float>& weight, float forbidden, coarse_state& state,
-                                                   float* lane_sums, double* block_sums) noexcept {
-  constexpr std::uint32_t width = pack_size<float>;
-  constexpr std::uint32_t rows = lane_count / width;
+//! chains of additions. Returns the largest value of every lane.
+template <std::uint32_t Blocks, bool Probabilities, class Size>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_group(const coarse_blocks& group, Size size,
+                                                         const envelope<float>& weight, float forbidden,
+                                                         coarse_state& state) noexcept {
+  constexpr std::uint32_t width = pack_size<float>, rows = lane_count / width, chains = Blocks * rows;
   const pack<float> reference(weight.reference), scale(weight.scale);
-  pack<float> sums[Blocks * rows];
+  pack<float> sums[chains], best(forbidden);
   for (auto& sum : sums) sum = pack<float>(0.0f);
-  pack<float> top(forbidden);
-  pack<std::int32_t> magnitude = state.magnitude;
-  for (std::uint32_t i = 0; i < size; i += lane_count) {
-    for (std::uint32_t b = 0; b < Blocks; ++b) {
-      for (std::uint32_t r = 0; r < rows; ++r) {
-        const pack<float> value = load_pack(values[b] + i + r * width);
-        top = larger(top, value);
-        magnitude = larger(magnitude, magnitude_bits(value));
+  pack<std::int32_t> marks = state.marks;
+  for (std::uint32_t part = 0; part < size; part += top_size) {
+    const std::uint32_t end = size - part < top_size ? static_cast<std::uint32_t>(size) : part + top_size;
+    pack<float> tops[chains];
+    for (auto& top : tops) top = pack<float>(forbidden);
+    for (std::uint32_t i = part; i < end; i += lane_count) {
+      pack<std::int32_t> bits[chains];
+      for (std::uint32_t c = 0; c < chains; ++c) {
+        const pack<float> value = load_pack(group.values[c / rows] + i + c % rows * width);
+        tops[c] = larger(value, tops[c]);
         if constexpr (Probabilities) {
           state.smallest = smaller(state.smallest, value);
-          sums[b * rows + r] += coarse_probabilities(value);
+          sums[c] += coarse_probabilities(value);
         } else {
-          sums[b * rows + r] += coarse_exponentials(value, reference, scale);
+          bits[c] = coarse_exponentials(value, reference, scale);
+          sums[c] += float_bits(bits[c]);
         }
+        if constexpr (Probabilities || !truncation_marks_nans) marks = larger(marks, magnitude_bits(value));
+      }
+      if constexpr (!Probabilities && truncation_marks_nans) {
+        for (std::uint32_t c = 0; c < chains; c += 2) marks = merged(marks, bits[c], bits[c + 1 < chains ? c + 1 : c]);
       }
     }
+    for (std::uint32_t c = 0; c < chains; ++c) {
+      best = larger(tops[c], best);
+      if (group.tops != nullptr)
+        store_pack(group.tops + (c / rows * (block_size / top_size) + part / top_size) * lane_count + c % rows * width,
+                   tops[c]);
+    }
   }
-  state.magnitude = magnitude;
+  state.marks = marks;
   for (std::uint32_t b = 0; b < Blocks; ++b) {
-    for (std::uint32_t r = 0; r < rows; ++r) store_pack(lane_sums + b * lane_count + r * width, sums[b * rows + r]);
-    block_sums[b] = lane_tree(lane_sums + b * lane_count);
+    for (std::uint32_t r = 0; r < rows; ++r)
+      store_pack(group.lane_sums + b * lane_count + r * width, sums[b * rows + r]);
+    group.block_sums[b] = lane_tree(sums + b * rows);
   }
-  return largest_lane(top);
+  return best;
+}
+
+//! Whether the marks show a NaN or, for logits, an exponent that left the range of a float.
+template <bool Probabilities>
+[[nodiscard]] inline bool marked(const coarse_state& state) noexcept {
+  if constexpr (truncation_marks_nans && !Probabilities) {
+    return largest_lane(-(state.marks >> 31)) != 0;
+  } else {
+    return largest_lane(state.marks) > infinity_bits<float>;
+  }
 }
 
 template <bool Probabilities, class Scalar>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
-                                                     float* lane_sums, double* block_sums) noexcept {
-  constexpr std::uint32_t group = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
+                                                     const coarse_output& out) noexcept {
+  constexpr std::uint32_t blocks = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
+  constexpr std::uint32_t tops_a_block = block_size / top_size * lane_count;
   row_extremes<float> found;
   found.maximum = found.second = source.forbidden();
   std::uint32_t best_first = 0;
   coarse_state state;
-  alignas(64) float buffer[group * block_size];
-  const std::uint32_t blocks = block_count(source.size);
-  for (std::uint32_t block = 0; block < blocks;) {
-    const float* values[group];
-    const std::uint32_t first = block * block_size;
-    const std::uint32_t count = source.size - first >= group * block_size ? group : 1;
-    const std::uint32_t size = block_width(source.size - first);
+  alignas(64) float buffer[blocks * block_size];
+  const auto read = [&](std::uint32_t first, auto count, auto size) {
+    const std::uint32_t block = first / block_size;
+    coarse_blocks group{{},
+                        out.lane_sums + std::size_t{block} * lane_count,
+                        out.block_sums + block,
+                        out.tops == nullptr ? nullptr : out.tops + std::size_t{block} * tops_a_block};
     for (std::uint32_t b = 0; b < count; ++b)
-      values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
-    float* lanes = lane_sums + static_cast<std::size_t>(block) * lane_count;
-    const float top = count == group ? coarse_group<group, Probabilities>(values, size, weight, source.forbidden(),
-                                                                          state, lanes, block_sums + block)
-                                     : coarse_group<1, Probabilities>(values, size, weight, source.forbidden(), state,
-                                                                      lanes, block_sums + block);
-    if (top > found.maximum) {
-      found.maximum = top;
-      best_first = block * block_size;
-    }
-    block += count;
-  }
-  found.has_nan = largest_lane(state.magnitude) > infinity_bits<float>;
+      group.values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
+    const pack<float> top = coarse_group<count, Probabilities>(group, size, weight, source.forbidden(), state);
+    if (!any_above(top, pack<float>(found.maximum))) return;
+    found.maximum = largest_lane(top);
+    best_first = first;
+  };
+  std::uint32_t first = 0;
+  for (; source.size - first >= blocks * block_size; first += blocks * block_size)
+    read(first, std::integral_constant<std::uint32_t, blocks>{}, std::integral_constant<std::uint32_t, block_size>{});
+  for (; first < source.size; first += block_size)
+    read(first, std::integral_constant<std::uint32_t, 1>{}, block_width(source.size - first));
+
+  found.has_nan = marked<Probabilities>(state) || is_nan(found.maximum);
+  // An exponent may leave the range of a float only this far above the reference; the caller then reads again.
+  if (!Probabilities && coarse_difference(found.maximum, weight.reference) * weight.scale >= 128 * coarse_scale_unit)
+    found.has_nan = false;
   found.has_negative = Probabilities && -largest_lane(-state.smallest) < 0.0f;
   if (found.has_nan || !is_finite(found.maximum)) return found;
-  for (std::uint32_t b = 0; b < group; ++b) {
-    const std::uint32_t first = best_first + b * block_size;
+  for (first = best_first; first < source.size; first += block_size) {
     found.argmax = locate_value(source, first, found.maximum);
     if (source.value(found.argmax) >= found.maximum) break;
   }
@@ -106,12 +163,11 @@ template <bool Probabilities, class Scalar>
 template <class Level, class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::simd_on<Level>, const row_source<Scalar>& source,
                                                                const envelope<working<Scalar>>& weight,
-                                                               float* lane_sums, double* block_sums) noexcept {
+                                                               const coarse_output& out) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    return source.probabilities ? coarse_rows<true>(source, weight, lane_sums, block_sums)
-                                : coarse_rows<false>(source, weight, lane_sums, block_sums);
+    return source.probabilities ? coarse_rows<true>(source, weight, out) : coarse_rows<false>(source, weight, out);
   } else {
-    return coarse_pass(exec::seq, source, weight, lane_sums, block_sums);  // double rows are for tests and references
+    return coarse_pass(exec::seq, source, weight, out);  // double rows are for tests and references
   }
 }
 

@@ -4,7 +4,11 @@
 #define SPECVERIFY_KERNEL_SIMD_LOG_SUM_EXP_HPP
 
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
-#include <specverify/kernel/simd/pack.hpp>
+#include <specverify/kernel/simd/digest.hpp>
+#include <specverify/kernel/simd/powers.hpp>
+
+#include <cmath>
+#include <type_traits>
 
 #if SPECVERIFY_WITH_XSIMD
 SPECVERIFY_NAMESPACE_BEGIN
@@ -54,59 +58,105 @@ template <class Level, class Work>
   return lane_tree(lanes);
 }
 
-//! e^x = 2^t for t = difference * scale <= 0, relative error below 2e-7 plus what t's rounding brings; 0 for t <= -126.
-[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_exponentials(const pack<float>& difference,
-                                                               const pack<float>& scale) noexcept {
-  using narrow = pack<float>;
-  const narrow floor(-126.0f);
-  const narrow t = difference * scale;
-  const narrow bounded = larger(t, floor);
-  const pack<std::int32_t> octaves = truncated(bounded - narrow(0.5f));
-  const narrow f = bounded - xsimd::to_float(octaves);
-  narrow sum(0x1.42726ap-13f);
-  sum = sum * f + narrow(0x1.5efa94p-10f);
-  sum = sum * f + narrow(0x1.3b2c9cp-7f);
-  sum = sum * f + narrow(0x1.c6af84p-5f);
-  sum = sum * f + narrow(0x1.ebfbe0p-3f);
-  sum = sum * f + narrow(0x1.62e430p-1f);
-  sum = sum * f + narrow(1.0f);
-  const narrow result = sum * float_bits((octaves + pack<std::int32_t>(127)) << 23);
-  return xsimd::select(t > floor, result, narrow(0.0f));
+//! e^((z - reference) / T) as powers of two; all have the factor 2^offset() too much. The reference is a float.
+class quick_powers {
+ public:
+  explicit quick_powers(const exact_weight& weight) noexcept
+      : slope_(static_cast<float>(weight.inverse_temperature * log2_e)),
+        reference_(static_cast<float>(weight.reference)) {
+    if constexpr (SPECVERIFY_FUSES) {
+      const double product = weight.reference * static_cast<double>(slope_);
+      shift_ = static_cast<float>(-product);
+      offset_ = product + static_cast<double>(shift_);
+    }
+  }
+  //! Whether one rounding each is little. Otherwise the exact sum is the way.
+  [[nodiscard]] bool usable() const noexcept {
+    return slope_ < 16777216.0f && shift_ > -4194304.0f && shift_ < 4194304.0f;
+  }
+  [[nodiscard]] double offset() const noexcept { return offset_; }
+  [[nodiscard]] SPECVERIFY_INLINE pack<float> exponent(const pack<float>& values) const noexcept {
+    if constexpr (SPECVERIFY_FUSES) {
+      return fused(values, pack<float>(slope_), pack<float>(shift_));
+    } else {
+      return (values - pack<float>(reference_)) * pack<float>(slope_);
+    }
+  }
+  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& values) const noexcept {
+    return table_(exponent(values));
+  }
+  //! Results of `values`, with 0 where the exponent is below the least of power_parts.
+  [[nodiscard]] SPECVERIFY_INLINE pack<float> without_small(const pack<float>& results,
+                                                            const pack<float>& values) const noexcept {
+    if constexpr (power_table::flushes) return results;
+    return xsimd::select(exponent(values) > pack<float>(-126.0f), results, pack<float>(0.0f));
+  }
+
+ private:
+  power_table table_;
+  float slope_;
+  float reference_;
+  float shift_ = 0;
+  double offset_ = 0;
+};
+
+//! Sum of the powers of `count` values, a multiple of 64; four chains of additions.
+template <class Count>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const float* values,
+                                                        Count count) noexcept {
+  constexpr std::uint32_t width = pack_size<float>, chains = 4;
+  pack<float> sums[chains];
+  for (auto& sum : sums) sum = pack<float>(0.0f);
+  for (std::uint32_t i = 0; i < count; i += chains * width) {
+    for (std::uint32_t c = 0; c < chains; ++c) {
+      const power_parts power = powers(load_pack(values + i + c * width));
+      sums[c] = fused(power.scale, power.fraction, sums[c]);
+    }
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-[[nodiscard]] SPECVERIFY_INLINE float quick_scale(const exact_weight& weight) noexcept {
-  return static_cast<float>(weight.inverse_temperature * log2_e);
-}
-
-//! For float rows whose reference is the maximum.
+//! For float rows whose reference is the maximum or, where powers_show_specials, one of the values: the result is then
+//! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low.
 template <class Level, class Scalar>
 [[nodiscard]] inline double quick_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source,
                                       const exact_weight& weight) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    if (!weight.probabilities) {
-      constexpr std::uint32_t width = pack_size<float>;
-      constexpr std::uint32_t rows = lane_count / width;
-      const pack<float> reference(static_cast<float>(weight.reference)), scale(quick_scale(weight));
+    const quick_powers powers(weight);
+    if (!weight.probabilities && powers.usable()) {
+      constexpr std::uint32_t group = 4 * pack_size<float>;
+      [[maybe_unused]] const flushed_denormals no_assists;
       alignas(64) float buffer[block_size];
-      double total = 0;
-      for (std::uint32_t first = 0; first < source.size; first += block_size) {
-        const float* values = load(source, first, block_size, buffer);
-        for (std::uint32_t part = 0; part < block_size; part += exact_size) {
-          pack<float> sums[rows];
-          for (auto& sum : sums) sum = pack<float>(0.0f);
-          for (std::uint32_t i = 0; i < exact_size; i += lane_count) {
-            for (std::uint32_t r = 0; r < rows; ++r)
-              sums[r] += quick_exponentials(load_pack(values + part + i + r * width) - reference, scale);
-          }
-          float lanes[lane_count];
-          for (std::uint32_t r = 0; r < rows; ++r) store_pack(lanes + r * width, sums[r]);
-          total += lane_tree(lanes);
-        }
-      }
-      return total;
+      wide_sum total;
+      const auto add = [&](std::uint32_t first, auto count) {
+        total.add(quick_block(powers, load(source, first, count, buffer), count));
+      };
+      std::uint32_t first = 0;
+      for (; source.size - first >= block_size; first += block_size)
+        add(first, std::integral_constant<std::uint32_t, block_size>{});
+      if (first < source.size) add(first, block_groups(source.size - first, group));
+      return total.value() * std::exp2(-powers.offset());
     }
   }
   return exact_sum(policy, source, weight);
+}
+
+//! Up to here, no exponent loses more than 7e-7 by its rounding.
+inline constexpr double quick_limit = 0x1p32;
+
+template <class Level, class Scalar>
+[[nodiscard]] inline double one_read_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source,
+                                         double inverse_temperature, double& reference) noexcept {
+  if constexpr (std::is_same_v<working<Scalar>, float> && powers_show_specials) {
+    const float sampled = source.probabilities ? 0.0f : sampled_reference(policy, source);
+    const exact_weight weight{static_cast<double>(sampled), inverse_temperature, false};
+    if (!source.probabilities && is_finite(sampled) && quick_powers(weight).usable()) {
+      const double sum = quick_sum(policy, source, weight);
+      reference = weight.reference;
+      return sum <= quick_limit ? sum : 0.0;
+    }
+  }
+  return 0;
 }
 
 }  // namespace kernel

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: the only file that includes xsimd or names an instruction.
+//! The vector layer: with powers.hpp and wide.hpp the only file that includes xsimd or names an instruction.
 //!
 //! A pack is xsimd's batch of the widest instruction set of this translation unit. What xsimd 8.1 lacks (bit masks of
-//! comparisons, 32 x 32 -> 64 products, shifts by a vector) stands here, with a plain loop where an instruction set has
-//! none.
+//! comparisons, sums of lanes in a stated order) stands here, with a plain loop where an instruction set has none.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 
-#include <specverify/config.hpp>
+#include <specverify/kernel/block_source.hpp>
 
 #if SPECVERIFY_WITH_XSIMD
 
@@ -35,6 +34,7 @@
 #endif
 
 #include <cstdint>
+#include <cstring>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
@@ -106,13 +106,45 @@ template <class Element, class Arch>
   return mask;
 }
 
-//! The lowest lane of a mask that is not 0.
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t lowest_lane(std::uint32_t mask) noexcept {
+//! a | b | c, one instruction where there is one.
+[[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> merged(const pack<std::int32_t>& a, const pack<std::int32_t>& b,
+                                                          const pack<std::int32_t>& c) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_ternarylogic_epi32(a, b, c, 0xFE);
+#else
+  return a | b | c;
+#endif
+}
+
+//! How many bits of a mask are set.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_of(std::uint64_t mask) noexcept {
 #if defined(__GNUC__)
-  return static_cast<std::uint32_t>(__builtin_ctz(mask));
+  return static_cast<std::uint32_t>(__builtin_popcountll(mask));
+#else
+  std::uint32_t count = 0;
+  for (; mask != 0; mask &= mask - 1) ++count;
+  return count;
+#endif
+}
+
+//! The lowest lane of a mask that is not 0.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t lowest_lane(std::uint64_t mask) noexcept {
+#if defined(__GNUC__)
+  return static_cast<std::uint32_t>(__builtin_ctzll(mask));
 #else
   std::uint32_t lane = 0;
   for (; (mask & 1u) == 0; mask >>= 1) ++lane;
+  return lane;
+#endif
+}
+
+//! The highest lane of a mask that is not 0.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t highest_lane(std::uint64_t mask) noexcept {
+#if defined(__GNUC__)
+  return 63u - static_cast<std::uint32_t>(__builtin_clzll(mask));
+#else
+  std::uint32_t lane = 63;
+  while ((mask >> lane) == 0) --lane;
   return lane;
 #endif
 }
@@ -143,6 +175,66 @@ template <class Element>
 #endif
 }
 
+//! Bit i % 64 of words[i / 64]: values[i] is at least `bar`, for `size` values, a multiple of 64.
+SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, const pack<float>& bar,
+                                   std::uint64_t* words) noexcept {
+  for (std::uint32_t part = 0; part < size; part += 64) {
+#if defined(__AVX512F__)
+    __mmask16 masks[4];  // kept in memory: no detour over integer registers
+    for (std::uint32_t i = 0; i < 4; ++i)
+      masks[i] = _mm512_cmp_ps_mask(_mm512_loadu_ps(values + part + 16 * i), bar, _CMP_GE_OQ);
+    std::memcpy(words + part / 64, masks, sizeof(masks));
+#else
+    std::uint64_t mask = 0;
+    for (std::uint32_t i = 0; i < 64; i += pack_size<float>)
+      mask |= static_cast<std::uint64_t>(at_least(load_pack(values + part + i), bar)) << i;
+    words[part / 64] = mask;
+#endif
+  }
+}
+
+//! As many values as a pack of doubles holds, as doubles.
+[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+#elif defined(__AVX__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(from));
+#else
+  double values[pack<double>::size];
+  for (std::uint32_t i = 0; i < pack_size<double>; ++i) values[i] = static_cast<double>(from[i]);
+  return load_pack(values);
+#endif
+}
+[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const double* from) noexcept { return load_pack(from); }
+
+//! How many of `size` integers are at least `bound`.
+[[nodiscard]] inline std::uint32_t count_reaching(const std::uint32_t* values, std::uint32_t size,
+                                                  std::uint32_t bound) noexcept {
+  std::uint32_t count = 0, i = 0;
+#if defined(__AVX512F__)
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(bound));
+  for (; i + 16 <= size; i += 16) count += lanes_of(_mm512_cmpge_epu32_mask(_mm512_loadu_si512(values + i), least));
+  const auto rest = static_cast<__mmask16>((1u << (size - i)) - 1u);
+  count += lanes_of(_mm512_mask_cmpge_epu32_mask(rest, _mm512_maskz_loadu_epi32(rest, values + i), least));
+  i = size;
+#elif defined(__AVX2__)
+  const __m256i least = _mm256_set1_epi32(static_cast<int>(bound));
+  for (; i + 8 <= size; i += 8) {
+    const __m256i value = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values + i));
+    const __m256i reached = _mm256_cmpeq_epi32(_mm256_max_epu32(value, least), value);
+    count += lanes_of(static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(reached))));
+  }
+#endif
+  for (; i < size; ++i) count += values[i] >= bound ? 1u : 0u;
+  return count;
+}
+
+//! Whether a lane of `a` is larger than that of `b`.
+template <class Element>
+[[nodiscard]] SPECVERIFY_INLINE bool any_above(const pack<Element>& a, const pack<Element>& b) noexcept {
+  return xsimd::any(a > b);
+}
+
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE Element largest_lane(const pack<Element>& value) noexcept {
   Element lanes[pack<Element>::size];
@@ -152,106 +244,161 @@ template <class Element>
   return best;
 }
 
-// 32 x 32 -> 64 products and shifts by a vector, for the integer weights. Without them the scalar kernel runs.
-#if defined(__AVX512F__)
-#define SPECVERIFY_WIDE_PRODUCTS 1
-using wide_register = __m512i;
-using wide_source = __m512d;
-inline constexpr std::uint32_t wide_size = 8;
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
-  return _mm512_set1_epi64(static_cast<long long>(value));
+//! Bits without the sign, and the largest such pattern that is not a NaN.
+template <class Work>
+[[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Work>> magnitude_bits(const pack<Work>& value) noexcept {
+  using integer = signed_of<Work>;
+  constexpr integer all =
+      sizeof(Work) == 4 ? static_cast<integer>(0x7FFFFFFF) : static_cast<integer>(0x7FFFFFFFFFFFFFFFLL);
+  return integer_bits(value) & pack<integer>(all);
 }
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
-  return _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
-  return _mm512_add_epi64(a, b);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
-  return _mm512_sub_epi64(a, b);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
-  return _mm512_and_si512(a, b);
-}
-template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
-  return _mm512_srli_epi64(a, Bits);
-}
-template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
-  return _mm512_slli_epi64(a, Bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
-  return _mm512_srlv_epi64(a, bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
-  return _mm512_sllv_epi64(a, bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
-  return _mm512_castpd_si512(value);
-}
-SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm512_storeu_si512(to, value); }
-SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi64_epi32(value));
-}
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
-  return _mm512_cvtps_pd(_mm256_loadu_ps(from));
-}
-#elif defined(__AVX2__)
-#define SPECVERIFY_WIDE_PRODUCTS 1
-using wide_register = __m256i;
-inline constexpr std::uint32_t wide_size = 4;
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
-  return _mm256_set1_epi64x(static_cast<long long>(value));
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
-  return _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
-  return _mm256_add_epi64(a, b);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
-  return _mm256_sub_epi64(a, b);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
-  return _mm256_and_si256(a, b);
-}
-template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
-  return _mm256_srli_epi64(a, Bits);
-}
-template <int Bits>
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
-  return _mm256_slli_epi64(a, Bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
-  return _mm256_srlv_epi64(a, bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
-  return _mm256_sllv_epi64(a, bits);
-}
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
-  return _mm256_castpd_si256(value);
-}
-SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
-}
-SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
-  const __m256i packed = _mm256_permutevar8x32_epi32(value, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
-}
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
-  return _mm256_cvtps_pd(_mm_loadu_ps(from));
-}
+template <class Work>
+inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast<signed_of<Work>>(0x7F800000)
+                                                                   : static_cast<signed_of<Work>>(0x7FF0000000000000LL);
+
+// Comparisons and conversions say something about a NaN only where the compiler may not assume that there are none.
+#if defined(__AVX__) && !(defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#define SPECVERIFY_NANS_COMPARE 1
 #else
-#define SPECVERIFY_WIDE_PRODUCTS 0
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
-  double values[pack<double>::size];
-  for (std::uint32_t i = 0; i < pack_size<double>; ++i) values[i] = static_cast<double>(from[i]);
-  return load_pack(values);
-}
+#define SPECVERIFY_NANS_COMPARE 0
 #endif
-[[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const double* from) noexcept { return load_pack(from); }
+
+//! Whether there was a NaN among the packs it has seen.
+template <class Element>
+class nan_finder {
+ public:
+#if SPECVERIFY_NANS_COMPARE && defined(__AVX512F__)
+  SPECVERIFY_INLINE void see(const pack<Element>& a, const pack<Element>& b) noexcept {
+    if constexpr (sizeof(Element) == 4) {
+      seen_ |= _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
+    } else {
+      seen_ |= _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q);
+    }
+  }
+  [[nodiscard]] SPECVERIFY_INLINE bool found() const noexcept { return seen_ != 0; }
+
+ private:
+  std::uint32_t seen_ = 0;
+#elif SPECVERIFY_NANS_COMPARE
+  SPECVERIFY_INLINE void see(const pack<Element>& a, const pack<Element>& b) noexcept {
+    if constexpr (sizeof(Element) == 4) {
+      seen_ = _mm256_or_ps(seen_, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+    } else {
+      seen_ = _mm256_or_pd(seen_, _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+    }
+  }
+  [[nodiscard]] SPECVERIFY_INLINE bool found() const noexcept {
+    if constexpr (sizeof(Element) == 4) {
+      return _mm256_movemask_ps(seen_) != 0;
+    } else {
+      return _mm256_movemask_pd(seen_) != 0;
+    }
+  }
+
+ private:
+  pack<Element> seen_ = pack<Element>(Element{0});
+#else
+  SPECVERIFY_INLINE void see(const pack<Element>& a, const pack<Element>& b) noexcept {
+    largest_ = larger(largest_, larger(magnitude_bits(a), magnitude_bits(b)));
+  }
+  [[nodiscard]] SPECVERIFY_INLINE bool found() const noexcept {
+    return largest_lane(largest_) > infinity_bits<Element>;
+  }
+
+ private:
+  pack<signed_of<Element>> largest_ = pack<signed_of<Element>>(signed_of<Element>{0});
+#endif
+};
+
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__)
+#define SPECVERIFY_FUSES 1
+#else
+#define SPECVERIFY_FUSES 0
+#endif
+
+//! Keeps a compiler from fusing the product that x is with a later sum.
+SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
+#if defined(__AVX512F__) && defined(__GNUC__)
+  __m512d value = x;
+  __asm__("" : "+v"(value));
+  x = pack<double>(value);
+#else
+  (void)x;
+#endif
+}
+
+//! a * b + c, rounded once where SPECVERIFY_FUSES.
+[[nodiscard]] SPECVERIFY_INLINE pack<float> fused(const pack<float>& a, const pack<float>& b,
+                                                  const pack<float>& c) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX__) && defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return xsimd::fma(a, b, c);
+#endif
+}
+
+//! Sums of packs of floats in double, in no order that matters.
+class wide_sum {
+ public:
+  SPECVERIFY_INLINE void add(const pack<float>& value) noexcept {
+#if defined(__AVX512F__)
+    const __m512 lanes = value;
+    const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(lanes), 1));
+    total_ += pack<double>(_mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(lanes)), _mm512_cvtps_pd(high)));
+#elif defined(__AVX__)
+    const __m256 lanes = value;
+    total_ += pack<double>(_mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(lanes)),
+                                         _mm256_cvtps_pd(_mm256_extractf128_ps(lanes, 1))));
+#else
+    float lanes[pack_size<float>];
+    store_pack(lanes, value);
+    for (std::uint32_t i = 0; i < pack_size<float>; i += pack_size<double>) total_ += widened(lanes + i);
+#endif
+  }
+  [[nodiscard]] SPECVERIFY_INLINE double value() const noexcept {
+    double lanes[pack_size<double>], sum = 0;
+    store_pack(lanes, total_);
+    for (const double lane : lanes) sum += lane;
+    return sum;
+  }
+
+ private:
+  pack<double> total_ = pack<double>(0.0);
+};
+
+//! kernel::lane_tree of 16 lanes that stand in neighbouring packs: the same bits.
+[[nodiscard]] SPECVERIFY_INLINE double lane_tree(const pack<float>* sums) noexcept {
+#if defined(__AVX512F__)
+  const __m512 lanes = sums[0];
+  const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(lanes), 1));
+  const __m512d eight = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(lanes)), _mm512_cvtps_pd(high));
+  const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#elif defined(__AVX__)
+  const __m256 low = sums[0], high = sums[1];
+  const __m256d first =
+      _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(low)), _mm256_cvtps_pd(_mm256_castps256_ps128(high)));
+  const __m256d second =
+      _mm256_add_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(low, 1)), _mm256_cvtps_pd(_mm256_extractf128_ps(high, 1)));
+  const __m256d four = _mm256_add_pd(first, second);
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#else
+  float lanes[lane_count];
+  for (std::uint32_t r = 0; r < lane_count / pack_size<float>; ++r) store_pack(lanes + r * pack_size<float>, sums[r]);
+  return kernel::lane_tree(static_cast<const float*>(lanes));
+#endif
+}
+
+#if SPECVERIFY_NANS_COMPARE
+//! A NaN truncates to the least integer.
+inline constexpr bool truncation_marks_nans = true;
+#else
+inline constexpr bool truncation_marks_nans = false;
+#endif
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END

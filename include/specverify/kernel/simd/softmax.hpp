@@ -10,47 +10,37 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
+//! `sum` is that of quick_sum under the same weight, or 0.
 template <class Level, class Scalar>
-inline void write_softmax(exec::simd_on<Level>, const row_source<Scalar>& source, const exact_weight& weight,
-                          float* out) noexcept {
-  if constexpr (!std::is_same_v<working<Scalar>, float>) {
-    write_softmax(exec::seq, source, weight, out);
-  } else {
-    if (weight.probabilities) {
-      write_softmax(exec::seq, source, weight, out);
+inline void write_softmax(exec::simd_on<Level> policy, const row_source<Scalar>& source, const exact_weight& weight,
+                          double sum, float* out) noexcept {
+  if constexpr (std::is_same_v<working<Scalar>, float>) {
+    const quick_powers powers(weight);
+    if (!weight.probabilities && powers.usable()) {
+      const double total = (sum > 0.0 ? sum : quick_sum(policy, source, weight)) * std::exp2(powers.offset());
+      [[maybe_unused]] const flushed_denormals no_assists;
+      const pack<float> inverse(static_cast<float>(1.0 / total));
+      constexpr std::uint32_t width = pack_size<float>;
+      alignas(64) float buffer[block_size], written[block_size];
+      const auto write = [&](const float* values, auto count, float* to) {
+        for (std::uint32_t i = 0; i < count; i += width) {
+          const pack<float> value = load_pack(values + i);
+          const power_parts power = powers(value);
+          store_pack(to + i, powers.without_small(power.scale * power.fraction * inverse, value));
+        }
+      };
+      std::uint32_t first = 0;
+      for (; source.size - first >= block_size; first += block_size)
+        write(load(source, first, block_size, buffer), std::integral_constant<std::uint32_t, block_size>{},
+              out + first);
+      const std::uint32_t left = source.size - first;
+      write(load(source, first, left == 0 ? 0 : block_groups(left, lane_count), buffer), block_groups(left, lane_count),
+            static_cast<float*>(written));
+      for (std::uint32_t i = 0; i < left; ++i) out[first + i] = written[i];
       return;
     }
-    constexpr std::uint32_t width = pack_size<float>;
-    constexpr std::uint32_t rows = lane_count / width;
-    const pack<float> reference(static_cast<float>(weight.reference)), scale(quick_scale(weight));
-    alignas(64) float buffer[exact_size];
-    alignas(64) float written[exact_size];
-    double total = 0;
-    for (std::uint32_t first = 0; first < source.size; first += exact_size) {
-      const float* values = load(source, first, exact_size, buffer);
-      const std::uint32_t filled = source.size - first < exact_size ? source.size - first : exact_size;
-      float* to = filled == exact_size ? out + first : written;
-      pack<float> sums[rows];
-      for (auto& sum : sums) sum = pack<float>(0.0f);
-      for (std::uint32_t i = 0; i < exact_size; i += lane_count) {
-        for (std::uint32_t r = 0; r < rows; ++r) {
-          const pack<float> result = quick_exponentials(load_pack(values + i + r * width) - reference, scale);
-          store_pack(to + i + r * width, result);
-          sums[r] += result;
-        }
-      }
-      if (filled != exact_size) {
-        for (std::uint32_t i = 0; i < filled; ++i) out[first + i] = written[i];
-      }
-      float lanes[lane_count];
-      for (std::uint32_t r = 0; r < rows; ++r) store_pack(lanes + r * width, sums[r]);
-      total += lane_tree(lanes);
-    }
-    const float inverse = static_cast<float>(1.0 / total);
-    std::uint32_t i = 0;
-    for (; i + width <= source.size; i += width) store_pack(out + i, load_pack(out + i) * pack<float>(inverse));
-    for (; i < source.size; ++i) out[i] *= inverse;
   }
+  write_softmax(exec::seq, source, weight, sum, out);
 }
 
 }  // namespace kernel

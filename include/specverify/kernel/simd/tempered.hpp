@@ -55,13 +55,18 @@ inline void add_exponentials(exec::simd_on<Level>, const float* differences, std
                              const double* inverses, std::uint32_t temperatures, double* sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>;
   const std::uint32_t whole = count / width * width;
+  const power_table powers;
+  [[maybe_unused]] const flushed_denormals no_assists;
   for (std::uint32_t m = 0; m < temperatures; ++m) {
     const pack<float> scale(static_cast<float>(inverses[m] * log2_e));
     pack<float> sum(0.0f);
-    for (std::uint32_t i = 0; i < whole; i += width) sum += quick_exponentials(load_pack(differences + i), scale);
-    float lanes[width];
-    store_pack(lanes, sum);
-    for (std::uint32_t j = 0; j < width; ++j) sums[m] += static_cast<double>(lanes[j]);
+    for (std::uint32_t i = 0; i < whole; i += width) {
+      const power_parts power = powers(load_pack(differences + i) * scale);
+      sum = fused(power.scale, power.fraction, sum);
+    }
+    wide_sum total;
+    total.add(sum);
+    sums[m] += total.value();
   }
   add_exponentials(exec::seq, differences + whole, count - whole, inverses, temperatures, sums);
 }

@@ -101,21 +101,21 @@ template <class Policy, class Scalar>
 
 //! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, row_digest& digest,
-                                        workspace& scratch) noexcept {
+[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
+                                        row_digest& digest, workspace& scratch) noexcept {
   using work = kernel::working<Scalar>;
-  float* lanes = scratch.at<float>(digest.lane_sums).data();
-  double* blocks = scratch.at<double>(digest.block_sums).data();
+  const kernel::coarse_output out{scratch.at<float>(digest.lane_sums).data(),
+                                  scratch.at<double>(digest.block_sums).data(), tops};
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
   if (source.probabilities) {
-    found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+    found = kernel::coarse_pass(policy, source, weight, out);
   } else {
     weight.scale = kernel::coarse_scale(digest.temperature);
     weight.reference = kernel::sampled_reference(policy, source);
     if (kernel::is_finite(weight.reference)) {
-      found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+      found = kernel::coarse_pass(policy, source, weight, out);
     } else {
       found = kernel::find_maximum(policy, source);
     }
@@ -124,11 +124,11 @@ template <class Policy, class Scalar>
                             kernel::coarse_range * digest.temperature;
     if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) {
       weight.reference = found.maximum;
-      found = kernel::coarse_pass(policy, source, weight, lanes, blocks);
+      found = kernel::coarse_pass(policy, source, weight, out);
     }
   }
   double total = 0;
-  for (std::size_t b = 0; b < digest.block_sums.count; ++b) total += blocks[b];
+  for (std::size_t b = 0; b < digest.block_sums.count; ++b) total += out.block_sums[b];
   if (const status why = check_values(policy, source, found, total); !why.ok()) return why;
   digest.argmax = static_cast<token_id>(found.argmax);
   digest.maximum = static_cast<double>(found.maximum);
@@ -181,10 +181,16 @@ template <class Policy, class Scalar>
   if (!lanes || !blocks) return row_error(errc::workspace_too_small);
   digest.lane_sums = *lanes;
   digest.block_sums = *blocks;
-  if (const status why = read_coarse(policy, source, digest, scratch); !why.ok()) return why;
+  workspace_scope temporary(scratch);  // what is taken from here on goes back
+  const auto tops = scratch.take<float>(layout.tops);
+  if (!tops) return row_error(errc::workspace_too_small);
+  if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(), digest, scratch);
+      !why.ok())
+    return why;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
   if (transform.truncation.active()) {
+    temporary.keep();
     if (!build_kept(policy, source, transform, layout, list, digest, scratch))
       return row_error(errc::workspace_too_small);
     finish_survivors(request, list, digest);
@@ -195,7 +201,7 @@ template <class Policy, class Scalar>
     digest.total_weight = sum_weights(policy, source, weight);
   if (layout.capacity > 0) {
     if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, digest.total_weight);
-    kernel::gather(policy, source, weight, list);
+    kernel::gather(policy, source, weight, tops->data(), list);
   } else {
     list.dropped = true;
   }

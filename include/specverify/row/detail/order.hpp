@@ -66,12 +66,12 @@ template <class Policy, class Scalar>
                                                const kernel::integer_weight& weight,
                                                std::uint32_t* all = nullptr) noexcept {
   kernel::working<Scalar> buffer[kernel::block_size];
-  std::uint32_t weights[kernel::block_size];
   std::uint64_t sum = 0;
   for (std::uint32_t first = 0; first < source.size; first += kernel::block_size) {
     const std::uint32_t filled = kernel::block_groups(source.size - first, 1);
-    sum += kernel::write_weights(policy, kernel::load(source, first, filled, buffer), filled, weight,
-                                 all == nullptr ? weights : all + first);
+    const auto* values = kernel::load(source, first, filled, buffer);
+    sum += all == nullptr ? kernel::sum_weights(policy, values, filled, weight)
+                          : kernel::write_weights(policy, values, filled, weight, all + first);
   }
   return sum;
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The vector layer: powers of two in float.
+#ifndef SPECVERIFY_KERNEL_SIMD_POWERS_HPP
+#define SPECVERIFY_KERNEL_SIMD_POWERS_HPP
+
+#include <specverify/kernel/simd/pack.hpp>
+
+#if SPECVERIFY_WITH_XSIMD
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! 2^y as the product of two packs; relative error of the product below 5e-7.
+//!
+//! For -126 <= y <= 126. Below, the product is 0 or at most 2^-126. Where `powers_show_specials`, a NaN gives a NaN,
+//! and above 126 the product is at least 2^125 or infinite; elsewhere those are unspecified.
+struct power_parts {
+  pack<float> scale;
+  pack<float> fraction;
+};
+
+#if defined(__AVX512DQ__) && SPECVERIFY_NANS_COMPARE
+
+inline constexpr bool powers_show_specials = true;
+
+//! While it lives, results below the least normal float are 0: a product of powers costs no assist.
+class flushed_denormals {
+ public:
+  SPECVERIFY_INLINE flushed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8000u); }
+  SPECVERIFY_INLINE ~flushed_denormals() { _mm_setcsr(before_); }
+  flushed_denormals(const flushed_denormals&) = delete;
+  flushed_denormals& operator=(const flushed_denormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+//! Sixteen steps an octave out of one register, a polynomial of degree 2 between them.
+class power_table {
+ public:
+  static constexpr bool flushes = true;  // exponents far below give 0
+  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
+    const __m512 rest = _mm512_reduce_ps(y, 0x41);  // y - floor(16 y) / 16
+    const __m512 step = _mm512_add_round_ps(y, _mm512_set1_ps(0x1.8p19f), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const __m512 table = _mm512_permutexvar_ps(_mm512_castps_si512(step), table_);
+    __m512 sum = _mm512_fmadd_ps(_mm512_set1_ps(0x1.f6bep-3f), rest, _mm512_set1_ps(0x1.62d412p-1f));
+    sum = _mm512_fmadd_ps(sum, rest, _mm512_set1_ps(0x1.000008p+0f));
+    return {pack<float>(_mm512_scalef_ps(table, y)), pack<float>(sum)};
+  }
+
+ private:
+  __m512 table_ =
+      _mm512_setr_ps(0x1.0p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f, 0x1.3dea64p+0f,
+                     0x1.4bfdaep+0f, 0x1.5ab07ep+0f, 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
+                     0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f);
+};
+
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__) && SPECVERIFY_NANS_COMPARE
+
+inline constexpr bool powers_show_specials = true;
+struct flushed_denormals {};
+
+//! Eight steps an octave out of one register, a polynomial of degree 3 around each.
+class power_table {
+ public:
+  static constexpr bool flushes = false;
+  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
+    // a NaN is the second operand of both, and stays
+    const __m256 bounded = _mm256_min_ps(_mm256_set1_ps(126.0f), _mm256_max_ps(_mm256_set1_ps(-126.0f), y));
+    const __m256 step = _mm256_add_ps(bounded, _mm256_set1_ps(0x1.8p20f));
+    __m256 whole = step;
+    __asm__("" : "+x"(whole));  // or -fassociative-math takes `rest` for 0
+    const __m256 rest = _mm256_sub_ps(bounded, _mm256_sub_ps(whole, _mm256_set1_ps(0x1.8p20f)));
+    const __m256i bits = _mm256_castps_si256(step);
+    const __m256i table = _mm256_castps_si256(_mm256_permutevar8x32_ps(table_, bits));
+    __m256 sum = _mm256_fmadd_ps(_mm256_set1_ps(0x1.c6a5a2p-5f), rest, _mm256_set1_ps(0x1.ec0f92p-3f));
+    sum = _mm256_fmadd_ps(sum, rest, _mm256_set1_ps(0x1.62e43p-1f));
+    sum = _mm256_fmadd_ps(sum, rest, _mm256_set1_ps(0x1.0p+0f));
+    return {pack<float>(_mm256_castsi256_ps(_mm256_add_epi32(table, _mm256_slli_epi32(bits, 20)))), pack<float>(sum)};
+  }
+
+ private:
+  // 2^(j/8) less j << 20 in its bits, since the shifted step brings j along
+  __m256 table_ = _mm256_castsi256_ps(_mm256_setr_epi32(0x3F800000, 0x3F7B95C2, 0x3F7837F0, 0x3F75FED7, 0x3F7504F3,
+                                                        0x3F75672A, 0x3F7744FD, 0x3F7AC0C7));
+};
+
+#else
+
+inline constexpr bool powers_show_specials = false;
+struct flushed_denormals {};
+
+//! The nearest whole power, a polynomial of degree 6 around it.
+class power_table {
+ public:
+  static constexpr bool flushes = false;
+  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
+    const pack<float> bounded = smaller(larger(y, pack<float>(-126.0f)), pack<float>(126.0f));
+    const pack<std::int32_t> octaves = truncated(bounded + pack<float>(200.5f)) - pack<std::int32_t>(200);
+    const pack<float> f = bounded - xsimd::to_float(octaves);
+    pack<float> sum(0x1.42726ap-13f);
+    sum = sum * f + pack<float>(0x1.5efa94p-10f);
+    sum = sum * f + pack<float>(0x1.3b2c9cp-7f);
+    sum = sum * f + pack<float>(0x1.c6af84p-5f);
+    sum = sum * f + pack<float>(0x1.ebfbe0p-3f);
+    sum = sum * f + pack<float>(0x1.62e430p-1f);
+    sum = sum * f + pack<float>(1.0f);
+    return {float_bits((octaves + pack<std::int32_t>(127)) << 23), sum};
+  }
+};
+
+#endif
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif  // SPECVERIFY_WITH_XSIMD
+#endif

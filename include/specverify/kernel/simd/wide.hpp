@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The vector layer: 64-bit integers in the lanes of doubles (products, shifts by a vector, quotients put right).
+#ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
+#define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
+
+#include <specverify/kernel/simd/pack.hpp>
+
+#if SPECVERIFY_WITH_XSIMD
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+// 32 x 32 -> 64 products and shifts by a vector, for the integer weights. Without them the scalar kernel runs.
+#if defined(__AVX512F__)
+#define SPECVERIFY_WIDE_PRODUCTS 1
+using wide_register = __m512i;
+using wide_source = __m512d;
+inline constexpr std::uint32_t wide_size = 8;
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
+  return _mm512_set1_epi64(static_cast<long long>(value));
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
+  return _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
+  return _mm512_add_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
+  return _mm512_sub_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
+  return _mm512_and_si512(a, b);
+}
+template <int Bits>
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
+  return _mm512_srli_epi64(a, Bits);
+}
+template <int Bits>
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
+  return _mm512_slli_epi64(a, Bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
+  return _mm512_srlv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
+  return _mm512_sllv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
+  return _mm512_castpd_si512(value);
+}
+SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm512_storeu_si512(to, value); }
+SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi64_epi32(value));
+}
+#if defined(__AVX512DQ__)
+#define SPECVERIFY_WIDE_INTEGERS 1
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_from(const std::uint32_t* from) noexcept {
+  return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+//! `count` integers, at most 8, and `filler` in the lanes behind them.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_load(const std::int64_t* from, std::uint32_t count,
+                                                        std::int64_t filler) noexcept {
+  const auto taken = static_cast<__mmask8>(count < 8 ? (1u << count) - 1u : 0xFFu);
+  return _mm512_mask_loadu_epi64(_mm512_set1_epi64(filler), taken, from);
+}
+//! The low halves, multiplied.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
+  return _mm512_mul_epu32(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_64(wide_register a, wide_register b) noexcept {
+  return _mm512_mullo_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE pack<double> wide_double(wide_register a) noexcept { return _mm512_cvtepi64_pd(a); }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_truncated(const pack<double>& a) noexcept {
+  return _mm512_cvttpd_epi64(a);
+}
+//! a + 1 where rest >= bound, a - 1 where rest < 0.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_put_right(wide_register a, wide_register rest,
+                                                             wide_register bound) noexcept {
+  const wide_register one = _mm512_set1_epi64(1);
+  a = _mm512_mask_add_epi64(a, _mm512_cmpge_epi64_mask(rest, bound), a, one);
+  return _mm512_mask_sub_epi64(a, _mm512_movepi64_mask(rest), a, one);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t wide_positive(wide_register a) noexcept {
+  return lanes_of(_mm512_cmpgt_epi64_mask(a, _mm512_setzero_si512()));
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_larger(wide_register a, wide_register b) noexcept {
+  return _mm512_max_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::int64_t wide_largest_lane(wide_register a) noexcept {
+  return _mm512_reduce_max_epi64(a);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t wide_equal(wide_register a, wide_register b) noexcept {
+  return _mm512_cmpeq_epi64_mask(a, b);
+}
+#endif
+#if defined(__AVX512IFMA__) && defined(__AVX512VBMI2__)
+#define SPECVERIFY_PRODUCTS_OF_52_BITS 1
+//! Bits 52 and up of the product of the low 52 bits of each.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_52(wide_register a, wide_register b) noexcept {
+  return _mm512_madd52hi_epu64(_mm512_setzero_si512(), a, b);
+}
+//! Shifts by the low 6 bits of each lane of `bits`.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by_low_bits(wide_register a, wide_register bits) noexcept {
+  return _mm512_shrdv_epi64(a, _mm512_setzero_si512(), bits);
+}
+//! a without its lowest bit in the lanes where x < bound, else 0.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_even_below(wide_register a, const pack<double>& x,
+                                                              double bound) noexcept {
+  const __mmask8 below = _mm512_cmp_pd_mask(x, _mm512_set1_pd(bound), _CMP_LT_OQ);
+  return _mm512_maskz_and_epi64(below, a, _mm512_set1_epi64(-2));
+}
+#endif
+#elif defined(__AVX2__)
+#define SPECVERIFY_WIDE_PRODUCTS 1
+using wide_register = __m256i;
+inline constexpr std::uint32_t wide_size = 4;
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
+  return _mm256_set1_epi64x(static_cast<long long>(value));
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_high(wide_register a, wide_register b) noexcept {
+  return _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_add(wide_register a, wide_register b) noexcept {
+  return _mm256_add_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_subtract(wide_register a, wide_register b) noexcept {
+  return _mm256_sub_epi64(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_and(wide_register a, wide_register b) noexcept {
+  return _mm256_and_si256(a, b);
+}
+template <int Bits>
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right(wide_register a) noexcept {
+  return _mm256_srli_epi64(a, Bits);
+}
+template <int Bits>
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left(wide_register a) noexcept {
+  return _mm256_slli_epi64(a, Bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by(wide_register a, wide_register bits) noexcept {
+  return _mm256_srlv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_left_by(wide_register a, wide_register bits) noexcept {
+  return _mm256_sllv_epi64(a, bits);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
+  return _mm256_castpd_si256(value);
+}
+SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+}
+SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
+  const __m256i packed = _mm256_permutevar8x32_epi32(value, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+}
+#else
+#define SPECVERIFY_WIDE_PRODUCTS 0
+#endif
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif  // SPECVERIFY_WITH_XSIMD
+#endif
