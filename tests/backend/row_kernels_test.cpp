@@ -172,6 +172,161 @@ TEST_CASE("row backends: adversarial rows, all equal, sorted, one outlier, few a
   }
 }
 
+namespace {
+
+//! Rows whose largest entries are hard to find; `size` > 200.
+std::vector<float> hard_row(int kind, std::uint32_t size) {
+  const float none = -std::numeric_limits<float>::infinity();
+  generator random{size * 31u + static_cast<std::uint32_t>(kind)};
+  std::vector<float> row(size);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto normal = static_cast<float>(random.normal());
+    const auto place = static_cast<float>(i) / static_cast<float>(size);
+    switch (kind) {
+      case 0:
+        row[i] = 3.0f;
+        break;  // all equal
+      case 1:
+        row[i] = i % 3 == 0 ? 1.5f : 1.0f;
+        break;  // two values
+      case 2:
+        row[i] = 20.0f * place;
+        break;  // sorted up
+      case 3:
+        row[i] = -20.0f * place;
+        break;  // sorted down
+      case 4:
+        row[i] = std::floor(3.0f * normal);
+        break;  // integers
+      case 5:
+        row[i] = 4.0f * std::floor(normal);
+        break;  // multiples of 4
+      case 6:
+        row[i] = i % (size / 100 + 1) == 1 ? normal : none;
+        break;  // about 100 finite ones
+      case 7:
+        row[i] = i % 1024 < 16 ? -100.0f : normal;
+        break;  // the sampled ids say nothing
+      case 8:
+        row[i] = i % 1024 < 16 ? 15.0f : normal;
+        break;  // or too much
+      case 9:
+        row[i] = i == size / 2 ? 1e4f : normal;
+        break;  // one far above
+      case 10:
+        row[i] = i == 3 ? 0.0f : -21.5f + 0.3f * normal;
+        break;  // integer weights of 0, 1 and 2
+      case 11:
+        row[i] = 300.0f * normal;
+        break;  // wide
+      case 12:
+        row[i] = 1.0f + 1e-7f * static_cast<float>(i % 8);
+        break;  // neighbouring floats
+      case 13:
+        row[i] = i % 1024 < 16 ? none : 3.0f * normal;
+        break;  // all sampled ids forbidden
+      default:
+        row[i] = i < size / 2 ? 2.0f : 2.0f + 1e-6f * normal;
+        break;  // a plateau, then neighbours
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("row backends: the largest entries of hard rows, against a sort of all integer weights") {
+  for (const std::uint32_t size : {257u, 4099u, 20000u}) {
+    for (int kind = 0; kind < 15; ++kind) {
+      const std::vector<float> row = hard_row(kind, size);
+      std::vector<std::uint32_t> weights(size);
+      REQUIRE(integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights)).ok());
+      const std::uint64_t total = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
+      std::vector<token_id> order;
+      for (std::uint32_t id = 0; id < size; ++id) {
+        if (weights[id] > 0) order.push_back(static_cast<token_id>(id));
+      }
+      const auto weight_of = [&](token_id id) { return weights[static_cast<std::size_t>(id)]; };
+      std::stable_sort(order.begin(), order.end(), [&](token_id a, token_id b) { return weight_of(a) > weight_of(b); });
+      for (const std::uint32_t wanted : {1u, 64u, 1024u}) {
+        for (const double share : {0.0, 1e-3}) {
+          read_request request;
+          request.survivors = wanted;
+          request.minimum_probability = share;
+          std::size_t kept = std::min<std::size_t>(wanted, order.size());
+          while (share > 0 && kept < order.size() &&
+                 static_cast<double>(weight_of(order[kept])) >= share * static_cast<double>(total))
+            ++kept;
+          std::vector<token_id> expected(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept));
+          std::sort(expected.begin(), expected.end());
+          CAPTURE(size);
+          CAPTURE(kind);
+          CAPTURE(wanted);
+          CAPTURE(share);
+          for_each_policy([&](auto policy) {
+            const auto read = make_digest(policy, logits(row), {}, request);
+            REQUIRE(read.outcome.ok());
+            const auto ids = read.space.template at<token_id>(read.value.survivor_ids);
+            CHECK(std::vector<token_id>(ids.begin(), ids.end()) == expected);
+            CHECK(read.value.survivors_complete == (kept == order.size()));
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("NUM-1 NUM-2 row backends: a NaN or an infinity is found wherever it stands, and nothing is written") {
+  constexpr std::uint32_t size = 3001;
+  std::vector<float> row = row_of<float>(normal_logits(size, 4, 2.0)), out(size);
+  std::vector<std::uint32_t> weights(size);
+  const float bad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
+  for (std::uint32_t at = 0; at < size; at += at < 64 ? 1 : 37) {
+    for (const float value : bad) {
+      const float before = row[at];
+      row[at] = value;
+      const status expected{value > 0 ? errc::row_has_positive_infinity : errc::row_has_nan, part::row, at};
+      for_each_policy([&](auto policy) {
+        CHECK(argmax(policy, logits(row), {}).error() == expected);
+        CHECK(log_sum_exp(policy, logits(row), {}).error() == expected);
+        CHECK(make_digest(policy, logits(row), {}).outcome == expected);
+        std::fill(out.begin(), out.end(), -1.0f);
+        CHECK(softmax(policy, logits(row), {}, std::span<float>(out)) == expected);
+        CHECK(std::all_of(out.begin(), out.end(), [](float p) { return p == -1.0f; }));
+      });
+      row[at] = before;
+    }
+  }
+}
+
+TEST_CASE("row backends: log-sum-exp and softmax where the sampled ids say nothing") {
+  constexpr std::uint32_t size = 5000;
+  for (const float outlier : {5.0f, 25.0f, 60.0f, 90.0f, 300.0f, 3e4f, 3e38f}) {
+    for (const double temperature : {0.01, 1.0, 40.0}) {
+      std::vector<float> row = row_of<float>(normal_logits(size, 9, 1.0));
+      row[777] = outlier;
+      row_transform transform;
+      transform.temperature = temperature;
+      CAPTURE(outlier);
+      CAPTURE(temperature);
+      const auto exact = log_sum_exp(exec::seq, logits(row), transform);
+      const auto quick = log_sum_exp(exec::simd, logits(row), transform);
+      REQUIRE(exact.ok());
+      REQUIRE(quick.ok());
+      CHECK(std::fabs(*exact - *quick) <= 2e-6 + std::fabs(*exact) * 0x1.0p-50);
+      std::vector<float> p(size), q(size);
+      REQUIRE(softmax(exec::seq, logits(row), transform, std::span<float>(p)).ok());
+      REQUIRE(softmax(exec::simd, logits(row), transform, std::span<float>(q)).ok());
+      for (std::uint32_t id = 0; id < size; ++id) {
+        const double x = (static_cast<double>(row[777]) - static_cast<double>(row[id])) / temperature;
+        const double bound = 3 * 0x1.0p-24 * (std::fabs(x) + std::log(size) + 10);
+        REQUIRE(std::fabs(static_cast<double>(p[id]) - static_cast<double>(q[id])) <=
+                bound * static_cast<double>(p[id]) + 0x1.0p-126);
+      }
+    }
+  }
+}
+
 TEST_CASE("T32 row backends: the same tokens from the same counters") {
   const auto row = row_of<float>(normal_logits(9000, 21, 2.0));
   const auto a = make_digest(exec::seq, logits(row), {});
