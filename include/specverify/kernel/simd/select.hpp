@@ -126,7 +126,7 @@ class topped_row {
       }
       for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t first = listed[i], left = source_.size - first;
-        const float* values = plain + first;
+        const float* values = i < whole ? plain + first : buffer;
         std::uint32_t filled = top_size;
         if (i >= whole) {
           filled = left < top_size ? (left + 63) / 64 * 64 : top_size;
