@@ -12,6 +12,8 @@
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -19,9 +21,20 @@ namespace edge_cloud {
 
 namespace {
 
+//! A port below those that systems give to connections, so that none takes it before the cloud listens there.
 std::uint16_t free_port() {
+  static std::uint32_t next = 131u * static_cast<std::uint32_t>(::getpid());  // demos side by side begin apart
+  constexpr std::uint32_t lowest = 20000, count = 12000;
   asio::io_context io;
-  return asio::ip::tcp::acceptor(io, {asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+  for (std::uint32_t tried = 0; tried < count; ++tried) {
+    const asio::ip::tcp::endpoint here(asio::ip::address_v4::loopback(),
+                                       static_cast<std::uint16_t>(lowest + next++ % count));
+    asio::ip::tcp::acceptor probe(io, here.protocol());
+    asio::error_code error;
+    probe.bind(here, error);
+    if (!error) return here.port();
+  }
+  throw std::runtime_error("no free port from 20000 to 31999");
 }
 
 //! The longest round trip and the longest way of so many bits up, over the times at which a state begins: nearly the
