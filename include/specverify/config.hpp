@@ -16,8 +16,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header
-// is found.
+// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header is
+// found.
 #ifndef SPECVERIFY_WITH_XSIMD
 #if defined(__has_include)
 #if __has_include(<xsimd/xsimd.hpp>)
@@ -28,6 +28,22 @@
 #else
 #define SPECVERIFY_WITH_XSIMD 0
 #endif
+#endif
+
+// SPECVERIFY_WITH_VECTORS: what the vector kernels use without xsimd. 1: the vector types of g++ and clang. 0: nothing,
+// exec::simd then runs the scalar kernels. Default: on where the compiler has them.
+#ifndef SPECVERIFY_WITH_VECTORS
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define SPECVERIFY_WITH_VECTORS 1
+#else
+#define SPECVERIFY_WITH_VECTORS 0
+#endif
+#endif
+
+#if SPECVERIFY_WITH_XSIMD || SPECVERIFY_WITH_VECTORS
+#define SPECVERIFY_WITH_SIMD 1
+#else
+#define SPECVERIFY_WITH_SIMD 0
 #endif
 
 // SPECVERIFY_ASSERT(condition, message): a broken precondition that only a programming error can cause. Redefinable;
@@ -96,6 +112,8 @@
 
 #if SPECVERIFY_WITH_XSIMD
 #define SPECVERIFY_ISA_SIMD xsimd
+#elif SPECVERIFY_WITH_VECTORS
+#define SPECVERIFY_ISA_SIMD vectors
 #else
 #define SPECVERIFY_ISA_SIMD plain
 #endif

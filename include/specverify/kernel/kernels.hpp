@@ -10,7 +10,7 @@
 #include <specverify/kernel/scalar/select.hpp>
 #include <specverify/kernel/scalar/softmax.hpp>
 #include <specverify/kernel/scalar/tempered.hpp>
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 #include <specverify/kernel/simd/argmax.hpp>
 #include <specverify/kernel/simd/digest.hpp>
 #include <specverify/kernel/simd/integer_weights.hpp>

@@ -4,7 +4,7 @@
 #define SPECVERIFY_KERNEL_LATTICE_HPP
 
 #include <specverify/kernel/scalar/lattice.hpp>
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 #include <specverify/kernel/simd/lattice.hpp>
 #endif
 

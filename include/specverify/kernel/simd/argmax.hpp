@@ -9,7 +9,7 @@
 #include <specverify/kernel/scalar/argmax.hpp>
 #include <specverify/kernel/simd/pack.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -68,7 +68,7 @@ template <bool Probabilities, class Scalar>
     for (auto& one : top) one = pack<work>(forbidden);
     for (std::uint32_t i = 0; i < count; i += chains * width) {
       pack<work> value[chains];
-      for (std::uint32_t c = 0; c < chains; ++c) value[c] = load_pack(values + i + c * width);
+      for (std::uint32_t c = 0; c < chains; ++c) value[c] = in_register(load_pack(values + i + c * width));
       for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
       for (std::uint32_t c = 0; c < chains; c += 2) nans.see(value[c], value[c + 1]);
       if constexpr (Probabilities) {
@@ -113,6 +113,6 @@ template <class Level, class Scalar>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -6,7 +6,7 @@
 #include <specverify/kernel/scalar/digest.hpp>
 #include <specverify/kernel/simd/argmax.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -47,7 +47,7 @@ struct coarse_state {
 
 [[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_probabilities(const pack<float>& values) noexcept {
   const pack<float> zero(0.0f);
-  return xsimd::select(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
+  return chosen(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
 //! Where a group of neighbouring blocks stands and what it writes. `tops`: the largest value of every lane of every 256
@@ -173,6 +173,6 @@ template <class Level, class Scalar>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

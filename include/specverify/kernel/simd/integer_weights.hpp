@@ -6,7 +6,7 @@
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/simd/wide.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -100,6 +100,6 @@ template <class Level, class Work>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

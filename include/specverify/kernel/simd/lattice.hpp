@@ -7,7 +7,7 @@
 #include <specverify/kernel/scalar/lattice.hpp>
 #include <specverify/kernel/simd/wide.hpp>
 
-#if SPECVERIFY_WITH_XSIMD && defined(SPECVERIFY_WIDE_INTEGERS)
+#if SPECVERIFY_WITH_SIMD && defined(SPECVERIFY_WIDE_INTEGERS)
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 

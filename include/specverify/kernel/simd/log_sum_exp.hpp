@@ -10,7 +10,7 @@
 #include <cmath>
 #include <type_traits>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -38,7 +38,7 @@ namespace kernel {
   sum = sum * r + wide(1.0);
   sum = sum * r + wide(1.0);
   const integer exponent = (bits - integer(std::int64_t{0x4338000000000000} - 1023)) << 52;
-  return xsimd::select(x >= wide(-700.0), sum * double_bits(exponent), wide(0.0));
+  return chosen(x >= wide(-700.0), sum * double_bits(exponent), wide(0.0));
 }
 
 template <class Level, class Work>
@@ -89,7 +89,7 @@ class quick_powers {
   [[nodiscard]] SPECVERIFY_INLINE pack<float> without_small(const pack<float>& results,
                                                             const pack<float>& values) const noexcept {
     if constexpr (power_table::flushes) return results;
-    return xsimd::select(exponent(values) > pack<float>(-126.0f), results, pack<float>(0.0f));
+    return chosen(exponent(values) > pack<float>(-126.0f), results, pack<float>(0.0f));
   }
 
  private:
@@ -161,6 +161,6 @@ template <class Level, class Scalar>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: with powers.hpp and wide.hpp the only file that includes xsimd or names an instruction.
+//! The vector layer: with powers.hpp, wide.hpp and the two kinds of packs the only file that names an instruction.
 //!
-//! A pack is xsimd's batch of the widest instruction set of this translation unit. What xsimd 8.1 lacks (bit masks of
-//! comparisons, sums of lanes in a stated order) stands here, with a plain loop where an instruction set has none.
+//! A pack is as wide as the widest instruction set of this translation unit: xsimd's batch, or the compiler's own
+//! vectors without it. What neither has (bit masks of comparisons, sums of lanes in a stated order) stands here, with a
+//! plain loop where an instruction set has none.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 
-#include <specverify/kernel/block_source.hpp>
+#include <specverify/config.hpp>
+
+#if SPECVERIFY_WITH_SIMD
 
 #if SPECVERIFY_WITH_XSIMD
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wsign-compare"
-#elif defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wconversion"
-#pragma clang diagnostic ignored "-Wsign-conversion"
-#pragma clang diagnostic ignored "-Wshadow"
-#endif
-
-#include <xsimd/xsimd.hpp>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#elif defined(__clang__)
-#pragma clang diagnostic pop
+#include <specverify/kernel/simd/xsimd_pack.hpp>
+#else
+#include <specverify/kernel/simd/vector_pack.hpp>
 #endif
 
 #include <cstdint>
@@ -39,77 +23,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-template <class Element>
-using pack = xsimd::batch<Element>;
-
-template <class Element>
-inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
-
-template <class Element>
-using signed_of = std::conditional_t<sizeof(Element) == 4, std::int32_t, std::int64_t>;
-
-template <class Element>
-[[nodiscard]] SPECVERIFY_INLINE pack<Element> load_pack(const Element* from) noexcept {
-  return pack<Element>::load_unaligned(from);
-}
-template <class Element>
-SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexcept {
-  value.store_unaligned(to);
-}
-
-//! The same bits as integers, and back.
-template <class Element>
-[[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Element>> integer_bits(const pack<Element>& value) noexcept {
-#if XSIMD_VERSION_MAJOR >= 9
-  return xsimd::bitwise_cast<signed_of<Element>>(value);
-#else
-  return xsimd::bitwise_cast<pack<signed_of<Element>>>(value);
-#endif
-}
-[[nodiscard]] SPECVERIFY_INLINE pack<float> float_bits(const pack<std::int32_t>& value) noexcept {
-#if XSIMD_VERSION_MAJOR >= 9
-  return xsimd::bitwise_cast<float>(value);
-#else
-  return xsimd::bitwise_cast<pack<float>>(value);
-#endif
-}
-[[nodiscard]] SPECVERIFY_INLINE pack<double> double_bits(const pack<std::int64_t>& value) noexcept {
-#if XSIMD_VERSION_MAJOR >= 9
-  return xsimd::bitwise_cast<double>(value);
-#else
-  return xsimd::bitwise_cast<pack<double>>(value);
-#endif
-}
-
-//! Truncation towards zero. A float outside the range of int32 gives an unspecified integer.
-[[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> truncated(const pack<float>& value) noexcept {
-  return xsimd::to_int(value);
-}
-
-template <class Element>
-[[nodiscard]] SPECVERIFY_INLINE pack<Element> larger(const pack<Element>& a, const pack<Element>& b) noexcept {
-  return xsimd::max(a, b);
-}
-template <class Element>
-[[nodiscard]] SPECVERIFY_INLINE pack<Element> smaller(const pack<Element>& a, const pack<Element>& b) noexcept {
-  return xsimd::min(a, b);
-}
-
-//! Bit i of the result: lane i compares true.
-template <class Element, class Arch>
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t mask_of(const xsimd::batch_bool<Element, Arch>& truth) noexcept {
-  bool lanes[xsimd::batch<Element, Arch>::size];
-  truth.store_unaligned(lanes);
-  std::uint32_t mask = 0;
-  for (std::uint32_t i = 0; i < xsimd::batch<Element, Arch>::size; ++i)
-    mask |= static_cast<std::uint32_t>(lanes[i]) << i;
-  return mask;
-}
-
 //! a | b | c, one instruction where there is one.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> merged(const pack<std::int32_t>& a, const pack<std::int32_t>& b,
                                                           const pack<std::int32_t>& c) noexcept {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && SPECVERIFY_WITH_XSIMD
   return _mm512_ternarylogic_epi32(a, b, c, 0xFE);
 #else
   return a | b | c;
@@ -229,12 +146,6 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   return count;
 }
 
-//! Whether a lane of `a` is larger than that of `b`.
-template <class Element>
-[[nodiscard]] SPECVERIFY_INLINE bool any_above(const pack<Element>& a, const pack<Element>& b) noexcept {
-  return xsimd::any(a > b);
-}
-
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE Element largest_lane(const pack<Element>& value) noexcept {
   Element lanes[pack<Element>::size];
@@ -327,6 +238,22 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #endif
 }
 
+//! The same pack, in a register: else g++ loads a vector of its own again for every use.
+template <class Element>
+[[nodiscard]] SPECVERIFY_INLINE pack<Element> in_register(const pack<Element>& value) noexcept {
+#if defined(__AVX__) && !SPECVERIFY_WITH_XSIMD
+  typename pack<Element>::vector lanes = value;
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(lanes));
+#else
+  __asm__("" : "+x"(lanes));
+#endif
+  return lanes;
+#else
+  return value;
+#endif
+}
+
 //! a * b + c, rounded once where SPECVERIFY_FUSES.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused(const pack<float>& a, const pack<float>& b,
                                                   const pack<float>& c) noexcept {
@@ -335,7 +262,7 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #elif defined(__AVX__) && defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
 #else
-  return xsimd::fma(a, b, c);
+  return fused_lanes(a, b, c);
 #endif
 }
 
@@ -403,5 +330,5 @@ inline constexpr bool truncation_marks_nans = false;
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 #endif

@@ -5,7 +5,7 @@
 
 #include <specverify/kernel/simd/pack.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -96,7 +96,7 @@ class power_table {
   [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
     const pack<float> bounded = smaller(larger(y, pack<float>(-126.0f)), pack<float>(126.0f));
     const pack<std::int32_t> octaves = truncated(bounded + pack<float>(200.5f)) - pack<std::int32_t>(200);
-    const pack<float> f = bounded - xsimd::to_float(octaves);
+    const pack<float> f = bounded - as_floats(octaves);
     pack<float> sum(0x1.42726ap-13f);
     sum = sum * f + pack<float>(0x1.5efa94p-10f);
     sum = sum * f + pack<float>(0x1.3b2c9cp-7f);
@@ -113,5 +113,5 @@ class power_table {
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 #endif

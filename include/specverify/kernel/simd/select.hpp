@@ -15,7 +15,7 @@
 #include <cmath>
 #include <type_traits>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -159,7 +159,7 @@ class topped_row {
     (void)each(bar, 0, [&](std::uint32_t, const float* values, std::uint64_t) noexcept {
       for (std::uint32_t i = 0; i < 64; i += pack_size<float>) {
         const pack<float> value = load_pack(values + i);
-        lowest = smaller(lowest, xsimd::select(value >= least, value, none));
+        lowest = smaller(lowest, chosen(value >= least, value, none));
       }
       return true;
     });
@@ -368,6 +368,6 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -6,7 +6,7 @@
 #include <specverify/kernel/scalar/softmax.hpp>
 #include <specverify/kernel/simd/log_sum_exp.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -45,6 +45,6 @@ inline void write_softmax(exec::simd_on<Level> policy, const row_source<Scalar>&
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -7,7 +7,7 @@
 #include <specverify/kernel/scalar/tempered.hpp>
 #include <specverify/kernel/simd/log_sum_exp.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -73,6 +73,6 @@ inline void add_exponentials(exec::simd_on<Level>, const float* differences, std
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <specverify/kernel/simd/pack.hpp>
 
-#if SPECVERIFY_WITH_XSIMD
+#if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -160,5 +160,5 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 
-#endif  // SPECVERIFY_WITH_XSIMD
+#endif  // SPECVERIFY_WITH_SIMD
 #endif
