@@ -13,13 +13,13 @@ if(SPECVERIFY_DEV_FLAGS MATCHES "-O")
 endif()
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
-  "default, or a list of: unit law backend wire session fuzz twins compile_fail examples newcomer apps scripts lint headers consumer odr")
+  "default, or a list of: unit law backend wire session fuzz twins compile_fail examples newcomer apps scripts lint headers consumer odr outputs")
 if(SPECVERIFY_TEST_SETS STREQUAL "default")
   set(specverify_test_sets all)
 else()
   set(specverify_test_sets ${SPECVERIFY_TEST_SETS})
 endif()
-set(specverify_extra_sets headers consumer odr)
+set(specverify_extra_sets headers consumer odr outputs)
 
 # Sets ${result} when tests of this set belong to the build.
 function(specverify_has_set name result)
