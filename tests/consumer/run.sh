@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only
+# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only|levels
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 kind=$1
@@ -47,6 +47,24 @@ case $kind in
     "${CXX:-g++}" "${flags[@]}" -M tests/consumer/host/verify_host.cpp | tr ' \\' '\n\n' | grep -E 'xsimd|eigen|Eigen|/session/|/codec/|/policy/|iostream|<new>' &&
       { echo "verify/ brings more than it may"; exit 1; }
     echo "verify/ stands alone"
+    ;;
+  levels)
+    # One binary for every x86-64: the level is the processor's, its objects share no function with the baseline ones.
+    [ "$(uname -m)" = x86_64 ] || { echo "x86-64 only"; exit 77; }
+    command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed"; exit 77; }
+    install && configure tests/consumer/levels -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release && quietly cmake --build "$work/build" || exit 1
+    globals() { nm --defined-only "$1" | awk '$2 ~ /[A-Zuvw]/ && $2 != "N" { print $3 }'; }
+    for level in avx2 avx512 avx512_ifma; do
+      [ "$(globals "$work/build/rows_$level.o")" = "rows_$level" ] || { echo "rows_$level.o defines more than its table"; exit 1; }
+    done
+    [ "$(globals "$work/build/CMakeFiles/rows_avx2_objects.dir/rows.cpp.o" | wc -l)" -gt 1 ] || { echo "the check cannot see a shared function"; exit 1; }
+    native=$("$work/build/engine") || { echo "natively: exit code $?"; exit 1; }
+    echo "natively: $native"
+    for pair in "qemu64 baseline" "Nehalem baseline" "max AVX2"; do
+      said=$(qemu-x86_64 -cpu "${pair% *}" "$work/build/engine") || { echo "${pair% *}: exit code $?"; exit 1; }
+      echo "${pair% *}: $said"
+      [ "$said" = "${pair#* }: ${native#*: }" ] || { echo "another level or other facts"; exit 1; }
+    done
     ;;
   *) exit 2 ;;
 esac

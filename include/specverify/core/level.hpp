@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Run-time dispatch: one program that takes the widest vectors of the processor it runs on.
+//!
+//! Use it when you hand out binaries. The calls that need vectors stand in a unit of their own, which the CMake
+//! function `specverify_levels` builds once a level; the rest of the program stays baseline. The program takes the
+//! table of the level that `cpu_level` gives, once. Without dispatch a unit has the level of its compiler flags.
+//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. A level's objects
+//!             define one global symbol, its table: no inline function of theirs can take the place of a baseline one.
+//! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
+//!             tests/consumer/levels/
+#ifndef SPECVERIFY_CORE_LEVEL_HPP
+#define SPECVERIFY_CORE_LEVEL_HPP
+
+#include <specverify/config.hpp>
+
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
+SPECVERIFY_TYPES_BEGIN
+
+//! What a unit is compiled for, in ascending order.
+enum class vector_level : std::uint8_t {
+  baseline,    //!< what every processor of the architecture has: SSE2, NEON
+  avx2,        //!< with FMA, BMI2 and F16C (x86-64-v3)
+  avx512,      //!< F, BW, CD, DQ, VL (x86-64-v4)
+  avx512_ifma  //!< and IFMA, VBMI, VBMI2: products of 52 bits for integer totals
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+[[nodiscard]] constexpr const char* name(vector_level level) noexcept {
+  switch (level) {
+    case vector_level::baseline:
+      return "baseline";
+    case vector_level::avx2:
+      return "AVX2";
+    case vector_level::avx512:
+      return "AVX-512";
+    case vector_level::avx512_ifma:
+      return "AVX-512 IFMA";
+  }
+  return "unknown";
+}
+
+//! The highest level that this processor and its operating system run.
+[[nodiscard]] inline vector_level cpu_level() noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+  const auto has = [](unsigned bits, unsigned wanted) noexcept { return (bits & wanted) == wanted; };
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned fma = 1u << 12, movbe = 1u << 22, popcnt = 1u << 23, saves = 1u << 27, f16c = 1u << 29;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || !has(c, fma | movbe | popcnt | saves | f16c))
+    return vector_level::baseline;
+  unsigned saved = 0, high = 0;
+  __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));  // registers that the system keeps for a thread
+  if (!has(saved, 0x6u)) return vector_level::baseline;
+  if (__get_cpuid(0x80000001u, &a, &b, &c, &d) == 0 || !has(c, 1u << 5)) return vector_level::baseline;  // LZCNT
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return vector_level::baseline;
+  constexpr unsigned bmi = 1u << 3, avx2 = 1u << 5, bmi2 = 1u << 8;
+  if (!has(b, bmi | avx2 | bmi2)) return vector_level::baseline;
+  constexpr unsigned f = 1u << 16, dq = 1u << 17, cd = 1u << 28, bw = 1u << 30, vl = 1u << 31;
+  if (!has(b, f | dq | cd | bw | vl) || !has(saved, 0xE6u)) return vector_level::avx2;
+  constexpr unsigned ifma = 1u << 21, vbmi = 1u << 1, vbmi2 = 1u << 6;
+  return has(b, ifma) && has(c, vbmi | vbmi2) ? vector_level::avx512_ifma : vector_level::avx512;
+#else
+  return vector_level::baseline;
+#endif
+}
+
+SPECVERIFY_NAMESPACE_END
+
+// In a unit that is built once a level: names the table, `SPECVERIFY_LEVEL_TABLE(row_calls, rows) = {...};` for a type
+// of function pointers and the name that was given to `specverify_levels`.
+#define SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b) a##_##b
+#define SPECVERIFY_LEVEL_JOIN(a, b) SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b)
+#define SPECVERIFY_LEVEL_TABLE(type, name)                                  \
+  extern "C" const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL); \
+  const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL)
+
+// In the program: declares `const type& name_at(vector_level)`, the table of a level that was built. A level that the
+// processor does not have must not be called: `rows_at(cpu_level())`.
+#if defined(SPECVERIFY_EVERY_LEVEL)
+#define SPECVERIFY_LEVEL_TABLES(type, name)                                              \
+  extern "C" const type name##_baseline, name##_avx2, name##_avx512, name##_avx512_ifma; \
+  [[nodiscard]] inline const type& name##_at(specverify::vector_level level) noexcept {  \
+    return level == specverify::vector_level::avx512_ifma ? name##_avx512_ifma           \
+           : level == specverify::vector_level::avx512    ? name##_avx512                \
+           : level == specverify::vector_level::avx2      ? name##_avx2                  \
+                                                          : name##_baseline;                  \
+  }                                                                                      \
+  static_assert(true, "a semicolon follows")
+#else
+#define SPECVERIFY_LEVEL_TABLES(type, name)                                                                 \
+  extern "C" const type name##_baseline;                                                                    \
+  [[nodiscard]] inline const type& name##_at(specverify::vector_level) noexcept { return name##_baseline; } \
+  static_assert(true, "a semicolon follows")
+#endif
+
+#endif
