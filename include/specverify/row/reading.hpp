@@ -33,6 +33,9 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 class reading_access;
+namespace detail {
+struct batch_reader;  // row/parallel.hpp
+}
 
 //! What a reading says without its row: all that a sparsifier or quantizer sees.
 class row_summary {
@@ -177,6 +180,7 @@ class reading_access {
   friend result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                       const row_transform& transform, const read_request& request,
                                                       workspace& scratch) noexcept;
+  friend detail::batch_reader;
   template <class Policy, class Scalar>
   friend result<tempered_hits> tempered_draws(const row_reading<Policy, Scalar>& row, token_id token,
                                               std::span<const double> temperatures,
@@ -236,6 +240,18 @@ struct row_batch {
   std::span<const row_transform> transforms{};
 };
 
+namespace detail {
+
+template <class Scalar>
+[[nodiscard]] constexpr status check_batch(const row_batch<Scalar>& batch, std::size_t room) noexcept {
+  const std::size_t count = batch.rows.size(), given = batch.transforms.size();
+  if (given != count && given != 1) return row_error(errc::size_mismatch, static_cast<std::uint32_t>(given));
+  if (room < count) return row_error(errc::output_too_small, static_cast<std::uint32_t>(count));
+  return {};
+}
+
+}  // namespace detail
+
 //! Reads every row of a batch into the front of `out`, which comes back; the arrays of all rows stand in `scratch`, one
 //! after another. A row in error holds its own status and takes no space; the others are read. O(rows * V).
 //! Errors: size_mismatch (neither one transform nor one a row), output_too_small. On error nothing is read.
@@ -243,12 +259,11 @@ template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::span<result<row_reading<Policy, Scalar>>>> read_rows(
     Policy policy, const row_batch<Scalar>& batch, const read_request& request,
     std::type_identity_t<std::span<result<row_reading<Policy, Scalar>>>> out, workspace& scratch) noexcept {
-  const std::size_t count = batch.rows.size(), given = batch.transforms.size();
-  if (given != count && given != 1) return detail::row_error(errc::size_mismatch, static_cast<std::uint32_t>(given));
-  if (out.size() < count) return detail::row_error(errc::output_too_small, static_cast<std::uint32_t>(count));
-  for (std::size_t i = 0; i < count; ++i)
-    out[i] = read_row(policy, batch.rows[i], batch.transforms[given == 1 ? 0 : i], request, scratch);
-  return out.first(count);
+  if (const status why = detail::check_batch(batch, out.size()); !why.ok()) return why;
+  for (std::size_t i = 0; i < batch.rows.size(); ++i) {
+    out[i] = read_row(policy, batch.rows[i], batch.transforms[batch.transforms.size() == 1 ? 0 : i], request, scratch);
+  }
+  return out.first(batch.rows.size());
 }
 
 template <execution_policy Policy, class Scalar>

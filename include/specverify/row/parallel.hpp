@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many rows read at once, on threads that the engine already has.
+//!
+//! Use it where a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The pool
+//! is a callable of the engine's, `pool(count, body)`: it calls body(i) once for each i below count, on any threads and
+//! in any order, and returns when all calls have returned. It must not throw.
+//! Guarantees: readings, errors and all that is drawn from them are the same for every pool, the sequential one
+//!             included. No allocation and no thread here; noexcept. Each row is read by one thread: O(rows * V) in
+//!             all.
+//! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, examples/docs/parallel.cpp,
+//!             benchmarks/bench_parallel.cpp
+#ifndef SPECVERIFY_ROW_PARALLEL_HPP
+#define SPECVERIFY_ROW_PARALLEL_HPP
+
+#include <specverify/row/reading.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+namespace detail {
+
+//! What a pool is given in the concept below.
+struct any_row_body {
+  void operator()(std::uint32_t row) const noexcept;
+};
+
+//! One row of a batch that is being read: its part of the workspace, its digest and its status.
+struct batch_row {
+  row_digest digest{};
+  status outcome{};
+  std::size_t begin = 0;
+  std::size_t bytes = 0;
+};
+
+//! A digest of a workspace that begins `bytes` into another one, as a digest of that one.
+[[nodiscard]] inline row_digest moved_by(std::size_t bytes, row_digest digest) noexcept {
+  const auto units = static_cast<std::uint32_t>(bytes / workspace_alignment);
+  for (workspace_slice* slice : {&digest.lane_sums, &digest.block_sums, &digest.survivor_ids, &digest.survivor_weights,
+                                 &digest.kept_ids, &digest.kept_weights, &digest.mark})
+    slice->offset += units;
+  return digest;
+}
+
+//! Joins a digest that was made in a part of a workspace to its row.
+struct batch_reader {
+  template <class Policy, class Scalar>
+  [[nodiscard]] static result<row_reading<Policy, Scalar>> finish(const batch_row& read, Policy policy,
+                                                                  row_view<Scalar> row, const row_transform& transform,
+                                                                  workspace& scratch) noexcept {
+    if (!read.outcome.ok()) return read.outcome;
+    const row_summary summary = reading_access::summary(moved_by(read.begin, read.digest), scratch);
+    return reading_access::reading(summary, policy, row, transform);
+  }
+};
+
+}  // namespace detail
+
+//! Calls body(i) for every i below count and waits for all.
+template <class Pool>
+concept row_pool = requires(const Pool& pool, const detail::any_row_body& body) {
+  pool(std::uint32_t{1}, body);
+};
+
+namespace exec {
+
+//! Rows of a batch on the threads of a pool, each under `policy`.
+template <class Pool, class Policy = simd_policy>
+struct parallel_policy {
+  const Pool* pool = nullptr;
+  [[no_unique_address]] Policy policy{};
+};
+
+//! `pool` must outlive the policy.
+template <row_pool Pool, execution_policy Policy = simd_policy>
+[[nodiscard]] constexpr parallel_policy<Pool, Policy> parallel(const Pool& pool, Policy policy = {}) noexcept {
+  return {&pool, policy};
+}
+
+}  // namespace exec
+
+//! Bytes of workspace that `read_rows` on a pool takes for `rows` rows of at most `vocab_size` ids. Pure; O(1).
+[[nodiscard]] constexpr std::size_t read_rows_workspace_size(std::uint32_t rows, std::uint32_t vocab_size,
+                                                             const row_transform& transform,
+                                                             const read_request& request) noexcept {
+  const std::size_t one = digest_workspace_size(vocab_size, transform, request);
+  const std::size_t aligned = (one + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+  return rows * aligned + slice_bytes<detail::batch_row>(rows) + workspace_alignment;
+}
+
+//! Reads every row of a batch into the front of `out`, which comes back, on the threads of a pool. A row in error holds
+//! its own status; the others are read. What is taken of `scratch` stays taken: as much for a row as
+//! `digest_workspace_size` says, whatever it needed.
+//! Errors: size_mismatch (neither one transform nor one a row), output_too_small, workspace_too_small (`where` = the
+//!         first row without room). On error nothing is read.
+template <row_pool Pool, execution_policy Policy, class Scalar>
+[[nodiscard]] result<std::span<result<row_reading<Policy, Scalar>>>> read_rows(
+    exec::parallel_policy<Pool, Policy> how, const row_batch<Scalar>& batch, const read_request& request,
+    std::type_identity_t<std::span<result<row_reading<Policy, Scalar>>>> out, workspace& scratch) noexcept {
+  const auto count = static_cast<std::uint32_t>(batch.rows.size());
+  if (const status why = detail::check_batch(batch, out.size()); !why.ok()) return why;
+  workspace_scope all(scratch);
+  const auto transform = [&batch](std::uint32_t i) -> const row_transform& {
+    return batch.transforms[batch.transforms.size() == 1 ? 0 : i];
+  };
+  const auto rows = scratch.take<detail::batch_row>(count);
+  if (!rows) return detail::row_error(errc::workspace_too_small, 0);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), transform(i), request);
+    const auto room = scratch.take_slice<std::byte>(bytes);
+    if (!room) return detail::row_error(errc::workspace_too_small, i);
+    (*rows)[i] = {{}, {}, std::size_t{room->offset} * workspace_alignment, bytes};
+  }
+  (*how.pool)(count, [&](std::uint32_t i) noexcept {
+    detail::batch_row& row = (*rows)[i];
+    workspace own(std::span<std::byte>(scratch.data() + row.begin, row.bytes));
+    row.outcome = detail::build_digest(how.policy, batch.rows[i], transform(i), request, row.digest, own);
+  });
+  for (std::uint32_t i = 0; i < count; ++i)  // in their order, so that no stamp depends on a thread
+    out[i] = detail::batch_reader::finish((*rows)[i], how.policy, batch.rows[i], transform(i), scratch);
+  all.keep();
+  return out.first(count);
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
