@@ -29,6 +29,7 @@
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/log_probability.hpp>
 #include <specverify/row/log_sum_exp.hpp>
+#include <specverify/row/parallel.hpp>
 #include <specverify/row/reading.hpp>
 #include <specverify/row/residual.hpp>
 #include <specverify/row/sample.hpp>
