@@ -72,8 +72,9 @@
 // The name of the instruction set level that this translation unit is compiled for.
 #if defined(__CUDA_ARCH__)
 #define SPECVERIFY_ISA_LEVEL cuda
-#elif defined(__AVX512VBMI2__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
-#define SPECVERIFY_ISA_LEVEL avx512vbmi2
+#elif defined(__AVX512IFMA__) && defined(__AVX512VBMI2__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && \
+    defined(__AVX512VL__)
+#define SPECVERIFY_ISA_LEVEL avx512ifma
 #elif defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define SPECVERIFY_ISA_LEVEL avx512
 #elif defined(__AVX512F__) && defined(__AVX512BW__)

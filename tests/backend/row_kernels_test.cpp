@@ -276,6 +276,76 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
   }
 }
 
+TEST_CASE("row backends: the largest entries of rows of probabilities, small ones and those with a tight bar") {
+  for (const std::uint32_t size : {1u, 11u, 12u, 16u, 17u, 770u, 1000u, 1024u, 5000u}) {
+    for (const float top : {0.3f, 0.5f, 0.999f}) {
+      std::vector<float> row(size, (1.0f - top) / static_cast<float>(size));
+      for (std::uint32_t i = 0; i + 1 < size; i += 2) {  // pairs that sum to what they were
+        const float step = row[i] * static_cast<float>(i % 29) / 30.0f;
+        row[i] += step;
+        row[i + 1] -= step;
+      }
+      row[size / 2] += top;
+      for (const std::uint32_t wanted : {1u, 8u, 54u, 64u, size}) {
+        read_request request;
+        request.survivors = wanted;
+        CAPTURE(size);
+        CAPTURE(top);
+        CAPTURE(wanted);
+        const auto a = make_digest(exec::seq, probabilities(row), {}, request);
+        const auto b = make_digest(exec::simd, probabilities(row), {}, request);
+        REQUIRE(a.outcome.ok());
+        REQUIRE(b.outcome.ok());
+        CHECK(a.value.survivor_ids.count == std::min(wanted, size));
+        CHECK(same(a.space.template at<token_id>(a.value.survivor_ids),
+                   b.space.template at<token_id>(b.value.survivor_ids)));
+        CHECK(a.value.survivors_complete == b.value.survivors_complete);
+      }
+    }
+  }
+}
+
+TEST_CASE("NUM-3 row backends: temperatures so high that a float scale would be 0, with forbidden ids") {
+  for (const std::uint32_t size : {3u, 16u, 17u, 1000u, 4099u}) {
+    std::vector<float> row = row_of<float>(normal_logits(size, 6, 3.0));
+    row[size / 3] = -std::numeric_limits<float>::infinity();
+    std::vector<std::uint64_t> mask(size / 64 + 1, ~std::uint64_t{0});
+    mask[0] ^= 2;
+    for (const double temperature : {1e20, 1e37, 1e46, 1e60, 1e300}) {
+      CAPTURE(size);
+      CAPTURE(temperature);
+      row_transform transform;
+      transform.temperature = temperature;
+      transform.mask_words = mask;
+      compare(logits(row), transform);
+      std::vector<float> p(size);
+      REQUIRE(softmax(exec::simd, logits(row), transform, std::span<float>(p)).ok());
+      CHECK(p[1] == 0.0f);
+      CHECK(std::fabs(static_cast<double>(p[0]) * (size - 1.0 - (size / 3 != 1 ? 1.0 : 0.0)) - 1.0) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("row backends: the least float ties, at a temperature where it has weight") {
+  std::vector<float> row(3000, -std::numeric_limits<float>::max());
+  row[1500] = 0.0f;
+  row_transform transform;
+  transform.temperature = 1e38;
+  for (const std::uint32_t wanted : {1u, 2u, 64u, 1200u}) {
+    read_request request;
+    request.survivors = wanted;
+    CAPTURE(wanted);
+    for_each_policy([&](auto policy) {
+      const auto read = make_digest(policy, logits(row), transform, request);
+      REQUIRE(read.outcome.ok());
+      const auto ids = read.space.template at<token_id>(read.value.survivor_ids);
+      REQUIRE(ids.size() == wanted);
+      for (std::uint32_t i = 0; i + 1 < wanted; ++i) CHECK(ids[i] == static_cast<token_id>(i));
+      CHECK(ids[wanted - 1] == 1500);
+    });
+  }
+}
+
 TEST_CASE("NUM-1 NUM-2 row backends: a NaN or an infinity is found wherever it stands, and nothing is written") {
   constexpr std::uint32_t size = 3001;
   std::vector<float> row = row_of<float>(normal_logits(size, 4, 2.0)), out(size);

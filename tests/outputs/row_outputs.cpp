@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every operation on a row decides, as numbers that another build must give too.
 // usage: row_outputs write seq|simd|planted SMALL WIDE EACH FILE
-//          the outputs of every EACH-th row; planted: the first one has another largest value
+//          the outputs of every EACH-th row; planted: the first one has another last value
 //        row_outputs compare FILE OTHER
 //          "N rows compared, D differing"; exit code 1 with a difference
-// Rows: SMALL of 1 to 4099 ids, WIDE of 128 256; hard ones among both. A row is made of integers and exact steps alone,
+// Rows: SMALL of 1 to 4099 ids, WIDE of 128 256; hard ones among both; logits as float, double, fp16 and bf16, with and
+// without a stride, and probabilities. A row is made of integers and exact steps alone,
 // so that every machine has the same.
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/row/argmax.hpp>
@@ -87,7 +88,7 @@ float value_of(std::uint32_t kind, std::uint32_t i, std::uint32_t size, generato
     case 14:
       return i < size / 2 ? 2.0f : 2.0f + 0x1.0p-20f * normal;
     case 15:
-      return 0x1.0p-100f * normal;  // as good as equal
+      return i % 2 == 0 ? 0x1.0p-100f * normal : -std::numeric_limits<float>::max();  // as good as two values
     default:
       return (kind == 16 ? 0.5f : kind == 17 ? 2.0f : kind == 18 ? 4.0f : 8.0f) * normal;
   }
@@ -117,7 +118,7 @@ struct reader {
 };
 
 reader reader_for(std::uint32_t size, generator& random) {
-  constexpr double temperatures[] = {1.0, 0.75, 0.0, 0.0625, 2.0, 1.0, 16.0, 0.5};
+  constexpr double temperatures[] = {1.0, 0.75, 0.0, 0.0625, 2.0, 1.0, 16.0, 0.5, 0x1.0p160};
   reader made;
   made.transform.temperature = temperatures[random.below(std::size(temperatures))];
   if (random.below(7) == 0) {
@@ -134,23 +135,67 @@ reader reader_for(std::uint32_t size, generator& random) {
   return made;
 }
 
+enum class form { logits, strided, probabilities, doubles, halves, brains };
+
 struct row_case {
   std::vector<float> values;
+  form stored = form::logits;
   reader read;
   generator random;
 };
 
+//! Squares of the values that are finite, divided by their sum; the first one takes half.
+void make_probabilities(row_case& one) {
+  double sum = 0;
+  for (float& value : one.values) {
+    value = value > -1e30f && value < 1e30f ? value * value : 0.0f;
+    sum += static_cast<double>(value);
+  }
+  if (!(sum > 1e-30)) one.values[0] = static_cast<float>(sum = 1);
+  for (float& value : one.values) value = static_cast<float>(static_cast<double>(value) / sum * 0.5);
+  one.values[0] += 0.5f;
+  one.read.transform.temperature = one.read.transform.temperature > 0 ? 1.0 : 0.0;
+  one.read.bias_ids.clear();
+  one.read.bias_values.clear();
+  if (!one.read.mask.empty()) one.read.mask[0] |= 1;
+}
+
 row_case make_case(std::uint32_t number, bool wide) {
-  row_case made{{}, {}, {number * 0x2545F4914F6CDD1Du + (wide ? 1u : 0u)}};
+  row_case made{{}, form::logits, {}, {number * 0x2545F4914F6CDD1Du + (wide ? 1u : 0u)}};
   const std::uint32_t size = wide ? wide_size - made.random.below(40) : 1 + made.random.below(4099);
   const std::uint32_t kind = made.random.below(kinds);
   for (std::uint32_t i = 0; i < size; ++i) made.values.push_back(value_of(kind, i, size, made.random));
   made.read = reader_for(size, made.random);
+  constexpr form forms[] = {form::strided, form::probabilities, form::doubles, form::halves, form::brains};
+  const std::uint32_t chosen = made.random.below(12);
+  if (chosen < std::size(forms)) made.stored = forms[chosen];
+  if (made.stored == form::probabilities) make_probabilities(made);
   return made;
 }
 
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+//! The same, or near it: half precision without subnormal numbers.
+template <class Scalar>
+Scalar stored_as(float value) {
+  if constexpr (std::is_same_v<Scalar, bfloat16_bits>) {
+    return {static_cast<std::uint16_t>(bits_of(value) >> 16)};
+  } else if constexpr (std::is_same_v<Scalar, float16_bits>) {
+    const std::uint32_t bits = bits_of(value), exponent = (bits >> 23) & 255u, sign = (bits >> 16) & 0x8000u;
+    if (exponent > 142) return {static_cast<std::uint16_t>(sign | (value < -1e38f ? 0x7C00u : 0x7BFFu))};
+    if (exponent < 113) return {static_cast<std::uint16_t>(sign)};
+    return {static_cast<std::uint16_t>(sign | ((exponent - 112) << 10) | ((bits >> 13) & 1023u))};
+  } else {
+    return static_cast<Scalar>(value);
+  }
+}
+
 //! The outputs of one row: `out` has an entry per name.
-template <class Policy>
+template <class Policy, class Scalar>
 class examined_row {
  public:
   examined_row(Policy policy, row_case& one, std::vector<std::byte>& memory) : policy_(policy), one_(one) {
@@ -158,6 +203,9 @@ class examined_row {
     transform_.mask_words = one.read.mask;
     transform_.bias_ids = one.read.bias_ids;
     transform_.bias_values = one.read.bias_values;
+    stride_ = one.stored == form::strided ? 3 : 1;
+    values_.resize(one.values.size() * stride_, stored_as<Scalar>(1e30f));  // what stands between is not read
+    for (std::size_t i = 0; i < one.values.size(); ++i) values_[i * stride_] = stored_as<Scalar>(one.values[i]);
     memory.resize(std::size_t{1} << 24);
     scratch_ = workspace(std::span(memory));
   }
@@ -167,7 +215,7 @@ class examined_row {
     mix(0).add(best.error());
     if (best) {
       mix(0).add(static_cast<std::uint64_t>(best->token));
-      mix(0).add(kernel_bits(best->margin));
+      mix(0).add(number_bits(best->margin));
     }
     weigh();
     constexpr std::uint32_t survivors[] = {1, 8, 64, 300, 1024};
@@ -188,13 +236,19 @@ class examined_row {
   }
 
  private:
-  static std::uint64_t kernel_bits(double value) {
+  //! Zeros of either sign are one number.
+  static std::uint64_t number_bits(double value) {
+    if (value == 0.0) return 0;
     std::uint64_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
     return bits;
   }
   mixer& mix(std::size_t part) { return mixers_[part]; }
-  [[nodiscard]] row_view<float> view() const { return logits_row<float>(std::span<const float>(one_.values)); }
+  [[nodiscard]] row_view<Scalar> view() const {
+    const auto size = static_cast<std::uint32_t>(one_.values.size());
+    const row_kind kind = one_.stored == form::probabilities ? row_kind::probabilities : row_kind::logits;
+    return {kind, values_.data(), size, size, stride_};
+  }
 
   void weigh() {
     if (transform_.truncation.active()) return;
@@ -205,9 +259,9 @@ class examined_row {
     mix(1).add(std::span<const std::uint32_t>(weights_));
   }
 
-  void look_at(const row_reading<Policy, float>& row) {
+  void look_at(const row_reading<Policy, Scalar>& row) {
     mix(0).add(static_cast<std::uint64_t>(row.argmax()));
-    mix(0).add(kernel_bits(row.maximum()));
+    mix(0).add(number_bits(row.maximum()));
     mix(0).add(row.total_weight());
     mix(0).add(row.is_one_hot() ? 1 : 0);
     mix(2).add(row.survivor_ids());
@@ -215,7 +269,7 @@ class examined_row {
     mix(2).add(row.survivors_complete() ? 1 : 0);
   }
 
-  void decide(const row_reading<Policy, float>& row) {
+  void decide(const row_reading<Policy, Scalar>& row) {
     const std::uint32_t size = row.vocab_size();
     for (std::uint32_t position = 0; position < 4; ++position) {
       const uniforms random{philox{{7, 11}}, position, 3};
@@ -265,11 +319,30 @@ class examined_row {
 
   Policy policy_;
   row_case& one_;
+  std::uint32_t stride_ = 1;
+  std::vector<Scalar> values_;
   row_transform transform_;
   workspace scratch_;
   std::vector<std::uint32_t> weights_;
   std::array<mixer, parts> mixers_{};
 };
+
+template <class Policy>
+outputs outputs_of(Policy policy, row_case& one, std::vector<std::byte>& memory) {
+  switch (one.stored) {
+    case form::doubles:
+      return examined_row<Policy, double>(policy, one, memory).examine();
+    case form::halves:
+      return examined_row<Policy, float16_bits>(policy, one, memory).examine();
+    case form::brains:
+      return examined_row<Policy, bfloat16_bits>(policy, one, memory).examine();
+    case form::logits:
+    case form::strided:
+    case form::probabilities:
+      break;
+  }
+  return examined_row<Policy, float>(policy, one, memory).examine();
+}
 
 struct selection {
   std::uint32_t small, wide, each;
@@ -284,8 +357,8 @@ int write(Policy policy, const selection& rows, const char* path) {
   std::size_t written = 0;
   for (std::uint32_t number = 0; number < rows.small + rows.wide; number += rows.each) {
     row_case one = make_case(number, number >= rows.small);
-    if (rows.planted && number == 0) one.values.back() = 1e4f;
-    const outputs found = examined_row<Policy>(policy, one, memory).examine();
+    if (rows.planted && number == 0) one.values.back() += 0.25f;
+    const outputs found = outputs_of(policy, one, memory);
     written += std::fwrite(found.data(), sizeof(found), 1, file);
   }
   return std::fclose(file) == 0 && written > 0 ? 0 : 2;

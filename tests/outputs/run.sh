@@ -13,7 +13,7 @@ has() { grep -qw "$1" /proc/cpuinfo; }
 level_runs() { # whether this processor runs a level
   case $1 in x86-64) true ;; x86-64-v3) has avx2 && has fma ;; x86-64-v4) has avx512vl && has avx512dq ;; icelake-server) has avx512_vbmi2 && has avx512ifma ;; esac
 }
-read -r -a flags <<<"-std=c++20 -O2 -Iinclude"
+read -r -a flags <<<"-O2 -Iinclude"
 build() { # name, compiler, flags...
   "$2" "${flags[@]}" "${@:3}" tests/outputs/row_outputs.cpp -o "$work/$1" >"$work/$1.log" 2>&1 || { head -n 20 "$work/$1.log"; return 1; }
 }
@@ -23,39 +23,47 @@ outputs_of() { # name, rows apart, command...: compares with the scalar kernels
   local said code
   said=$("$work/reference" compare "$work/reference.$apart.outputs" "$work/$name.outputs")
   code=$?
-  printf '%-30s %s\n' "$name" "$said"
+  printf '%-40s %s\n' "$name" "$said"
   return "$code"
 }
 one() { # name, compiler, flags...
   build "$@" && outputs_of "$1" "$each" "$work/$1"
 }
-build reference g++ -DSPECVERIFY_WITH_XSIMD=0 || exit 1
+build reference g++ -std=c++20 -DSPECVERIFY_WITH_XSIMD=0 || exit 1
 for apart in "$each" "$((each * 10))"; do
   "$work/reference" write seq "$small" "$wide" "$apart" "$work/reference.$apart.outputs" || exit 1
 done
 "$work/reference" write planted "$small" "$wide" "$each" "$work/planted.outputs" || exit 1
 said=$("$work/reference" compare "$work/reference.$each.outputs" "$work/planted.outputs" | tail -n 1)
 [[ $said == *" 1 differing" ]] || { echo "one row differs, and the comparison says: $said"; exit 1; }
-builds=("g++ 0 x86-64" "g++ 0 x86-64-v3" "g++ 1 icelake-server" "clang++ 0 icelake-server")
-[ "$long" = 1 ] && builds=("g++ 0 x86-64" "g++ 0 x86-64-v3" "g++ 0 x86-64-v4" "g++ 0 icelake-server" "g++ 1 x86-64" "g++ 1 x86-64-v3"
-  "g++ 1 x86-64-v4" "g++ 1 icelake-server" "clang++ 0 x86-64" "clang++ 0 x86-64-v3" "clang++ 0 icelake-server" "clang++ 1 x86-64-v3" "clang++ 1 icelake-server")
+# compiler, xsimd or vectors, level, language: g++ contracts products and sums under gnu++20 alone
+builds=("g++ vectors x86-64 gnu++20" "g++ vectors x86-64-v3 gnu++20" "g++ xsimd icelake-server gnu++20" "clang++ vectors icelake-server c++20")
+if [ "$long" = 1 ]; then
+  builds=()
+  for compiler in g++ clang++; do
+    for packs in vectors xsimd; do
+      for level in x86-64 x86-64-v3 x86-64-v4 icelake-server; do builds+=("$compiler $packs $level gnu++20"); done
+    done
+  done
+  builds+=("g++ vectors x86-64-v4 c++20" "g++ xsimd x86-64-v3 c++20")
+fi
 for build in "${builds[@]}"; do
-  read -r compiler xsimd level <<<"$build"
-  name=$compiler-$([ "$xsimd" = 1 ] && echo xsimd || echo vectors)-$level
+  read -r compiler packs level language <<<"$build"
+  name=$compiler-$packs-$level-$language
   command -v "$compiler" >/dev/null || { echo "$name: no $compiler"; continue; }
   level_runs "$level" || { echo "$name: not on this processor"; continue; }
   while [ "$(jobs -rp | wc -l)" -ge 2 ]; do sleep 0.1; done
-  { one "$name" "$compiler" -march="$level" -DSPECVERIFY_WITH_XSIMD="$xsimd"; echo $? >"$work/$name.code"; } &
+  { one "$name" "$compiler" -std="$language" -march="$level" -DSPECVERIFY_WITH_XSIMD="$([ "$packs" = xsimd ] && echo 1 || echo 0)"; echo $? >"$work/$name.code"; } &
   names+=("$name")
 done
 wait
 arm=aarch64-linux-gnu-g++-12
 if [ "$long" = 1 ] && command -v "$arm" >/dev/null && command -v qemu-aarch64 >/dev/null; then
   for xsimd in 0 1; do
-    name=aarch64-$([ "$xsimd" = 1 ] && echo xsimd || echo vectors)
+    name=aarch64-xsimd-$xsimd
     host=$work/host_headers
     mkdir -p "$host" && ln -sfn /usr/include/xsimd "$host/xsimd"
-    build "$name" "$arm" -static -isystem "$host" -DSPECVERIFY_WITH_XSIMD="$xsimd" && outputs_of "$name" $((each * 10)) qemu-aarch64 "$work/$name"
+    build "$name" "$arm" -std=gnu++20 -static -isystem "$host" -DSPECVERIFY_WITH_XSIMD="$xsimd" && outputs_of "$name" $((each * 10)) qemu-aarch64 "$work/$name"
     echo $? >"$work/$name.code"
     names+=("$name")
   done

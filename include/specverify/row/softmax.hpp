@@ -30,7 +30,7 @@ template <execution_policy Policy, class Scalar, class Out>
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (out.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
   const kernel::row_source<Scalar> source = detail::open(row, transform);
-  kernel::exact_weight weight{0, 1.0 / transform.temperature, source.probabilities};
+  kernel::exact_weight weight{0, transform.greedy() ? 1.0 : 1.0 / transform.temperature, source.probabilities};
   double sum = 0;
   if (std::is_same_v<Out, float> && !transform.greedy())
     sum = kernel::one_read_sum(policy, source, weight.inverse_temperature, weight.reference);

@@ -45,10 +45,10 @@ inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (
 inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5
 inline constexpr double coarse_range = 60.0;        // a reference may lie this far below the maximum, in nats
 
-//! Octaves in units of 2^-23 per logit.
+//! Octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the least exponent at any temperature.
 [[nodiscard]] SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
   const double scale = 8388608.0 * log2_e / temperature;
-  return static_cast<float>(scale);
+  return scale > 0x1.0p-126 ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
 //! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.

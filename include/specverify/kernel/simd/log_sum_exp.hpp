@@ -70,9 +70,9 @@ class quick_powers {
       offset_ = product + static_cast<double>(shift_);
     }
   }
-  //! Whether one rounding each is little. Otherwise the exact sum is the way.
+  //! Whether one rounding each is little, and -infinity stays that. Otherwise the exact sum is the way.
   [[nodiscard]] bool usable() const noexcept {
-    return slope_ < 16777216.0f && shift_ > -4194304.0f && shift_ < 4194304.0f;
+    return slope_ >= 0x1p-126f && slope_ < 16777216.0f && shift_ > -4194304.0f && shift_ < 4194304.0f;
   }
   [[nodiscard]] double offset() const noexcept { return offset_; }
   [[nodiscard]] SPECVERIFY_INLINE pack<float> exponent(const pack<float>& values) const noexcept {

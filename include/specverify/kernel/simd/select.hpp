@@ -51,6 +51,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
     return weight(static_cast<double>(float_at(place))) >= least;
   };
   std::int64_t low = float_place(value_above(weight, least - 1));
+  if (reaches(low)) return float_at(low);                               // of the least float itself
   std::int64_t high = float_place(static_cast<float>(weight.maximum));  // reaches
   for (std::int64_t step = 8; low + step < high; step *= 2) {
     if (reaches(low + step)) {
@@ -349,7 +350,8 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
     if (list.wanted == 0 && list.always > weight_one) return;  // no weight is so large
     const topped_row<Scalar> row(source, tops, weight);
     float bar = list.wanted == 0 ? static_cast<float>(weight.maximum) : row.bar_for(list.wanted);
-    const std::uint32_t at_bar = is_finite(bar) ? weight(static_cast<double>(bar)) : 0;
+    const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // a bar may lie below all values
+    const std::uint32_t at_bar = weighs ? weight(static_cast<double>(bar)) : 0;
     const std::uint32_t lowest = at_bar < list.always ? at_bar : list.always;
     bar = value_above(weight, lowest > 1 ? lowest - 1 : 0);
     const bool whole = fill(policy, row, {bar, bar, 0}, weight, list);

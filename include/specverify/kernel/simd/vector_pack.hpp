@@ -61,7 +61,38 @@ template <>
 struct vector_of<std::int64_t> {
   typedef std::int64_t type __attribute__((vector_size(SPECVERIFY_VECTOR_BYTES)));
 };
+template <>
+struct vector_of<std::uint32_t> {
+  typedef std::uint32_t type __attribute__((vector_size(SPECVERIFY_VECTOR_BYTES)));
+};
+template <>
+struct vector_of<std::uint64_t> {
+  typedef std::uint64_t type __attribute__((vector_size(SPECVERIFY_VECTOR_BYTES)));
+};
 #undef SPECVERIFY_VECTOR_BYTES
+
+//! What sums are made in: integers wrap.
+template <class Element>
+struct wrapping {
+  using type = Element;
+};
+template <>
+struct wrapping<std::int32_t> {
+  using type = std::uint32_t;
+};
+template <>
+struct wrapping<std::int64_t> {
+  using type = std::uint64_t;
+};
+
+//! The bits of a vector as another of the same size.
+template <class To, class From>
+[[nodiscard]] SPECVERIFY_INLINE To vector_bits(From value) noexcept {
+  To result;
+  static_assert(sizeof(result) == sizeof(value), "vectors of one size");
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
 
 //! What a comparison of packs gives: all bits of a lane, or none.
 template <class Element>
@@ -82,22 +113,24 @@ class pack {
   SPECVERIFY_INLINE pack(vector lanes) noexcept : lanes_(lanes) {}
   SPECVERIFY_INLINE operator vector() const noexcept { return lanes_; }
 
-  friend SPECVERIFY_INLINE pack operator+(pack a, pack b) noexcept { return a.lanes_ + b.lanes_; }
-  friend SPECVERIFY_INLINE pack operator-(pack a, pack b) noexcept { return a.lanes_ - b.lanes_; }
+  friend SPECVERIFY_INLINE pack operator+(pack a, pack b) noexcept {
+    return vector_bits<vector>(vector_bits<sum_vector>(a.lanes_) + vector_bits<sum_vector>(b.lanes_));
+  }
+  friend SPECVERIFY_INLINE pack operator-(pack a, pack b) noexcept {
+    return vector_bits<vector>(vector_bits<sum_vector>(a.lanes_) - vector_bits<sum_vector>(b.lanes_));
+  }
   friend SPECVERIFY_INLINE pack operator*(pack a, pack b) noexcept { return a.lanes_ * b.lanes_; }
   friend SPECVERIFY_INLINE pack operator&(pack a, pack b) noexcept { return a.lanes_ & b.lanes_; }
   friend SPECVERIFY_INLINE pack operator|(pack a, pack b) noexcept { return a.lanes_ | b.lanes_; }
   friend SPECVERIFY_INLINE pack operator<<(pack a, int bits) noexcept { return a.lanes_ << bits; }
   friend SPECVERIFY_INLINE pack operator>>(pack a, int bits) noexcept { return a.lanes_ >> bits; }
   friend SPECVERIFY_INLINE pack operator-(pack a) noexcept { return -a.lanes_; }
-  SPECVERIFY_INLINE pack& operator+=(pack other) noexcept {
-    lanes_ += other.lanes_;
-    return *this;
-  }
+  SPECVERIFY_INLINE pack& operator+=(pack other) noexcept { return *this = *this + other; }
   friend SPECVERIFY_INLINE pack_truth<Element> operator>(pack a, pack b) noexcept { return {a.lanes_ > b.lanes_}; }
   friend SPECVERIFY_INLINE pack_truth<Element> operator>=(pack a, pack b) noexcept { return {a.lanes_ >= b.lanes_}; }
 
  private:
+  using sum_vector = typename vector_of<typename wrapping<Element>::type>::type;
   vector lanes_;
 };
 
@@ -117,15 +150,6 @@ template <class Element>
 SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexcept {
   const typename pack<Element>::vector lanes = value;
   std::memcpy(to, &lanes, sizeof(lanes));
-}
-
-//! The bits of a vector as another of the same size.
-template <class To, class From>
-[[nodiscard]] SPECVERIFY_INLINE To vector_bits(From value) noexcept {
-  To result;
-  static_assert(sizeof(result) == sizeof(value), "vectors of one size");
-  std::memcpy(&result, &value, sizeof(result));
-  return result;
 }
 
 //! The same bits as integers, and back.
