@@ -2,17 +2,27 @@
 #
 # specverify_levels(NAME SOURCES file... [LINK target...])
 #   A static library NAME: the sources once for each vector level of x86-64, each with a table of its own
-#   (SPECVERIFY_LEVEL_TABLE in specverify/core/level.hpp). On other processors, or without GNU binutils, the baseline
-#   alone. LINK: targets whose headers and flags the sources need; specverify::specverify is among them.
+#   (SPECVERIFY_LEVEL_TABLE in specverify/core/level.hpp). On other processors, without GNU binutils, or under a
+#   generator of several configurations, the baseline alone. LINK: targets whose headers and flags the sources need;
+#   specverify::specverify is among them.
 function(specverify_levels name)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "" "SOURCES;LINK")
   if(NOT given_SOURCES OR given_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "specverify_levels(NAME SOURCES file... [LINK target...])")
   endif()
   set(levels baseline)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_OBJCOPY AND CMAKE_LINKER
-      AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT APPLE AND NOT WIN32)
-    list(APPEND levels avx2 avx512 avx512_ifma)
+  get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  find_program(SPECVERIFY_GNU_LD NAMES ld.bfd ld DOC "GNU ld, for specverify_levels")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
+      AND CMAKE_OBJCOPY AND SPECVERIFY_GNU_LD AND NOT several AND NOT APPLE AND NOT WIN32)
+    execute_process(COMMAND "${SPECVERIFY_GNU_LD}" --help OUTPUT_VARIABLE help ERROR_QUIET)
+    if(help MATCHES "force-group-allocation")
+      list(APPEND levels avx2 avx512 avx512_ifma)
+    endif()
+  endif()
+  list(LENGTH levels count)
+  if(count EQUAL 1)
+    message(STATUS "specverify_levels(${name}): the baseline alone")
   endif()
   set(flags_baseline "")
   set(flags_avx2 -march=x86-64-v3)
@@ -23,8 +33,11 @@ function(specverify_levels name)
     set(target "${name}_${level}_objects")
     add_library(${target} OBJECT ${given_SOURCES})
     target_link_libraries(${target} PRIVATE specverify::specverify ${given_LINK})
-    target_compile_options(${target} PRIVATE ${flags_${level}})
-    target_compile_definitions(${target} PRIVATE SPECVERIFY_THIS_LEVEL=${level})
+    # No intermediate code, and no symbol that stays unique over a whole program: neither can be made local.
+    target_compile_options(${target} PRIVATE ${flags_${level}}
+      $<$<CXX_COMPILER_ID:GNU,Clang>:-fno-lto> $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+    target_compile_definitions(${target} PRIVATE SPECVERIFY_THIS_LEVEL=${level}
+      $<$<NOT:$<EQUAL:${count},1>>:SPECVERIFY_EVERY_LEVEL>)
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF POSITION_INDEPENDENT_CODE ON)
     if(level STREQUAL "baseline")
       list(APPEND objects $<TARGET_OBJECTS:${target}>)
@@ -34,7 +47,7 @@ function(specverify_levels name)
     # baseline's.
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}_${level}.o")
     add_custom_command(OUTPUT "${object}"
-      COMMAND "${CMAKE_LINKER}" -r --force-group-allocation -o "${object}" $<TARGET_OBJECTS:${target}>
+      COMMAND "${SPECVERIFY_GNU_LD}" -r --force-group-allocation -o "${object}" $<TARGET_OBJECTS:${target}>
       COMMAND "${CMAKE_OBJCOPY}" --keep-global-symbol=${name}_${level} "${object}"
       DEPENDS ${target} $<TARGET_OBJECTS:${target}> COMMAND_EXPAND_LISTS VERBATIM)
     set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
@@ -43,7 +56,6 @@ function(specverify_levels name)
   add_library(${name} STATIC ${objects})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PUBLIC specverify::specverify ${given_LINK})
-  list(LENGTH levels count)
   if(count GREATER 1)
     target_compile_definitions(${name} INTERFACE SPECVERIFY_EVERY_LEVEL)
   endif()

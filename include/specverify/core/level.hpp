@@ -80,22 +80,23 @@ SPECVERIFY_NAMESPACE_END
   extern "C" const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL); \
   const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL)
 
-// In the program: declares `const type& name_at(vector_level)`, the table of a level that was built. A level that the
-// processor does not have must not be called: `rows_at(cpu_level())`.
+// In the program, in units whose target links to the library of that name: declares
+// `const type& name_at(vector_level)`, the table of a level that was built. A level that the processor does not have
+// must not be called: `rows_at(cpu_level())`.
 #if defined(SPECVERIFY_EVERY_LEVEL)
-#define SPECVERIFY_LEVEL_TABLES(type, name)                                              \
-  extern "C" const type name##_baseline, name##_avx2, name##_avx512, name##_avx512_ifma; \
-  [[nodiscard]] inline const type& name##_at(specverify::vector_level level) noexcept {  \
-    return level == specverify::vector_level::avx512_ifma ? name##_avx512_ifma           \
-           : level == specverify::vector_level::avx512    ? name##_avx512                \
-           : level == specverify::vector_level::avx2      ? name##_avx2                  \
-                                                          : name##_baseline;                  \
-  }                                                                                      \
+#define SPECVERIFY_LEVEL_TABLES(type, name)                                                    \
+  extern "C" const type name##_baseline, name##_avx2, name##_avx512, name##_avx512_ifma;       \
+  [[nodiscard]] static inline const type& name##_at(specverify::vector_level level) noexcept { \
+    return level == specverify::vector_level::avx512_ifma ? name##_avx512_ifma                 \
+           : level == specverify::vector_level::avx512    ? name##_avx512                      \
+           : level == specverify::vector_level::avx2      ? name##_avx2                        \
+                                                          : name##_baseline;                        \
+  }                                                                                            \
   static_assert(true, "a semicolon follows")
 #else
-#define SPECVERIFY_LEVEL_TABLES(type, name)                                                                 \
-  extern "C" const type name##_baseline;                                                                    \
-  [[nodiscard]] inline const type& name##_at(specverify::vector_level) noexcept { return name##_baseline; } \
+#define SPECVERIFY_LEVEL_TABLES(type, name)                                                                        \
+  extern "C" const type name##_baseline;                                                                           \
+  [[nodiscard]] static inline const type& name##_at(specverify::vector_level) noexcept { return name##_baseline; } \
   static_assert(true, "a semicolon follows")
 #endif
 

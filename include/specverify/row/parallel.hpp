@@ -4,8 +4,8 @@
 //! Use it where a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The pool
 //! is a callable of the engine's, `pool(count, body)`: it calls body(i) once for each i below count, on any threads and
 //! in any order, and returns when all calls have returned. It must not throw.
-//! Guarantees: readings, errors and all that is drawn from them are the same for every pool, the sequential one
-//!             included. No allocation and no thread here; noexcept. Each row is read by one thread: O(rows * V) in
+//! Guarantees: readings, a row's errors and all that is drawn from them are the same for every pool, the sequential
+//!             one included. No allocation and no thread here; noexcept. Each row is read by one thread: O(rows * V) in
 //!             all.
 //! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, examples/docs/parallel.cpp,
 //!             benchmarks/bench_parallel.cpp
@@ -74,6 +74,8 @@ template <row_pool Pool, execution_policy Policy = simd_policy>
 [[nodiscard]] constexpr parallel_policy<Pool, Policy> parallel(const Pool& pool, Policy policy = {}) noexcept {
   return {&pool, policy};
 }
+template <row_pool Pool, execution_policy Policy = simd_policy>
+constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy policy = {}) = delete;
 
 }  // namespace exec
 
@@ -104,6 +106,9 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
   const auto rows = scratch.take<detail::batch_row>(count);
   if (!rows) return detail::row_error(errc::workspace_too_small, 0);
   for (std::uint32_t i = 0; i < count; ++i) {
+    const status why = detail::check_arguments(batch.rows[i], transform(i));
+    (*rows)[i] = {{}, why, 0, 0};
+    if (!why.ok()) continue;  // takes no room
     const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), transform(i), request);
     const auto room = scratch.take_slice<std::byte>(bytes);
     if (!room) return detail::row_error(errc::workspace_too_small, i);
@@ -111,6 +116,7 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
   }
   (*how.pool)(count, [&](std::uint32_t i) noexcept {
     detail::batch_row& row = (*rows)[i];
+    if (!row.outcome.ok()) return;
     workspace own(std::span<std::byte>(scratch.data() + row.begin, row.bytes));
     row.outcome = detail::build_digest(how.policy, batch.rows[i], transform(i), request, row.digest, own);
   });
