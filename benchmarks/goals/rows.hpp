@@ -8,51 +8,15 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "../../tests/support/hard_rows.hpp"
+
 namespace bench_goals {
-
-inline constexpr int hard_kinds = 14;
-
-inline float hard_value(int kind, std::uint32_t id, std::uint32_t size, float normal) {
-  const float none = -std::numeric_limits<float>::infinity();
-  const float place = static_cast<float>(id) / static_cast<float>(size);
-  switch (kind) {
-    case 0:
-      return 3.0f;  // all equal
-    case 1:
-      return id % 3 == 0 ? 1.5f : 1.0f;  // two values
-    case 2:
-      return 20.0f * place;  // sorted up
-    case 3:
-      return -20.0f * place;  // sorted down
-    case 4:
-      return std::floor(3.0f * normal);  // integers
-    case 5:
-      return 4.0f * std::floor(normal);  // multiples of 4
-    case 6:
-      return id % (size / 100) == 7 ? normal : none;  // 100 finite ones
-    case 7:
-      return id % 1024 < 16 ? -100.0f : normal;  // the sampled ids say nothing
-    case 8:
-      return id % 1024 < 16 ? 15.0f : normal;  // or too much
-    case 9:
-      return id % 1024 < 16 ? none : normal;  // or are all forbidden
-    case 10:
-      return id == size / 2 ? 1e4f : normal;  // one far above
-    case 11:
-      return id == 3 ? 0.0f : -21.5f + 0.3f * normal;  // integer weights of 0, 1 and 2
-    case 12:
-      return 300.0f * normal;  // wide
-    default:
-      return 1.0f + 1e-7f * static_cast<float>(id % 8);  // neighbouring floats
-  }
-}
 
 class row_set {
  public:
@@ -67,9 +31,9 @@ class row_set {
     }
     return made;
   }
-  static row_set hard(std::uint32_t vocab_size, int kind) {
+  static row_set hard(std::uint32_t vocab_size, std::uint32_t kind) {
     row_set made("hard " + std::to_string(kind), vocab_size, 1, 0);
-    made.fill(0, [&](std::uint32_t id, float normal) { return hard_value(kind, id, vocab_size, normal); });
+    made.fill(0, [&](std::uint32_t id, float normal) { return hard_rows::value_of(kind, id, vocab_size, normal); });
     return made;
   }
 

@@ -135,7 +135,7 @@ int main(int count, char** arguments) {
     if (vocab_size != 32000 && vocab_size != 128256) continue;
     row_set shifted = row_set::ordinary(vocab_size, 1, 16);
     measure(shifted, ordinary_paths(vocab_size), first);
-    for (int kind = 0; kind < bench_goals::hard_kinds; ++kind) {
+    for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       row_set rows = row_set::hard(vocab_size, kind);
       measure(rows,
               {reading("digest, top-64", vocab_size, survivors(64)),

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../unit/row/row_cases.hpp"
+#include "support/hard_rows.hpp"
 
 using namespace row_cases;
 
@@ -174,62 +175,11 @@ TEST_CASE("row backends: adversarial rows, all equal, sorted, one outlier, few a
 
 namespace {
 
-//! Rows whose largest entries are hard to find; `size` > 200.
-std::vector<float> hard_row(int kind, std::uint32_t size) {
-  const float none = -std::numeric_limits<float>::infinity();
-  generator random{size * 31u + static_cast<std::uint32_t>(kind)};
+std::vector<float> hard_row(std::uint32_t kind, std::uint32_t size) {
+  generator random{size * 31u + kind};
   std::vector<float> row(size);
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const auto normal = static_cast<float>(random.normal());
-    const auto place = static_cast<float>(i) / static_cast<float>(size);
-    switch (kind) {
-      case 0:
-        row[i] = 3.0f;
-        break;  // all equal
-      case 1:
-        row[i] = i % 3 == 0 ? 1.5f : 1.0f;
-        break;  // two values
-      case 2:
-        row[i] = 20.0f * place;
-        break;  // sorted up
-      case 3:
-        row[i] = -20.0f * place;
-        break;  // sorted down
-      case 4:
-        row[i] = std::floor(3.0f * normal);
-        break;  // integers
-      case 5:
-        row[i] = 4.0f * std::floor(normal);
-        break;  // multiples of 4
-      case 6:
-        row[i] = i % (size / 100 + 1) == 1 ? normal : none;
-        break;  // about 100 finite ones
-      case 7:
-        row[i] = i % 1024 < 16 ? -100.0f : normal;
-        break;  // the sampled ids say nothing
-      case 8:
-        row[i] = i % 1024 < 16 ? 15.0f : normal;
-        break;  // or too much
-      case 9:
-        row[i] = i == size / 2 ? 1e4f : normal;
-        break;  // one far above
-      case 10:
-        row[i] = i == 3 ? 0.0f : -21.5f + 0.3f * normal;
-        break;  // integer weights of 0, 1 and 2
-      case 11:
-        row[i] = 300.0f * normal;
-        break;  // wide
-      case 12:
-        row[i] = 1.0f + 1e-7f * static_cast<float>(i % 8);
-        break;  // neighbouring floats
-      case 13:
-        row[i] = i % 1024 < 16 ? none : 3.0f * normal;
-        break;  // all sampled ids forbidden
-      default:
-        row[i] = i < size / 2 ? 2.0f : 2.0f + 1e-6f * normal;
-        break;  // a plateau, then neighbours
-    }
-  }
+  for (std::uint32_t i = 0; i < size; ++i)
+    row[i] = hard_rows::value_of(kind, i, size, static_cast<float>(random.normal()));
   return row;
 }
 
@@ -237,7 +187,7 @@ std::vector<float> hard_row(int kind, std::uint32_t size) {
 
 TEST_CASE("row backends: the largest entries of hard rows, against a sort of all integer weights") {
   for (const std::uint32_t size : {257u, 4099u, 20000u}) {
-    for (int kind = 0; kind < 15; ++kind) {
+    for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       const std::vector<float> row = hard_row(kind, size);
       std::vector<std::uint32_t> weights(size);
       REQUIRE(integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(weights)).ok());

@@ -100,16 +100,13 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
   const auto count = static_cast<std::uint32_t>(batch.rows.size());
   if (const status why = detail::check_batch(batch, out.size()); !why.ok()) return why;
   workspace_scope all(scratch);
-  const auto transform = [&batch](std::uint32_t i) -> const row_transform& {
-    return batch.transforms[batch.transforms.size() == 1 ? 0 : i];
-  };
   const auto rows = scratch.take<detail::batch_row>(count);
   if (!rows) return detail::row_error(errc::workspace_too_small, 0);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const status why = detail::check_arguments(batch.rows[i], transform(i));
+    const status why = detail::check_arguments(batch.rows[i], batch.transform(i));
     (*rows)[i] = {{}, why, 0, 0};
     if (!why.ok()) continue;  // takes no room
-    const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), transform(i), request);
+    const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), batch.transform(i), request);
     const auto room = scratch.take_slice<std::byte>(bytes);
     if (!room) return detail::row_error(errc::workspace_too_small, i);
     (*rows)[i] = {{}, {}, std::size_t{room->offset} * workspace_alignment, bytes};
@@ -118,10 +115,10 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
     detail::batch_row& row = (*rows)[i];
     if (!row.outcome.ok()) return;
     workspace own(std::span<std::byte>(scratch.data() + row.begin, row.bytes));
-    row.outcome = detail::build_digest(how.policy, batch.rows[i], transform(i), request, row.digest, own);
+    row.outcome = detail::build_digest(how.policy, batch.rows[i], batch.transform(i), request, row.digest, own);
   });
   for (std::uint32_t i = 0; i < count; ++i)  // in their order, so that no stamp depends on a thread
-    out[i] = detail::batch_reader::finish((*rows)[i], how.policy, batch.rows[i], transform(i), scratch);
+    out[i] = detail::batch_reader::finish((*rows)[i], how.policy, batch.rows[i], batch.transform(i), scratch);
   all.keep();
   return out.first(count);
 }

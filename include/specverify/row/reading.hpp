@@ -238,6 +238,11 @@ template <class Scalar>
 struct row_batch {
   std::span<const row_view<Scalar>> rows{};
   std::span<const row_transform> transforms{};
+
+  //! That of row i.
+  [[nodiscard]] constexpr const row_transform& transform(std::size_t i) const noexcept {
+    return transforms[transforms.size() == 1 ? 0 : i];
+  }
 };
 
 namespace detail {
@@ -260,9 +265,8 @@ template <execution_policy Policy, class Scalar>
     Policy policy, const row_batch<Scalar>& batch, const read_request& request,
     std::type_identity_t<std::span<result<row_reading<Policy, Scalar>>>> out, workspace& scratch) noexcept {
   if (const status why = detail::check_batch(batch, out.size()); !why.ok()) return why;
-  for (std::size_t i = 0; i < batch.rows.size(); ++i) {
-    out[i] = read_row(policy, batch.rows[i], batch.transforms[batch.transforms.size() == 1 ? 0 : i], request, scratch);
-  }
+  for (std::size_t i = 0; i < batch.rows.size(); ++i)
+    out[i] = read_row(policy, batch.rows[i], batch.transform(i), request, scratch);
   return out.first(batch.rows.size());
 }
 

@@ -23,6 +23,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
+template <class Element>
+inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
+
 //! a | b | c, one instruction where there is one.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> merged(const pack<std::int32_t>& a, const pack<std::int32_t>& b,
                                                           const pack<std::int32_t>& c) noexcept {

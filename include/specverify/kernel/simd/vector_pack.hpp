@@ -135,9 +135,6 @@ class pack {
 };
 
 template <class Element>
-inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
-
-template <class Element>
 using signed_of = std::conditional_t<sizeof(Element) == 4, std::int32_t, std::int64_t>;
 
 template <class Element>
@@ -238,7 +235,7 @@ template <class Element>
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t mask_of(const pack_truth<Element>& truth) noexcept {
   std::uint32_t mask = 0;
-  for (std::uint32_t i = 0; i < pack_size<Element>; ++i) mask |= static_cast<std::uint32_t>(truth.lanes[i] & 1) << i;
+  for (std::uint32_t i = 0; i < pack<Element>::size; ++i) mask |= static_cast<std::uint32_t>(truth.lanes[i] & 1) << i;
   return mask;
 }
 

@@ -13,7 +13,6 @@ namespace kernel {
 #if defined(__AVX512F__)
 #define SPECVERIFY_WIDE_PRODUCTS 1
 using wide_register = __m512i;
-using wide_source = __m512d;
 inline constexpr std::uint32_t wide_size = 8;
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_set(std::uint64_t value) noexcept {
   return _mm512_set1_epi64(static_cast<long long>(value));

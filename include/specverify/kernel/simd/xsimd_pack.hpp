@@ -42,9 +42,6 @@ template <class Element>
 using pack = xsimd::batch<Element>;
 
 template <class Element>
-inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
-
-template <class Element>
 using signed_of = std::conditional_t<sizeof(Element) == 4, std::int32_t, std::int64_t>;
 
 template <class Element>

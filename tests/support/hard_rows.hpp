@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows on which a search for the largest entries is hard: one list for tests and benchmarks.
+#ifndef SPECVERIFY_TESTS_SUPPORT_HARD_ROWS_HPP
+#define SPECVERIFY_TESTS_SUPPORT_HARD_ROWS_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace hard_rows {
+
+inline constexpr std::uint32_t kinds = 15;
+
+//! The logit of an id, below `kinds`, from a normal number of the caller's. No product is rounded before a sum, so that
+//! every build has the same rows.
+inline float value_of(std::uint32_t kind, std::uint32_t id, std::uint32_t size, float normal) {
+  const float none = -std::numeric_limits<float>::infinity();
+  const float place = static_cast<float>(id) / static_cast<float>(size);
+  switch (kind) {
+    case 0:
+      return 3.0f;  // all equal
+    case 1:
+      return id % 3 == 0 ? 1.5f : 1.0f;  // two values
+    case 2:
+      return 20.0f * place;  // sorted up
+    case 3:
+      return -20.0f * place;  // sorted down
+    case 4:
+      return std::floor(3.0f * normal);  // integers
+    case 5:
+      return 4.0f * std::floor(normal);  // multiples of 4
+    case 6:
+      return id % (size / 100 + 1) == 0 ? normal : none;  // about 100 finite ones
+    case 7:
+      return id % 1024 < 16 ? -100.0f : normal;  // the sampled ids say nothing
+    case 8:
+      return id % 1024 < 16 ? 15.0f : normal;  // or too much
+    case 9:
+      return id % 1024 < 16 ? none : 4.0f * normal;  // or are all forbidden
+    case 10:
+      return id == size / 2 ? 1e4f : normal;  // one far above
+    case 11:
+      return id == 0 ? 0.0f : -21.5f + 0.25f * normal;  // integer weights of 0, 1 and 2
+    case 12:
+      return 256.0f * normal;  // wide
+    case 13:
+      return 1.0f + 0x1.0p-23f * static_cast<float>(id % 8);  // neighbouring floats
+    default:
+      return id < size / 2 ? 2.0f : 2.0f + 0x1.0p-20f * normal;  // a plateau, then neighbours
+  }
+}
+
+}  // namespace hard_rows
+
+#endif
