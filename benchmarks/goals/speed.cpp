@@ -1,86 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of vocabulary-wide work next to a plain sum of the same rows, in one run: every round times every path once, so
 // that whatever else the machine does falls on all of them alike. Prints JSON for scripts/bench_check.
-#include <specverify/row/argmax.hpp>
-#include <specverify/row/log_sum_exp.hpp>
-#include <specverify/row/reading.hpp>
-#include <specverify/row/softmax.hpp>
-
-#include "floors.hpp"
+#include "row_paths.hpp"
 #include "rows.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace {
 
-using namespace specverify;
-using bench_goals::row_set;
-
-struct path {
-  std::string name;
-  std::function<void(std::span<const float>)> call;
-};
-
-void must(bool done, const char* what) {
-  if (done) return;
-  std::fprintf(stderr, "%s failed\n", what);
-  std::exit(1);
-}
-
-//! Reads a row into a workspace of its own, and draws a token where `draws`.
-path reading(std::string name, std::uint32_t vocab_size, const read_request& request, bool draws = false) {
-  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request));
-  return {std::move(name),
-          [memory = std::move(memory), request, draws, round = 0u](std::span<const float> row) mutable {
-            workspace scratch{std::span(memory)};
-            const auto read = read_row(exec::simd, logits_row(row), {}, request, scratch);
-            must(read.ok(), "read_row");
-            bench_goals::keep(read->argmax());
-            if (!draws) return;
-            const auto drawn = read->sample(uniforms{philox{{1, 2}}, round++, 0}.at(purpose::bonus_draw));
-            must(drawn.ok(), "sample");
-            bench_goals::keep(drawn->token);
-          }};
-}
-
-read_request survivors(std::uint32_t count, bool total = false) {
-  read_request request;
-  request.survivors = count;
-  request.integer_total = total;
-  return request;
-}
-
-std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
-  std::vector<path> paths;
-  paths.push_back({"argmax", [](std::span<const float> row) {
-                     const auto found = argmax(exec::simd, logits_row(row), {});
-                     must(found.ok(), "argmax");
-                     bench_goals::keep(found->token);
-                   }});
-  paths.push_back(reading("digest", vocab_size, {}));
-  paths.push_back(reading("digest, sample", vocab_size, {}, true));
-  paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
-  paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
-  paths.push_back(reading("digest, top-64, total", vocab_size, survivors(64, true)));
-  paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
-  paths.push_back({"log-sum-exp", [](std::span<const float> row) {
-                     const auto sum = log_sum_exp(exec::simd, logits_row(row), {});
-                     must(sum.ok(), "log_sum_exp");
-                     bench_goals::keep(*sum);
-                   }});
-  paths.push_back({"softmax", [out = std::vector<float>(vocab_size)](std::span<const float> row) mutable {
-                     must(softmax(exec::simd, logits_row(row), {}, std::span(out)).ok(), "softmax");
-                     bench_goals::keep(out.data());
-                   }});
-  return paths;
-}
+using bench_goals::ordinary_paths, bench_goals::path, bench_goals::reading, bench_goals::row_set,
+    bench_goals::survivors;
 
 //! One time of one path in a round, in microseconds a call.
 double time_of(const path& one, row_set& rows, int calls) {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Paths that read one row: the largest entry, digests with and without more, sums and probabilities.
+#ifndef SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
+#define SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
+
+#include <specverify/row/argmax.hpp>
+#include <specverify/row/log_sum_exp.hpp>
+#include <specverify/row/reading.hpp>
+#include <specverify/row/softmax.hpp>
+
+#include "path.hpp"
+
+#include <vector>
+
+namespace bench_goals {
+
+using namespace specverify;
+
+//! Reads a row into a workspace of its own, and draws a token where `draws`.
+inline path reading(std::string name, std::uint32_t vocab_size, const read_request& request, bool draws = false) {
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request));
+  return {std::move(name),
+          [memory = std::move(memory), request, draws, round = 0u](std::span<const float> row) mutable {
+            workspace scratch{std::span(memory)};
+            const auto read = read_row(exec::simd, logits_row(row), {}, request, scratch);
+            must(read.ok(), "read_row");
+            keep(read->argmax());
+            if (!draws) return;
+            const auto drawn = read->sample(uniforms{philox{{1, 2}}, round++, 0}.at(purpose::bonus_draw));
+            must(drawn.ok(), "sample");
+            keep(drawn->token);
+          }};
+}
+
+inline read_request survivors(std::uint32_t count, bool total = false) {
+  read_request request;
+  request.survivors = count;
+  request.integer_total = total;
+  return request;
+}
+
+inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
+  std::vector<path> paths;
+  paths.push_back({"argmax", [](std::span<const float> row) {
+                     const auto found = argmax(exec::simd, logits_row(row), {});
+                     must(found.ok(), "argmax");
+                     keep(found->token);
+                   }});
+  paths.push_back(reading("digest", vocab_size, {}));
+  paths.push_back(reading("digest, sample", vocab_size, {}, true));
+  paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
+  paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
+  paths.push_back(reading("digest, top-64, total", vocab_size, survivors(64, true)));
+  paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
+  paths.push_back({"log-sum-exp", [](std::span<const float> row) {
+                     const auto sum = log_sum_exp(exec::simd, logits_row(row), {});
+                     must(sum.ok(), "log_sum_exp");
+                     keep(*sum);
+                   }});
+  paths.push_back({"softmax", [out = std::vector<float>(vocab_size)](std::span<const float> row) mutable {
+                     must(softmax(exec::simd, logits_row(row), {}, std::span(out)).ok(), "softmax");
+                     keep(out.data());
+                   }});
+  return paths;
+}
+
+}  // namespace bench_goals
+
+#endif
