@@ -3,10 +3,12 @@
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 
+#include <specverify/quantize/draft_law.hpp>
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/log_sum_exp.hpp>
 #include <specverify/row/reading.hpp>
 #include <specverify/row/softmax.hpp>
+#include <specverify/sparsify/threshold.hpp>
 
 #include "path.hpp"
 
@@ -32,6 +34,40 @@ inline path reading(std::string name, std::uint32_t vocab_size, const read_reque
           }};
 }
 
+//! Reads a row for a rule and asks the sparsifier.
+inline path decision(std::string name, std::uint32_t vocab_size, const threshold& sparsifier, bool bounds) {
+  read_request request = sparsifier.request({}, vocab_size);
+  request.total_bounds = bounds;
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request)),
+      more(sparsifier.workspace_size({}, vocab_size));
+  return {std::move(name), [memory = std::move(memory), more = std::move(more), request,
+                            sparsifier](std::span<const float> row) mutable {
+            workspace reading{std::span(memory)}, scratch{std::span(more)};
+            const auto read = read_row(exec::simd, logits_row(row), {}, request, reading);
+            must(read.ok(), "read_row");
+            const auto kept = sparsifier.select(*read, {}, scratch);
+            must(kept.ok(), "select");
+            keep(kept->size());
+          }};
+}
+
+//! Reads a row and makes its dense lattice point.
+inline path dense_point(std::string name, std::uint32_t vocab_size, std::uint32_t resolution) {
+  const draft_law_options options{law_format::dense_lattice, resolution};
+  const read_request request = draft_law_request(vocab_size, top_k{}, {}, options);
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request)),
+      more(draft_law_workspace_size(vocab_size, top_k{}, {}, options));
+  return {std::move(name),
+          [memory = std::move(memory), more = std::move(more), request, options](std::span<const float> row) mutable {
+            workspace reading{std::span(memory)}, scratch{std::span(more)};
+            const auto read = read_row(exec::simd, logits_row(row), {}, request, reading);
+            must(read.ok(), "read_row");
+            const auto made = make_draft_law(*read, top_k{}, {}, options, scratch);
+            must(made.ok(), "make_draft_law");
+            keep(made->drafted.size);
+          }};
+}
+
 inline read_request survivors(std::uint32_t count, bool total = false) {
   read_request request;
   request.survivors = count;
@@ -50,7 +86,9 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(reading("digest, sample", vocab_size, {}, true));
   paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
   paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
-  paths.push_back(reading("digest, top-64, total", vocab_size, survivors(64, true)));
+  paths.push_back(decision("top-64 by W", vocab_size, {0.001, 64}, true));
+  paths.push_back(decision("top-64 by W, open", vocab_size, {0.001, 64}, false));
+  paths.push_back(dense_point("dense lattice, l = 240", vocab_size, 240));
   paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
   paths.push_back({"log-sum-exp", [](std::span<const float> row) {
                      const auto sum = log_sum_exp(exec::simd, logits_row(row), {});

@@ -47,7 +47,7 @@ namespace detail {
 
 //! The entries of a row that decide its dense lattice point.
 [[nodiscard]] constexpr top_k dense_support(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
-  return {lattice_support_size(vocab_size, resolution), true};
+  return {lattice_support_size(vocab_size, resolution)};
 }
 
 //! Bytes for a support, its counts and the law without zeros. A support has at most as many entries as bytes of its ids
@@ -67,9 +67,11 @@ template <sparsifier Sparsifier>
 [[nodiscard]] constexpr read_request draft_law_request(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                        const typename Sparsifier::state_type& state,
                                                        const draft_law_options& options = {}) noexcept {
-  if (options.format == law_format::dense_lattice)
-    return detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
   read_request wanted;
+  if (options.format == law_format::dense_lattice) {
+    wanted = detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
+    wanted.total_bounds = true;
+  }
   if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
   if (options.format == law_format::fp16_row) wanted.exact_normaliser = true;
   if (options.format == law_format::top_k_tail) wanted.integer_total = true;
@@ -101,6 +103,30 @@ template <sparsifier Sparsifier, quantizer Quantizer>
                                                              const Quantizer&) noexcept {
   return detail::quantized_bytes<Quantizer>(vocab_size, sparsifier.workspace_size(state, vocab_size));
 }
+
+namespace detail {
+
+//! The dense lattice point of a row: W is learnt more closely while the point hangs on it.
+[[nodiscard]] inline result<draft_law> make_dense_law(const row_summary& row, std::uint32_t resolution,
+                                                      workspace& scratch) noexcept {
+  workspace_scope scope(scratch);
+  const result<support> kept = dense_support(row.vocab_size(), resolution).select(row, {}, scratch);
+  if (!kept) return kept.error();
+  const auto room = scratch.take<std::uint32_t>(kept->size());
+  if (!room) return status{errc::workspace_too_small, part::quantize, kept->size()};
+  auto counts = lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch);
+  for (; counts && counts->empty();
+       counts = lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch))
+    row.narrow_total();
+  if (!counts) return counts.error();
+  result<law> drafted = make_law(*kept, *counts);
+  if (drafted) drafted = drop_zero(*drafted, scratch);
+  if (!drafted) return drafted.error();
+  scope.keep();
+  return draft_law{*drafted, *kept};
+}
+
+}  // namespace detail
 
 //! The law of the next draft with a quantizer of one's own. Its arrays are cut from `scratch`, which keeps them: rewind
 //! it once the draft is pushed to a block. The format only says whether the zeros stay: they do under sparse_paper.
@@ -135,8 +161,7 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
     case law_format::sparse_paper:
       return make_draft_law(row, sparsifier, sparse_lattice{}, state, options, scratch);
     case law_format::dense_lattice:
-      return make_draft_law(row, detail::dense_support(row.vocab_size(), options.resolution), lattice{}, {}, options,
-                            scratch);
+      return detail::make_dense_law(row, options.resolution, scratch);
     case law_format::fp16_row: {
       const result<law> drafted = fp16_law(row, scratch);
       if (!drafted) return drafted.error();

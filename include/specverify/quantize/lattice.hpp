@@ -14,6 +14,7 @@
 
 #include <specverify/kernel/lattice.hpp>
 #include <specverify/quantize/concepts.hpp>
+#include <specverify/row/digest.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -26,7 +27,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 struct lattice {
   //! Bytes of scratch for a support of at most `support_size` entries.
   [[nodiscard]] static constexpr std::size_t workspace_size(std::uint32_t support_size) noexcept {
-    return slice_bytes<std::uint32_t>(support_size) * 2 + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
+    return slice_bytes<std::uint32_t>(support_size) * 3 + slice_bytes<std::int64_t>(support_size) * 2 +
+           workspace_alignment;
   }
 
   //! Writes b into counts[0, K) and gives that part; every token outside `kept` has count 0. `resolution` in [1, 2^16].
@@ -38,34 +40,62 @@ struct lattice {
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
+    return quantize_within(kept, {kept.total_weight, kept.total_weight}, resolution, counts, scratch);
+  }
+
+  //! The same where W is known within bounds: nothing (an empty span) unless every W between them gives these counts.
+  //! Equal counts b' before the repair and b after it, at both ends, prove that: b' is monotone in W, and which of two
+  //! zeta is larger is linear in 1 / W. `kept.total_weight` is ignored. Errors: as `quantize`.
+  [[nodiscard]] result<std::span<std::uint32_t>> quantize_within(const support& kept, weight_bounds total,
+                                                                 std::uint32_t resolution,
+                                                                 std::span<std::uint32_t> counts,
+                                                                 workspace& scratch) const noexcept {
     const result<std::uint64_t> listed = check_quantize(kept, resolution, counts);
     if (!listed) return listed.error();
-    if (kept.total_weight == 0) return status{errc::zero_weight, part::quantize, 0};
-    if (*listed > kept.total_weight) return status{errc::size_mismatch, part::quantize, 1};
-    if (kept.total_weight > std::uint64_t{max_vocab_size} << 31)
+    if (total.most == 0) return status{errc::zero_weight, part::quantize, 0};
+    if (*listed > total.most) return status{errc::size_mismatch, part::quantize, 1};
+    if (total.most > std::uint64_t{max_vocab_size} << 31)
       return status{errc::weight_too_large, part::quantize, kept.size()};
 
     const workspace_scope scope(scratch);
-    const auto b = scratch.take<std::uint32_t>(kept.size());
+    const auto least = take_point(kept.size(), scratch), most = take_point(kept.size(), scratch);
     const auto heap = scratch.take<std::uint32_t>(kept.size());
-    const auto zeta = scratch.take<std::int64_t>(kept.size());
-    if (!b || !heap || !zeta) return status{errc::workspace_too_small, part::quantize, kept.size()};
-    const kernel::lattice_entries entries{b->data(), zeta->data()};
+    if (!least || !most || !heap) return status{errc::workspace_too_small, part::quantize, kept.size()};
     const kernel::lattice_rounding rounding =
-        kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), kept.total_weight, resolution, entries);
-    if (!is_sufficient(kept, *listed, rounding))
+        round(kept, total.least > *listed ? total.least : *listed, resolution, *least);
+    const bool whole = total.exact() && *listed == total.most;
+    if (!whole && !is_sufficient(kept, rounding))
       return status{errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
-    kernel::repair_lattice(exec::simd, entries, kept.size(), rounding.excess, heap->data());
-    for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = (*b)[i];
+    if (!total.exact()) {
+      const kernel::lattice_rounding other = round(kept, total.most, resolution, *most);
+      if (!same(least->counts, most->counts, kept.size())) return counts.first(0);
+      kernel::repair_lattice(exec::simd, *most, kept.size(), other.excess, heap->data());
+    }
+    kernel::repair_lattice(exec::simd, *least, kept.size(), rounding.excess, heap->data());
+    if (!total.exact() && !same(least->counts, most->counts, kept.size())) return counts.first(0);
+    for (std::uint32_t i = 0; i < kept.size(); ++i) counts[i] = least->counts[i];
     return counts.first(kept.ids.size());
   }
 
  private:
-  //! The whole weight, or one listed entry that rounds to 0 (so that all that round higher are listed) and, where
-  //! counts are missing, as many such entries as could gain one.
-  [[nodiscard]] static constexpr bool is_sufficient(const support& kept, std::uint64_t listed,
-                                                    kernel::lattice_rounding rounding) noexcept {
-    if (listed == kept.total_weight) return true;
+  [[nodiscard]] static result<kernel::lattice_entries> take_point(std::uint32_t size, workspace& scratch) noexcept {
+    const auto counts = scratch.take<std::uint32_t>(size);
+    const auto zeta = scratch.take<std::int64_t>(size);
+    if (!counts || !zeta) return status{errc::workspace_too_small, part::quantize, size};
+    return kernel::lattice_entries{counts->data(), zeta->data()};
+  }
+  [[nodiscard]] static kernel::lattice_rounding round(const support& kept, std::uint64_t total,
+                                                      std::uint32_t resolution, kernel::lattice_entries into) noexcept {
+    return kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), total, resolution, into);
+  }
+  [[nodiscard]] static bool same(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t size) noexcept {
+    std::uint32_t differing = 0;
+    for (std::uint32_t i = 0; i < size; ++i) differing |= a[i] ^ b[i];
+    return differing == 0;
+  }
+  //! One listed entry that rounds to 0 (so that all that round higher are listed) and, where counts are missing, as
+  //! many such entries as could gain one.
+  [[nodiscard]] static constexpr bool is_sufficient(const support& kept, kernel::lattice_rounding rounding) noexcept {
     const std::int64_t zeros = static_cast<std::int64_t>(kept.size()) - static_cast<std::int64_t>(rounding.positive);
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});
   }

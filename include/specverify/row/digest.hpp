@@ -34,13 +34,21 @@ SPECVERIFY_TYPES_BEGIN
 struct read_request {
   //! gather at least this many of the largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
-  //! [0, 1]; gather every id with w_v >= this * W; 0: off. Implies integer_total
+  //! [0, 1]; gather every id with w_v >= this * W; 0: off
   double minimum_probability = 0;
-  bool integer_total = false;                   //!< compute W
+  bool integer_total = false;                   //!< compute W now; else it is computed once somebody asks for it
+  bool total_bounds = false;                    //!< bounds of W to 5e-5 in the same read: for decisions that hang on it
   bool exact_normaliser = false;                //!< compute Z in double; else only its bracket
   std::span<const double> temperature_nodes{};  //!< reserved: must be empty (errc::unsupported)
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
+};
+
+//! What is known of W.
+struct weight_bounds {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool exact() const noexcept { return least == most; }
 };
 
 struct row_digest {
@@ -60,14 +68,14 @@ struct row_digest {
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 when not asked for
   double standard_deviation = 0;
   double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
-  std::uint64_t total_weight = 0;      //!< W, or 0 when not asked for
+  std::uint64_t total_weight = 0;      //!< W, or 0 when integer_total was not asked for
   workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids
   workspace_slice block_sums{};        //!< double, one a block of 1024 ids
   workspace_slice survivor_ids{};      //!< token_id, ascending
   workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
   workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
   workspace_slice kept_weights{};      //!< truncated rows: double e_v
-  workspace_slice mark{};              //!< one reading_mark
+  workspace_slice mark{};              //!< one reading_mark, and where it finds the row again
 };
 static_assert(std::is_trivially_copyable_v<row_digest>);
 
@@ -75,6 +83,8 @@ SPECVERIFY_TYPES_END
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
+
+inline constexpr std::size_t marked_row_size = 192;  // bytes of a mark with its row
 
 //! How many elements every array of a digest has.
 struct digest_layout {
@@ -88,7 +98,7 @@ struct digest_layout {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
            2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
-           slice_bytes<std::uint32_t>(weights) + slice_bytes<float>(tops) + slice_bytes<reading_mark>(1) +
+           slice_bytes<std::uint32_t>(weights) + slice_bytes<float>(tops) + slice_bytes<std::byte>(marked_row_size) +
            workspace_alignment;
   }
 };

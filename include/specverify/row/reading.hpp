@@ -6,8 +6,8 @@
 //! Symbols:    p(v) = e_v / Z, the law of the row under its transform (row/digest.hpp); q = count / resolution.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It holds until the
 //!             engine overwrites the row, the transform's spans die, or the workspace is rewound below it; after that
-//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z is kept in
-//!             the workspace once computed), unless `exact_normaliser` was asked for. On an error nothing is written.
+//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z and W are
+//!             kept in the workspace once computed), unless both were asked for. On an error nothing is written.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T is 1 or 0, no bias.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
@@ -23,6 +23,7 @@
 #include <specverify/row/residual.hpp>
 #include <specverify/row/sample.hpp>
 #include <specverify/row/softmax.hpp>
+#include <specverify/row/summary.hpp>
 
 #include <span>
 #include <type_traits>
@@ -32,61 +33,9 @@ struct tempered_hits;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-class reading_access;
 namespace detail {
 struct batch_reader;  // row/parallel.hpp
 }
-
-//! What a reading says without its row: all that a sparsifier or quantizer sees.
-class row_summary {
- public:
-  [[nodiscard]] row_kind kind() const noexcept { return digest_.kind; }
-  [[nodiscard]] std::uint32_t vocab_size() const noexcept { return digest_.valid_size; }
-  [[nodiscard]] token_id argmax() const noexcept { return digest_.argmax; }  //!< ties to the smaller id
-  //! The largest logit after bias and mask, before temperature; the largest probability of a row of those.
-  [[nodiscard]] double maximum() const noexcept { return digest_.maximum; }
-  [[nodiscard]] double temperature() const noexcept { return digest_.temperature; }
-  [[nodiscard]] bool is_one_hot() const noexcept { return digest_.one_hot; }
-  [[nodiscard]] bool is_truncated() const noexcept { return digest_.truncated; }
-  //! Of the logits above -infinity, before temperature and truncation; 0 when it was not asked for.
-  [[nodiscard]] double standard_deviation() const noexcept { return digest_.standard_deviation; }
-  //! W, the sum of all integer weights; 0 when it was not asked for.
-  [[nodiscard]] std::uint64_t total_weight() const noexcept { return digest_.total_weight; }
-  //! Every id with weight >= this * W is among the survivors; 0: no such promise.
-  [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
-  //! Whether every id of positive integer weight is among the survivors.
-  [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }
-  //! The largest entries (integer weight descending, id ascending), listed by ascending id. Empty once expired.
-  [[nodiscard]] std::span<const token_id> survivor_ids() const noexcept {
-    return expired() ? std::span<const token_id>() : base_.at<token_id>(digest_.survivor_ids);
-  }
-  //! Their integer weights, all positive.
-  [[nodiscard]] std::span<const std::uint32_t> survivor_weights() const noexcept {
-    return expired() ? std::span<const std::uint32_t>() : base_.at<std::uint32_t>(digest_.survivor_weights);
-  }
-  //! Whether the workspace was rewound below this reading.
-  [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
-  //! Whether the exact Z was asked for or was needed to decide. Truncated rows have theirs from the start: false.
-  [[nodiscard]] bool used_exact_normaliser() const noexcept {
-    return !expired() && !digest_.truncated && mark().normaliser > 0.0;
-  }
-
- private:
-  friend reading_access;
-  row_summary(const row_digest& digest, workspace_base base, std::uint64_t stamp) noexcept
-      : digest_(digest), base_(base), stamp_(stamp) {}
-  [[nodiscard]] SPECVERIFY_INLINE const reading_mark& mark() const noexcept {
-    return *base_.first_of<reading_mark>(digest_.mark);
-  }
-
-  // The reading's own: row_reading opens it.
-  template <execution_policy Policy, class Scalar>
-  friend class row_reading;
-
-  row_digest digest_;
-  workspace_base base_;
-  std::uint64_t stamp_;
-};
 
 //! A row that was read under one policy. Errors of all members: reading_expired, and those named.
 template <execution_policy Policy, class Scalar>

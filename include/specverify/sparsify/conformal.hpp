@@ -117,7 +117,7 @@ struct conformal {
   //! The rule of one position. Below its least threshold a logarithmic beta is remembered and not used.
   [[nodiscard]] constexpr threshold at(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
     const double bottom = update == conformal_update::logarithmic ? least(vocab_size) : state.beta;
-    return {state.beta > bottom ? state.beta : bottom, max_support_size};
+    return {state.beta > bottom ? state.beta : bottom, max_support_size, true};
   }
 };
 

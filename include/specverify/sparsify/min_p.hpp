@@ -48,7 +48,9 @@ struct min_p {
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
     if (from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
-    return detail::keep_from(from, detail::share_of(ratio, from.largest), max_support_size, scratch);
+    const std::uint64_t least = detail::share_of(ratio, from.largest);
+    return detail::keep_from(
+        row, from, [&](std::uint64_t) noexcept { return least; }, max_support_size, scratch);
   }
 };
 

@@ -26,13 +26,14 @@ struct threshold {
   double minimum_probability = 1e-3;  //!< beta, any number
   //! Keep at most this many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
   std::uint32_t max_support_size = 0;
+  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs and the rule does not
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
-    wanted.integer_total = true;
+    wanted.integer_total = with_total_weight;
     wanted.survivors = 1;
     if (max_support_size < vocab_size) {
       wanted.survivors = max_support_size;
@@ -47,16 +48,17 @@ struct threshold {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (beta is NaN, or no cap was given), digest_insufficient (W or some tokens above beta
-  //!         were not gathered), workspace_too_small.
+  //! Errors: invalid_argument (beta is NaN, or no cap was given), digest_insufficient (some tokens above beta were not
+  //!         gathered), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
-    if (from.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
+    if (row.total_bounds().most == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
-    return detail::keep_from(from, beta > 0 ? detail::share_of(beta, from.total_weight) : 1, max_support_size, scratch);
+    const auto least = [&](std::uint64_t total) noexcept { return beta > 0 ? detail::share_of(beta, total) : 1; };
+    return detail::keep_from(row, from, least, max_support_size, scratch);
   }
 };
 

@@ -54,7 +54,9 @@ struct top_n_sigma {
     if (!row.is_one_hot())
       least =
           kernel::logit_weight(-deviations * row.standard_deviation(), 0.0, kernel::weight_scale(row.temperature()));
-    return detail::keep_from(from, least > 0 ? least : 1, max_support_size, scratch);
+    if (least == 0) least = 1;
+    return detail::keep_from(
+        row, from, [&](std::uint64_t) noexcept { return least; }, max_support_size, scratch);
   }
 };
 

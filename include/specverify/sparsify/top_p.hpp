@@ -25,13 +25,14 @@ struct top_p {
   double mass = 0.95;  //!< p in (0, 1]
   //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
   std::uint32_t max_support_size = 0;
+  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs and the rule does not
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
 
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
-    wanted.integer_total = true;
+    wanted.integer_total = with_total_weight;
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;
   }
@@ -39,19 +40,33 @@ struct top_p {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (W is missing, or the survivors hold less
-  //!         than p), workspace_too_small.
+  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (the survivors hold less than p),
+  //!         workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
-    if (from.total_weight == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
-    const std::uint64_t shared = detail::share_of(mass, from.total_weight);
-    const std::uint64_t target = shared < from.total_weight ? shared : from.total_weight;
-    if (listed_weight(from) < target && !(max_support_size > 0 && from.size() >= max_support_size)) {
-      return status{errc::digest_insufficient, part::sparsify, from.size()};
-    }
+    if (row.total_bounds().most == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
+    const std::uint64_t weight = listed_weight(from);
+    const detail::kept_count kept =
+        row.by_total([&](std::uint64_t total) noexcept { return count(from, weight, total); });
+    if (!kept.enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
+    return detail::keep_largest(from, kept.count, scratch);
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t listed_weight(const detail::survivor_view& from) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t weight : from.weights) sum += weight;
+    return sum;
+  }
+  //! How many survivors, which weigh `listed`, the rule keeps where W is `total`.
+  [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
+                                         std::uint64_t total) const noexcept {
+    const std::uint64_t shared = detail::share_of(mass, total);
+    const std::uint64_t target = shared < total ? shared : total;
+    if (listed < target && !(max_support_size > 0 && from.size() >= max_support_size)) return {};
     const kernel::order_cut cut = kernel::radix_cut(from.weights.data(), from.size(), target, true);
     std::uint32_t count = 0, tied = 0;
     for (const std::uint32_t weight : from.weights) {
@@ -60,14 +75,7 @@ struct top_p {
     }
     count += cut.ties < tied ? cut.ties : tied;
     if (max_support_size > 0 && count > max_support_size) count = max_support_size;
-    return detail::keep_largest(from, count, scratch);
-  }
-
- private:
-  [[nodiscard]] static std::uint64_t listed_weight(const detail::survivor_view& from) noexcept {
-    std::uint64_t sum = 0;
-    for (const std::uint32_t weight : from.weights) sum += weight;
-    return sum;
+    return {count, true};
   }
 };
 

@@ -169,7 +169,6 @@ struct vocabulary_budget {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.survivors = vocab_size;
-    wanted.integer_total = true;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {

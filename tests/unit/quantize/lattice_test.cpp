@@ -194,3 +194,52 @@ TEST_CASE("lattice refuses bad input and leaves the counts alone") {
   CHECK(scratch.used() == 0);
   CHECK(b == counts(3, 77));
 }
+
+TEST_CASE("lattice: bounds of W that give counts give those of every W between them") {
+  std::mt19937 random(77);
+  std::uint32_t given = 0, open = 0;
+  for (std::uint32_t trial = 0; trial < 6000; ++trial) {
+    const auto size = static_cast<std::uint32_t>(1 + random() % 12),
+               resolution = static_cast<std::uint32_t>(1 + random() % 9);
+    std::vector<std::uint32_t> weights(size);
+    std::uint64_t listed = 0;
+    for (std::uint32_t& weight : weights) listed += weight = 1 + static_cast<std::uint32_t>(random() % 40);
+    std::vector<token_id> ids(size);
+    std::iota(ids.begin(), ids.end(), 0);
+    const std::uint64_t least = listed + random() % 60, most = least + random() % 12;
+    support kept{ids, weights, 0, 2 * size};
+    std::vector<std::byte> bytes(lattice::workspace_size(size));
+    workspace scratch{bytes};
+    counts between(size, 77);
+    const auto made = lattice{}.quantize_within(kept, {least, most}, resolution, between, scratch);
+    CHECK(scratch.used() == 0);
+    if (!made || made->empty()) {
+      REQUIRE(between == counts(size, 77));
+      if (made) ++open;
+      if (!made) REQUIRE(made.error().code == errc::digest_insufficient);
+      continue;
+    }
+    ++given;
+    for (std::uint64_t total = least; total <= most; ++total) {
+      kept.total_weight = total;
+      counts exact(size);
+      REQUIRE(lattice{}.quantize(kept, resolution, exact, scratch).ok());
+      REQUIRE(between == exact);
+    }
+  }
+  CHECK(given > 1000);
+  CHECK(open > 300);
+}
+
+TEST_CASE("lattice: bounds that cannot be") {
+  const std::vector<token_id> ids{0, 1};
+  const std::vector<std::uint32_t> weights{3, 4};
+  std::vector<std::byte> bytes(lattice::workspace_size(2));
+  workspace scratch{bytes};
+  counts b(2);
+  const support kept{ids, weights, 0, 2};
+  CHECK(lattice{}.quantize_within(kept, {}, 5, b, scratch).error().code == errc::zero_weight);
+  CHECK(lattice{}.quantize_within(kept, {5, 6}, 5, b, scratch).error().code == errc::size_mismatch);
+  CHECK(lattice{}.quantize_within(kept, {1, std::uint64_t{1} << 62}, 5, b, scratch).error().code ==
+        errc::weight_too_large);
+}

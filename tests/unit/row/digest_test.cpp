@@ -148,8 +148,9 @@ TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the s
 TEST_CASE("row.digest: minimum_probability gathers every id from that share of W on") {
   for (const double beta : {0.5, 0.01, 0.001, 1e-5}) {
     const auto row = row_of<float>(normal_logits(20000, 5, 2.5));
-    read_request request;
+    read_request request, total;
     request.minimum_probability = beta;
+    total.integer_total = true;
     const auto law = law_of(transformed(row, {}), 1.0);
     std::vector<token_id> expected;
     for (std::size_t i = 0; i < law.size(); ++i) {
@@ -159,7 +160,8 @@ TEST_CASE("row.digest: minimum_probability gathers every id from that share of W
       const auto from = make_digest(policy, logits(row), {}, request);
       REQUIRE(from.outcome.ok());
       CHECK(ids_of(from, from.value.survivor_ids) == expected);
-      CHECK(from.value.total_weight > 0);
+      CHECK(from.value.total_weight == 0);  // not asked for
+      CHECK(from->total_weight() == make_digest(exec::seq, logits(row), {}, total)->total_weight());
     });
   }
 }

@@ -79,7 +79,8 @@ TEST_CASE("threshold agrees with the definition or says that the digest is too s
 
 TEST_CASE("threshold: what it asks for and how it fails") {
   CHECK(threshold{0.25, all}.request({}, 100).minimum_probability == 0.25);
-  CHECK(threshold{0.25, all}.request({}, 100).integer_total);
+  CHECK_FALSE(threshold{0.25, all}.request({}, 100).integer_total);
+  CHECK(threshold{0.25, all, true}.request({}, 100).integer_total);
   CHECK(threshold{0.25, all}.request({}, 100).survivors == 1);
   CHECK(threshold{5.0, all}.request({}, 100).minimum_probability == 1);
   CHECK(threshold{0.0, all}.request({}, 100).survivors == 100);

@@ -43,6 +43,9 @@ struct coarse_output {
   float* lane_sums = nullptr;    //!< 16 a block
   double* block_sums = nullptr;  //!< one a block
   float* tops = nullptr;         //!< or null: 16 for every top_size ids, the largest value of each lane; vectors only
+  //! or null: sum of e^((z - reference) / T) to quick_error; 0 where that has no quick way, as here
+  double* quick_total = nullptr;
+  double inverse_temperature = 1;  //!< of quick_total
 };
 
 template <class Scalar>
@@ -52,6 +55,7 @@ template <class Scalar>
   using work = working<Scalar>;
   row_extremes<work> found;
   found.maximum = found.second = source.forbidden();
+  if (out.quick_total != nullptr) *out.quick_total = 0;
   work buffer[block_size];
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
     const std::uint32_t width = block_width(source.size - first);

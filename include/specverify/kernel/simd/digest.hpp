@@ -5,6 +5,9 @@
 
 #include <specverify/kernel/scalar/digest.hpp>
 #include <specverify/kernel/simd/argmax.hpp>
+#include <specverify/kernel/simd/quick_powers.hpp>
+
+#include <cmath>
 
 #if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
@@ -118,9 +121,31 @@ template <bool Probabilities>
   }
 }
 
-template <bool Probabilities, class Scalar>
+//! Sums of powers next to the coarse ones, while a block stands in the first cache.
+class quick_sums {
+ public:
+  quick_sums(const envelope<float>& weight, double inverse_temperature) noexcept
+      : powers_({static_cast<double>(weight.reference), inverse_temperature, false}) {}
+  [[nodiscard]] bool usable() const noexcept { return powers_.usable(); }
+  template <class Size>
+  SPECVERIFY_INLINE void add(const float* values, Size size) noexcept {
+    total_.add(quick_block(powers_, values, size));
+  }
+  [[nodiscard]] double value() const noexcept { return total_.value() * std::exp2(-powers_.offset()); }
+
+ private:
+  quick_powers powers_;
+  wide_sum total_;
+};
+//! No sums of powers are wanted.
+struct no_sums {
+  template <class Size>
+  SPECVERIFY_INLINE void add(const float*, Size) noexcept {}
+};
+
+template <bool Probabilities, class Scalar, class Sums>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
-                                                     const coarse_output& out) noexcept {
+                                                     const coarse_output& out, Sums& powers) noexcept {
   constexpr std::uint32_t blocks = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
   constexpr std::uint32_t tops_a_block = block_size / top_size * lane_count;
   row_extremes<float> found;
@@ -137,6 +162,14 @@ template <bool Probabilities, class Scalar>
     for (std::uint32_t b = 0; b < count; ++b)
       group.values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
     const pack<float> top = coarse_group<count, Probabilities>(group, size, weight, source.forbidden(), state);
+    for (std::uint32_t b = 0; b < count; ++b) {
+      if (size % quick_group == 0) {
+        powers.add(group.values[b], size);
+      } else {  // the last block
+        const std::uint32_t whole = block_groups(size, quick_group);
+        powers.add(load(source, first, whole, buffer), whole);
+      }
+    }
     if (!any_above(top, pack<float>(found.maximum))) return;
     found.maximum = largest_lane(top);
     best_first = first;
@@ -165,7 +198,19 @@ template <class Level, class Scalar>
                                                                const envelope<working<Scalar>>& weight,
                                                                const coarse_output& out) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    return source.probabilities ? coarse_rows<true>(source, weight, out) : coarse_rows<false>(source, weight, out);
+    no_sums none;
+    if (out.quick_total != nullptr) *out.quick_total = 0;
+    if (source.probabilities) return coarse_rows<true>(source, weight, out, none);
+    if (out.quick_total != nullptr) {
+      quick_sums powers(weight, out.inverse_temperature);
+      if (powers.usable()) {
+        [[maybe_unused]] const flushed_denormals no_assists;
+        const row_extremes<float> found = coarse_rows<false>(source, weight, out, powers);
+        *out.quick_total = powers.value();
+        return found;
+      }
+    }
+    return coarse_rows<false>(source, weight, out, none);
   } else {
     return coarse_pass(exec::seq, source, weight, out);  // double rows are for tests and references
   }

@@ -3,9 +3,7 @@
 #ifndef SPECVERIFY_KERNEL_SIMD_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SIMD_LOG_SUM_EXP_HPP
 
-#include <specverify/kernel/scalar/log_sum_exp.hpp>
 #include <specverify/kernel/simd/digest.hpp>
-#include <specverify/kernel/simd/powers.hpp>
 
 #include <cmath>
 #include <type_traits>
@@ -58,73 +56,15 @@ template <class Level, class Work>
   return lane_tree(lanes);
 }
 
-//! e^((z - reference) / T) as powers of two; all have the factor 2^offset() too much. The reference is a float.
-class quick_powers {
- public:
-  explicit quick_powers(const exact_weight& weight) noexcept
-      : slope_(static_cast<float>(weight.inverse_temperature * log2_e)),
-        reference_(static_cast<float>(weight.reference)) {
-    if constexpr (SPECVERIFY_FUSES) {
-      const double product = weight.reference * static_cast<double>(slope_);
-      shift_ = static_cast<float>(-product);
-      offset_ = product + static_cast<double>(shift_);
-    }
-  }
-  //! Whether one rounding each is little, and -infinity stays that. Otherwise the exact sum is the way.
-  [[nodiscard]] bool usable() const noexcept {
-    return slope_ >= 0x1p-126f && slope_ < 16777216.0f && shift_ > -4194304.0f && shift_ < 4194304.0f;
-  }
-  [[nodiscard]] double offset() const noexcept { return offset_; }
-  [[nodiscard]] SPECVERIFY_INLINE pack<float> exponent(const pack<float>& values) const noexcept {
-    if constexpr (SPECVERIFY_FUSES) {
-      return fused(values, pack<float>(slope_), pack<float>(shift_));
-    } else {
-      return (values - pack<float>(reference_)) * pack<float>(slope_);
-    }
-  }
-  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& values) const noexcept {
-    return table_(exponent(values));
-  }
-  //! Results of `values`, with 0 where the exponent is below the least of power_parts.
-  [[nodiscard]] SPECVERIFY_INLINE pack<float> without_small(const pack<float>& results,
-                                                            const pack<float>& values) const noexcept {
-    if constexpr (power_table::flushes) return results;
-    return chosen(exponent(values) > pack<float>(-126.0f), results, pack<float>(0.0f));
-  }
-
- private:
-  power_table table_;
-  float slope_;
-  float reference_;
-  float shift_ = 0;
-  double offset_ = 0;
-};
-
-//! Sum of the powers of `count` values, a multiple of 64; four chains of additions.
-template <class Count>
-[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const float* values,
-                                                        Count count) noexcept {
-  constexpr std::uint32_t width = pack_size<float>, chains = 4;
-  pack<float> sums[chains];
-  for (auto& sum : sums) sum = pack<float>(0.0f);
-  for (std::uint32_t i = 0; i < count; i += chains * width) {
-    for (std::uint32_t c = 0; c < chains; ++c) {
-      const power_parts power = powers(load_pack(values + i + c * width));
-      sums[c] = fused(power.scale, power.fraction, sums[c]);
-    }
-  }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 //! For float rows whose reference is the maximum or, where powers_show_specials, one of the values: the result is then
-//! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low.
+//! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low. 0 where powers in
+//! float do not do.
 template <class Level, class Scalar>
-[[nodiscard]] inline double quick_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source,
-                                      const exact_weight& weight) noexcept {
+[[nodiscard]] inline double quick_total(exec::simd_on<Level>, const row_source<Scalar>& source,
+                                        const exact_weight& weight) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     const quick_powers powers(weight);
     if (!weight.probabilities && powers.usable()) {
-      constexpr std::uint32_t group = 4 * pack_size<float>;
       [[maybe_unused]] const flushed_denormals no_assists;
       alignas(64) float buffer[block_size];
       wide_sum total;
@@ -134,11 +74,18 @@ template <class Level, class Scalar>
       std::uint32_t first = 0;
       for (; source.size - first >= block_size; first += block_size)
         add(first, std::integral_constant<std::uint32_t, block_size>{});
-      if (first < source.size) add(first, block_groups(source.size - first, group));
+      if (first < source.size) add(first, block_groups(source.size - first, quick_group));
       return total.value() * std::exp2(-powers.offset());
     }
   }
-  return exact_sum(policy, source, weight);
+  return 0;
+}
+
+template <class Level, class Scalar>
+[[nodiscard]] inline double quick_sum(exec::simd_on<Level> policy, const row_source<Scalar>& source,
+                                      const exact_weight& weight) noexcept {
+  const double sum = quick_total(policy, source, weight);
+  return sum == 0 ? exact_sum(policy, source, weight) : sum;
 }
 
 //! Up to here, no exponent loses more than 7e-7 by its rounding.

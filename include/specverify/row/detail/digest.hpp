@@ -5,7 +5,7 @@
 
 #include <specverify/core/workspace.hpp>
 #include <specverify/kernel/scalar/standard_deviation.hpp>
-#include <specverify/row/detail/order.hpp>
+#include <specverify/row/detail/total.hpp>
 #include <specverify/row/digest.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -31,11 +31,6 @@ inline void finish_survivors(const read_request& request, const kernel::candidat
   digest.survivor_ids.count = list.size;
   digest.survivor_weights.count = list.size;
   digest.survivors_complete = !list.dropped;
-  if (list.dropped && digest.total_weight > 0 && list.capacity > 0) {  // a floor may have dropped nothing
-    std::uint64_t sum = 0;
-    for (std::uint32_t i = 0; i < list.size; ++i) sum += list.weights[i];
-    digest.survivors_complete = sum == digest.total_weight;
-  }
   digest.minimum_probability = request.minimum_probability;
 }
 
@@ -99,13 +94,15 @@ template <class Policy, class Scalar>
   return true;
 }
 
-//! The coarse read: repeated from the maximum when the sampled reference lies too far below it.
+//! The coarse read: repeated from the maximum when the sampled reference lies too far below it. `quick_total` may be
+//! null, and `tops` too.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
-                                        row_digest& digest, workspace& scratch) noexcept {
+                                        double* quick_total, row_digest& digest, workspace& scratch) noexcept {
   using work = kernel::working<Scalar>;
   const kernel::coarse_output out{scratch.at<float>(digest.lane_sums).data(),
-                                  scratch.at<double>(digest.block_sums).data(), tops};
+                                  scratch.at<double>(digest.block_sums).data(), tops, quick_total,
+                                  1.0 / digest.temperature};
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
@@ -139,6 +136,28 @@ template <class Policy, class Scalar>
   return {};
 }
 
+//! The largest entries, and all from `minimum_probability` on: those that reach its share of the least W are listed,
+//! and W is learnt more closely while one of them may be below its share of the real one.
+template <class Policy, class Scalar>
+inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops, reading_mark& mark,
+                             kernel::candidate_list& list, const row_digest& digest) noexcept {
+  const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
+  const double share = digest.minimum_probability;
+  const kernel::candidate_list empty = list;
+  for (;;) {
+    list = empty;
+    if (share > 0.0) list.always = weight_bound(share, mark.least);
+    kernel::gather(policy, source, weight, tops, list);
+    if (share == 0.0 || mark.least == mark.most) return;
+    const std::uint32_t sure = weight_bound(share, mark.most);
+    std::uint32_t open = 0;
+    for (std::uint32_t i = 0; i < list.size; ++i)
+      open += list.weights[i] >= list.always && list.weights[i] < sure ? 1u : 0u;
+    if (open == 0) return;
+    mark.narrow(mark, false);
+  }
+}
+
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const read_request& request, row_digest& digest, workspace& scratch) noexcept {
@@ -157,7 +176,7 @@ template <class Policy, class Scalar>
   digest.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
   const bool listed = take_survivors(layout, list, digest, scratch);
-  const auto mark_slice = scratch.take_slice<reading_mark>(1);
+  const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
   digest.mark = *mark_slice;
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
@@ -184,7 +203,9 @@ template <class Policy, class Scalar>
   workspace_scope temporary(scratch);  // what is taken from here on goes back
   const auto tops = scratch.take<float>(layout.tops);
   if (!tops) return row_error(errc::workspace_too_small);
-  if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(), digest, scratch);
+  double quick_total = 0;
+  if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(),
+                                     request.total_bounds ? &quick_total : nullptr, digest, scratch);
       !why.ok())
     return why;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
@@ -196,12 +217,13 @@ template <class Policy, class Scalar>
     finish_survivors(request, list, digest);
     return {};
   }
-  const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
-  if (request.integer_total || request.minimum_probability > 0.0)
-    digest.total_weight = sum_weights(policy, source, weight);
+  mark_row(mark, policy, source, digest, quick_total);
+  if (request.integer_total) {
+    digest.total_weight = sum_weights(policy, source, weights_of(source, digest.maximum, digest.temperature));
+    mark.least = mark.most = digest.total_weight;
+  }
   if (layout.capacity > 0) {
-    if (request.minimum_probability > 0.0) list.always = weight_bound(request.minimum_probability, digest.total_weight);
-    kernel::gather(policy, source, weight, tops->data(), list);
+    gather_survivors(policy, source, tops->data(), mark, list, digest);
   } else {
     list.dropped = true;
   }

@@ -15,8 +15,8 @@ namespace detail {
 struct survivor_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
-  std::uint64_t total_weight = 0;  // W, 0 when unknown
-  std::uint64_t promised = 0;      // every id of at least this weight is listed (0: no such promise)
+  std::uint64_t total_weight = 0;  // W, 0 where it was not asked for
+  double promised = 0;             // every id of at least this share of W is listed (0: no such promise)
   std::uint32_t smallest = 0;      // smallest listed weight
   std::uint32_t largest = 0;
   std::uint32_t vocab_size = 0;
@@ -24,9 +24,10 @@ struct survivor_view {
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
 
-  //! Is every id of weight >= `least` listed?
-  [[nodiscard]] bool has_all_from(std::uint64_t least) const noexcept {
-    return complete || (size() > 0 && smallest < least) || (promised > 0 && promised <= least);
+  //! Is every id of weight >= `least` listed, where W is `total`?
+  [[nodiscard]] bool has_all_from(std::uint64_t least, std::uint64_t total) const noexcept {
+    return complete || (size() > 0 && smallest < least) ||
+           (promised > 0 && total > 0 && share_of(promised, total) <= least);
   }
 };
 
@@ -38,17 +39,13 @@ struct survivor_view {
   view.weights = row.survivor_weights();
   view.vocab_size = row.vocab_size();
   view.complete = row.survivors_complete();
-  view.total_weight = row.total_weight();
-  std::uint64_t listed = 0;
+  view.total_weight = row.asked_total();
+  view.promised = row.minimum_probability();
   view.smallest = view.weights.empty() ? 0 : view.weights[0];
   for (const std::uint32_t weight : view.weights) {
-    listed += weight;
     view.smallest = weight < view.smallest ? weight : view.smallest;
     view.largest = weight > view.largest ? weight : view.largest;
   }
-  if (view.complete) view.total_weight = listed;
-  if (row.minimum_probability() > 0 && view.total_weight > 0)
-    view.promised = share_of(row.minimum_probability(), view.total_weight);
   return view;
 }
 
@@ -87,15 +84,28 @@ struct survivor_view {
   return count;
 }
 
-//! The support of all tokens of weight >= `least`, of the largest one if there is none, of the `cap` largest if there
-//! are more (0: no cap).
-[[nodiscard]] inline result<support> keep_from(const survivor_view& from, std::uint64_t least, std::uint32_t cap,
-                                               workspace& scratch) noexcept {
-  const std::uint32_t found = count_from(from, least);
-  const std::uint32_t count = found == 0 ? 1 : (cap > 0 && found > cap ? cap : found);
-  const bool enough = from.has_all_from(least) || (cap > 0 && found >= cap);
-  if (from.size() == 0 || !enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
-  return keep_largest(from, count, scratch);
+//! How many survivors a rule keeps, and whether they are all that it would.
+struct kept_count {
+  std::uint32_t count = 0;
+  bool enough = false;
+  friend constexpr bool operator==(const kept_count& a, const kept_count& b) noexcept {
+    return a.count == b.count && a.enough == b.enough;
+  }
+};
+
+//! The support of all tokens of weight >= least(W), of the largest one if there is none, of the `cap` largest if there
+//! are more (0: no cap). least(W) does not fall with W.
+template <class Least>
+[[nodiscard]] inline result<support> keep_from(const row_summary& row, const survivor_view& from, const Least& least,
+                                               std::uint32_t cap, workspace& scratch) noexcept {
+  const kept_count kept = row.by_total([&](std::uint64_t total) noexcept {
+    const std::uint64_t bound = least(total);
+    const std::uint32_t found = count_from(from, bound);
+    const bool enough = from.has_all_from(bound, total) || (cap > 0 && found >= cap);
+    return kept_count{found == 0 ? 1 : (cap > 0 && found > cap ? cap : found), enough};
+  });
+  if (from.size() == 0 || !kept.enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
+  return keep_largest(from, kept.count, scratch);
 }
 
 }  // namespace detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The total weight of a row, learnt by need: bounds out of the read, closer ones by sums in float, at last the sum.
+#ifndef SPECVERIFY_ROW_DETAIL_TOTAL_HPP
+#define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
+
+#include <specverify/core/workspace.hpp>
+#include <specverify/row/detail/order.hpp>
+#include <specverify/row/digest.hpp>
+
+#include <cmath>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! lower <= Z <= upper, of exponents under `reference`.
+struct normaliser_bounds {
+  double lower = 0;
+  double upper = 0;
+};
+
+//! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
+template <class Scalar>
+inline void bound_total(reading_mark& mark, const kernel::row_source<Scalar>& source, const row_digest& digest,
+                        normaliser_bounds of) noexcept {
+  constexpr double slack = 0x1p-25;
+  const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
+  const double unit = source.probabilities ? one / digest.maximum
+                                           : one * std::exp((digest.reference - digest.maximum) / digest.temperature);
+  const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
+  const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
+  const double all = one * size;
+  const auto low = least > one ? static_cast<std::uint64_t>(least) : std::uint64_t{kernel::weight_one};
+  const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
+  mark.least = low > mark.least ? low : mark.least;
+  mark.most = mark.most == 0 || high < mark.most ? high : mark.most;
+}
+
+//! A mark that finds its row again. It stands in the workspace, the mark first.
+template <class Policy, class Scalar>
+struct marked_row {
+  reading_mark mark;
+  kernel::row_source<Scalar> source;
+  double maximum;
+  double reference;
+  double temperature;
+  Policy policy;
+  bool quick;  // whether a sum in float may say more than `mark` does
+
+  static void narrow(reading_mark& mark, bool exactly) noexcept {
+    auto& self = reinterpret_cast<marked_row&>(mark);
+    if (mark.least == mark.most) return;
+    if (self.quick && !exactly) {
+      self.quick = false;
+      const kernel::exact_weight weight{self.reference, 1.0 / self.temperature, self.source.probabilities};
+      const double sum = kernel::quick_total(self.policy, self.source, weight);
+      if (self.bound_by(sum)) return;
+    }
+    mark.least = mark.most =
+        sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
+    mark.summed = true;
+  }
+  //! What a quick sum says; false if it is none.
+  [[nodiscard]] bool bound_by(double sum) noexcept {
+    if (!(sum > 0) || !kernel::is_finite(sum)) return false;
+    row_digest digest;
+    digest.maximum = maximum;
+    digest.reference = reference;
+    digest.temperature = temperature;
+    bound_total(mark, source, digest, {sum * (1 - kernel::quick_error), sum * (1 + kernel::quick_error)});
+    return true;
+  }
+};
+
+//! Lets `mark`, with marked_row_size bytes, learn W of a row whose digest was read. `quick_total`: a sum in float that
+//! was taken with it, or 0.
+template <class Policy, class Scalar>
+inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
+                     const row_digest& digest, double quick_total) noexcept {
+  using marked = marked_row<Policy, Scalar>;
+  static_assert(sizeof(marked) <= marked_row_size && std::is_trivially_copyable_v<marked>);
+  auto& self = reinterpret_cast<marked&>(mark);
+  self.source = source;
+  self.maximum = digest.maximum;
+  self.reference = digest.reference;
+  self.temperature = digest.temperature;
+  self.policy = policy;
+  self.quick = !source.probabilities && !self.bound_by(quick_total);
+  bound_total(mark, source, digest, {digest.lower, digest.upper});
+  mark.narrow = &marked::narrow;
+}
+
+//! What a reading knows of W. Where every weight is listed, their sum.
+[[nodiscard]] inline weight_bounds bounds_of(const row_digest& digest, workspace_base base, reading_mark& mark,
+                                             std::uint64_t stamp) noexcept {
+  if (mark.stamp != stamp) return {};
+  if (digest.total_weight > 0) return {digest.total_weight, digest.total_weight};
+  if (digest.survivors_complete && (mark.most == 0 || mark.least != mark.most)) {
+    mark.least = 0;
+    for (const std::uint32_t weight : base.at<std::uint32_t>(digest.survivor_weights)) mark.least += weight;
+    mark.most = mark.least;
+  }
+  return {mark.least, mark.most};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/quantize/draft_law.hpp>
+#include <specverify/row/integer_weights.hpp>
+#include <specverify/row/summary.hpp>
+#include <specverify/sparsify/threshold.hpp>
+#include <specverify/sparsify/top_p.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "row_cases.hpp"
+#include "support/hard_rows.hpp"
+
+using namespace row_cases;
+
+namespace {
+
+//! W by its definition.
+template <class Scalar>
+std::uint64_t total_of(row_view<Scalar> row, const row_transform& transform) {
+  std::vector<std::uint32_t> weights(row.valid_size());
+  return integer_weights(exec::seq, row, transform, weights).value();
+}
+
+//! The bounds of a reading hold W, at first and after each look, and end there.
+template <class Policy, class Scalar>
+void check_bounds(Policy policy, row_view<Scalar> row, const row_transform& transform, bool close) {
+  const std::uint64_t total = total_of(row, transform);
+  const auto from = make_digest(policy, row, transform, {.total_bounds = close});
+  REQUIRE(from.outcome.ok());
+  std::uint64_t width = ~std::uint64_t{0};
+  for (int looks = 0;; ++looks) {
+    const weight_bounds known = from->total_bounds();
+    REQUIRE(known.least <= total);
+    REQUIRE(total <= known.most);
+    if (known.exact()) break;
+    REQUIRE(looks < 2);
+    CHECK(known.most - known.least < width);
+    width = known.most - known.least;
+    from->narrow_total();
+  }
+  CHECK(from->total_weight() == total);
+}
+
+//! p = 1/2 for one token, 0.4 for 40 more, the rest below a Gaussian.
+std::vector<double> ordinary(std::uint32_t size, std::uint32_t seed) {
+  std::vector<double> values = normal_logits(size, seed, 3.0);
+  for (std::uint32_t i = 0; i < 41; ++i)
+    values[(i * 2654435761u + seed) % size] = 4.5 + std::log(static_cast<double>(size)) + (i == 0 ? 2.3 : -1.6);
+  return values;
+}
+
+struct kept {
+  std::vector<token_id> ids{};
+  std::vector<std::uint32_t> counts{};
+  bool summed = false;
+};
+
+//! What a rule keeps of a row, by bounds of W or by W itself.
+template <class Policy, class Rule>
+kept keep(Policy policy, const std::vector<float>& row, const Rule& rule, bool exactly) {
+  read_request wanted = rule.request({}, static_cast<std::uint32_t>(row.size()));
+  wanted.integer_total = exactly;
+  const auto from = make_digest(policy, logits(row), {}, wanted);
+  std::vector<std::byte> memory(rule.workspace_size({}, static_cast<std::uint32_t>(row.size())));
+  workspace scratch{std::span(memory)};
+  const auto chosen = rule.select(from.reading.value(), {}, scratch);
+  REQUIRE(chosen.ok());
+  return {{chosen->ids.begin(), chosen->ids.end()}, {}, from->used_exact_total()};
+}
+//! The dense lattice point of a row.
+template <class Policy>
+kept point(Policy policy, const std::vector<float>& row, std::uint32_t resolution, bool exactly) {
+  const auto size = static_cast<std::uint32_t>(row.size());
+  const draft_law_options options{law_format::dense_lattice, resolution};
+  read_request wanted = draft_law_request(size, top_k{}, {}, options);
+  wanted.integer_total = exactly;
+  const auto from = make_digest(policy, logits(row), {}, wanted);
+  std::vector<std::byte> memory(draft_law_workspace_size(size, top_k{}, {}, options));
+  workspace scratch{std::span(memory)};
+  const auto made = make_draft_law(from.reading.value(), top_k{}, {}, options, scratch);
+  REQUIRE(made.ok());
+  const law& drafted = made->drafted;
+  return {{drafted.ids, drafted.ids + drafted.size},
+          {drafted.counts, drafted.counts + drafted.size},
+          from->used_exact_total()};
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("summary: the bounds hold the total weight", Scalar, float, double, bfloat16_bits, float16_bits) {
+  std::vector<std::uint64_t> mask(70, 0xFFFF0FFFFFFFFFF7u);
+  const std::vector<token_id> bias_ids{3, 700, 4001};
+  const std::vector<float> bias_values{2.5f, -4.0f, 0.25f};
+  for (const std::uint32_t size : {1u, 17u, 1000u, 1024u, 4099u}) {
+    for (std::uint32_t kind = 0; kind < hard_rows::kinds + 2; ++kind) {
+      generator random{kind + 1 + size * 977};
+      std::vector<double> values(size);
+      for (std::uint32_t id = 0; id < size; ++id) {
+        const auto normal = static_cast<float>(random.normal());
+        values[id] = kind < hard_rows::kinds ? hard_rows::value_of(kind, id, size, normal) : 3.0 * normal + kind;
+      }
+      if (kind == 9 && size <= 16) continue;  // nothing is allowed
+      const auto row = row_of<Scalar>(values);
+      for (const double temperature : {0.05, 1.0, 7.0, 1e5}) {
+        row_transform transform;
+        transform.temperature = temperature;
+        if (size == 4099 && kind >= hard_rows::kinds) {
+          transform.mask_words = mask;
+          transform.bias_ids = bias_ids;
+          transform.bias_values = bias_values;
+        }
+        for_each_policy([&](auto policy) {
+          check_bounds(policy, logits(row), transform, false);
+          check_bounds(policy, logits(row), transform, true);
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("summary: the bounds hold the total weight of probabilities") {
+  for (const std::uint32_t size : {1u, 5u, 3000u}) {
+    std::vector<double> law(size);
+    double sum = 0;
+    generator random{size};
+    for (double& mass : law) sum += mass = random.uniform() * random.uniform();
+    for (double& mass : law) mass /= sum;
+    for_each_policy([&](auto policy) {
+      check_bounds(policy, probabilities(law), {}, false);
+      check_bounds(policy, probabilities(row_of<float>(law)), {}, true);
+    });
+  }
+}
+
+TEST_CASE("summary: weights that are all rounded the same way stay within the bounds") {
+  constexpr std::uint32_t size = 131072;
+  for (const double part : {0.499, 0.501, 1.499, 1.501}) {  // of 2^-31 of the largest weight
+    std::vector<float> row(size, static_cast<float>(std::log(part * 0x1p-31)));
+    row[size / 3] = 0;
+    for_each_policy([&](auto policy) { check_bounds(policy, logits(row), {}, true); });
+  }
+}
+
+#if SPECVERIFY_WITH_SIMD
+TEST_CASE("summary: bounds that were asked for are close") {
+  for (std::uint32_t seed = 0; seed < 8; ++seed) {
+    const auto row = row_of<float>(ordinary(128256, seed));
+    const auto from = make_digest(exec::simd, logits(row), {}, {.total_bounds = true});
+    const weight_bounds known = from->total_bounds();
+    const double total = static_cast<double>(from->total_weight());
+    CHECK_FALSE(known.exact());
+    CHECK(static_cast<double>(known.most - known.least) < 1e-4 * total);
+    // A sum in float is in the middle, and much better than it promises.
+    const double off = static_cast<double>(known.least) + static_cast<double>(known.most) - 2 * total;
+    CHECK(std::fabs(off) < 4e-6 * total);
+  }
+}
+#endif
+
+TEST_CASE("summary: decisions by bounds are those of the total weight, which they hardly ever need") {
+  const char* const whole = std::getenv("SPECVERIFY_LONG");
+  const std::uint32_t rows = whole != nullptr && *whole == '1' ? 240 : 24;
+  std::uint32_t decisions = 0, summed = 0;
+  for (std::uint32_t seed = 0; seed < rows; ++seed) {
+    const auto row = row_of<float>(ordinary(128256, seed));
+    const auto count = [&](const kept& by_bounds, const kept& by_total) {
+      CHECK(by_bounds.ids == by_total.ids);
+      CHECK(by_bounds.counts == by_total.counts);
+      ++decisions;
+      summed += by_bounds.summed ? 1u : 0u;
+    };
+    for (const double beta : {0.01, 0.001})
+      count(keep(exec::simd, row, threshold{beta, 64}, false), keep(exec::simd, row, threshold{beta, 64}, true));
+    count(keep(exec::simd, row, threshold{0.002, 128256}, false), keep(exec::seq, row, threshold{0.002, 128256}, true));
+    count(keep(exec::simd, row, top_p{0.9, 1024}, false), keep(exec::simd, row, top_p{0.9, 1024}, true));
+    for (const std::uint32_t resolution : {100u, 240u})
+      count(point(exec::simd, row, resolution, false), point(exec::simd, row, resolution, true));
+  }
+  MESSAGE(summed << " of " << decisions << " decisions needed W itself");
+#if SPECVERIFY_WITH_SIMD
+  CHECK(summed * 50 < decisions);
+#endif
+}
+
+TEST_CASE("summary: where bounds leave a decision open, the total weight decides") {
+  constexpr std::uint32_t size = 20000;
+  const auto row = row_of<float>(normal_logits(size, 11, 2.0));
+  std::vector<std::uint32_t> weights(size);
+  const std::uint64_t total = integer_weights(exec::seq, logits(row), {}, weights).value();
+  std::vector<std::uint32_t> order = weights;
+  std::sort(order.begin(), order.end(), std::greater<>());
+  for (const std::size_t rank : {std::size_t{3}, std::size_t{20}, std::size_t{63}}) {
+    for (const double nudge : {-1e-9, 1e-9}) {  // keeps the entry of this rank, or does not
+      const double beta = static_cast<double>(order[rank]) / static_cast<double>(total) * (1 + nudge);
+      std::vector<token_id> expected;
+      for (std::uint32_t id = 0; id < size; ++id) {
+        if (static_cast<double>(weights[id]) >= beta * static_cast<double>(total))
+          expected.push_back(static_cast<token_id>(id));
+      }
+      REQUIRE(expected.size() == rank + (nudge < 0 ? 1 : 0));
+      for_each_policy([&](auto policy) {
+        const kept listed = keep(policy, row, threshold{beta, size}, false);  // decided while the row is read
+        CHECK(listed.ids == expected);
+        CHECK(listed.summed);
+        const kept capped = keep(policy, row, threshold{beta, 100}, false);  // decided by the rule
+        CHECK(capped.ids == expected);
+        CHECK(capped.summed);
+      });
+    }
+  }
+}
+
+TEST_CASE("summary: what a support says of the total weight does not hang on how it was decided") {
+  const auto row = row_of<float>(normal_logits(3000, 5));
+  for_each_policy([&](auto policy) {
+    const auto asked = make_digest(policy, logits(row), {}, {.survivors = 9, .integer_total = true});
+    CHECK(asked->asked_total() == total_of(logits(row), {}));
+    CHECK_FALSE(asked->used_exact_total());
+    const auto from = make_digest(policy, logits(row), {}, {.survivors = 9});
+    CHECK(from->asked_total() == 0);
+    CHECK(from->total_weight() == asked->total_weight());
+    CHECK(from->used_exact_total());
+    CHECK(from->asked_total() == 0);
+    const auto all = make_digest(policy, logits(row), {}, {.survivors = 3000});
+    CHECK(all->asked_total() == asked->total_weight());
+    CHECK(all->total_bounds().exact());
+    CHECK_FALSE(all->used_exact_total());
+  });
+}
+
+TEST_CASE("summary: one-hot, truncated and expired readings know their total weight") {
+  const auto row = row_of<float>(normal_logits(3000, 6));
+  for_each_policy([&](auto policy) {
+    row_transform transform;
+    transform.temperature = 0;
+    CHECK(make_digest(policy, logits(row), transform)->total_weight() == 2147483648u);
+    transform.temperature = 1;
+    transform.truncation.top_k = 5;
+    const auto cut = make_digest(policy, logits(row), transform, {.survivors = 5});
+    std::uint64_t sum = 0;
+    for (const std::uint32_t weight : cut->survivor_weights()) sum += weight;
+    CHECK(cut->total_weight() == sum);
+    auto gone = make_digest(policy, logits(row), {});
+    gone.space.rewind(0);
+    CHECK(gone->total_weight() == 0);
+    CHECK(gone->total_bounds().most == 0);
+    gone->narrow_total();  // nothing to narrow
+    CHECK_FALSE(gone->used_exact_total());
+  });
+}
