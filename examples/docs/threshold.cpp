@@ -10,7 +10,7 @@ int main() {
   using namespace specverify;
   const std::array<double, 5> law{0.5, 0.3, 0.12, 0.05, 0.03};
   const row_transform as_it_is{};
-  const threshold sparsifier{.minimum_probability = 0.1, .max_support_size = 4};
+  const threshold sparsifier{.minimum_probability = 0.1, .max_support_size = 4, .with_total_weight = true};
   const read_request wanted = sparsifier.request(sparsifier.initial_state(), 5);
   std::vector<std::byte> memory(digest_workspace_size(5, as_it_is, wanted)), more(sparsifier.workspace_size({}, 5));
   workspace space{memory}, scratch{more};

@@ -201,9 +201,11 @@ TEST_CASE("summary: where bounds leave a decision open, the total weight decides
       }
       REQUIRE(expected.size() == rank + (nudge < 0 ? 1 : 0));
       for_each_policy([&](auto policy) {
-        const kept listed = keep(policy, row, threshold{beta, size}, false);  // decided while the row is read
-        CHECK(listed.ids == expected);
-        CHECK(listed.summed);
+        const auto from = make_digest(policy, logits(row), {}, {.minimum_probability = beta});  // as the row is read
+        const auto listed = from->survivor_ids();
+        CHECK(std::vector<token_id>(listed.begin(), listed.end()) == expected);
+        CHECK(from->used_exact_total());
+        CHECK(keep(policy, row, threshold{beta, size}, false).ids == expected);
         const kept capped = keep(policy, row, threshold{beta, 100}, false);  // decided by the rule
         CHECK(capped.ids == expected);
         CHECK(capped.summed);
