@@ -6,8 +6,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -29,34 +35,95 @@ double lower_third(std::vector<double> times) {
   return *at;
 }
 
-void measure(row_set& rows, std::vector<path> paths, bool& first) {
+//! What a set of rows gave in one go: a time of every path, and the fastest of the plain sums.
+struct taken {
+  std::vector<double> us;
+  double floor = 1e300;
+  int in_flight = 0;  //!< vectors of that sum
+};
+
+//! `paths` ends with the plain sums.
+taken take(const std::vector<path>& paths, row_set& rows) {
   constexpr int rounds = 31;
   const int calls = 16 * std::clamp(static_cast<int>(262144 / rows.vocab_size()), 1, 32);  // the clock costs little
-  for (const bench_goals::plain_sum sum : bench_goals::plain_sums)
-    paths.push_back({"", [sum](std::span<const float> row) { bench_goals::keep(sum(row.data(), row.size())); }});
   std::vector<std::vector<double>> times(paths.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < paths.size(); ++i) times[i].push_back(time_of(paths[i], rows, calls));
   }
-  double floor = 1e300;
-  for (std::size_t i = paths.size() - bench_goals::plain_sums.size(); i < paths.size(); ++i)
-    floor = std::min(floor, lower_third(times[i]));
-  for (std::size_t i = 0; i < paths.size() - bench_goals::plain_sums.size(); ++i) {
+  taken found;
+  const std::size_t own = paths.size() - bench_goals::plain_sums.size();
+  for (std::size_t i = 0; i < own; ++i) found.us.push_back(lower_third(times[i]));
+  for (std::size_t i = own; i < paths.size(); ++i) {
+    const double us = lower_third(times[i]);
+    if (us >= found.floor) continue;
+    found.floor = us;
+    found.in_flight = 4 * static_cast<int>(i - own + 1);
+  }
+  return found;
+}
+
+//! The least floors of earlier runs, by "V offset rows": a file of lines "microseconds V offset rows".
+std::map<std::string, double>& least_floors() {
+  static std::map<std::string, double> floors;
+  return floors;
+}
+void read_floors(const char* file) {
+  std::ifstream in(file);
+  double us = 0;
+  for (std::string rows; in >> us && std::getline(in >> std::ws, rows);) least_floors()[rows] = us;
+}
+
+//! Rows whose sum is slower than in an earlier run are taken again: the machine was at other work. The take with the
+//! fastest sum counts, which flatters no path.
+void measure(row_set& rows, std::vector<path> paths, bool& first) {
+  constexpr int takes = 4;
+  constexpr double settled = 1.03;
+  for (const bench_goals::plain_sum sum : bench_goals::plain_sums)
+    paths.push_back({"", [sum](std::span<const float> row) { bench_goals::keep(sum(row.data(), row.size())); }});
+  const auto known =
+      least_floors().find(std::to_string(rows.vocab_size()) + " " + std::to_string(rows.offset()) + " " + rows.name());
+  taken best = take(paths, rows);
+  int number = 1;
+  for (; number < takes && known != least_floors().end() && best.floor > settled * known->second; ++number) {
+    taken other = take(paths, rows);
+    if (other.floor < best.floor) best = std::move(other);
+  }
+  const double bytes_per_second = 4e6 * rows.vocab_size() / best.floor;
+  for (std::size_t i = 0; i < best.us.size(); ++i) {
     std::printf(
-        "%s\n  {\"path\": \"%s\", \"rows\": \"%s\", \"V\": %u, \"offset\": %u, \"us\": %.4f, \"floor_us\": %.4f}",
-        first ? "" : ",", paths[i].name.c_str(), rows.name().c_str(), rows.vocab_size(), rows.offset(),
-        lower_third(times[i]), floor);
+        "%s\n  {\"path\": \"%s\", \"rows\": \"%s\", \"V\": %u, \"offset\": %u, \"us\": %.4f, \"floor_us\": %.4f, "
+        "\"floor_bytes_per_s\": %.4g, \"count\": %u, \"address\": \"%p\"}",
+        first ? "" : ",", paths[i].name.c_str(), rows.name().c_str(), rows.vocab_size(), rows.offset(), best.us[i],
+        best.floor, bytes_per_second, rows.count(), static_cast<const void*>(rows.first()));
     first = false;
   }
-  std::fprintf(stderr, "  V %u, %s, +%u bytes: plain sum %.2f us, %.1f GB/s\n", rows.vocab_size(), rows.name().c_str(),
-               rows.offset(), floor, 4e-3 * rows.vocab_size() / floor);
+  std::fprintf(stderr, "  V %u, %s: %u at %p (64 n + %u), plain sum of %d vectors %.2f us, %.1f GB/s%s\n",
+               rows.vocab_size(), rows.name().c_str(), rows.count(), static_cast<const void*>(rows.first()),
+               rows.offset(), best.in_flight, best.floor, 1e-9 * bytes_per_second, number > 1 ? ", taken again" : "");
+}
+
+void measure_recorded(const char* place, bool& first) {
+  try {
+    for (const auto& file : bench_goals::npy_files(place)) {
+      row_set rows = row_set::recorded(bench_goals::read_npy(file));
+      measure(rows, ordinary_paths(rows.vocab_size()), first);
+    }
+  } catch (const std::exception& error) {
+    bench_goals::must(false, error.what());
+  }
 }
 
 }  // namespace
 
-//! usage: speed [quick]
+//! usage: speed [quick] [FLOORS]; SPECVERIFY_ROWS: a .npy file of recorded rows, or a folder of them
 int main(int count, char** arguments) {
-  const bool quick = count > 1 && std::string_view(arguments[1]) == "quick";
+  bool quick = false;
+  for (int i = 1; i < count; ++i) {
+    if (std::string_view(arguments[i]) == "quick")
+      quick = true;
+    else
+      read_floors(arguments[i]);
+  }
   bool first = true;
   std::printf("{\"isa\": \"%s\", \"rows\": [", bench_goals::isa);
   const std::vector<std::uint32_t> all{4096, 32000, 50257, 128256, 151936, 262144}, few{32000, 128256};
@@ -65,9 +132,14 @@ int main(int count, char** arguments) {
       row_set rows = row_set::ordinary(vocab_size, rotating ? 16 : 1, 0);
       measure(rows, ordinary_paths(vocab_size), first);
     }
+    if (!quick) {
+      row_set distant = row_set::dram(vocab_size);
+      measure(distant, ordinary_paths(vocab_size), first);
+    }
     if (vocab_size != 32000 && vocab_size != 128256) continue;
-    row_set shifted = row_set::ordinary(vocab_size, 1, 16);
+    row_set shifted = row_set::ordinary(vocab_size, 1, 16), flat = row_set::flat(vocab_size);
     measure(shifted, ordinary_paths(vocab_size), first);
+    measure(flat, ordinary_paths(vocab_size), first);
     for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       row_set rows = row_set::hard(vocab_size, kind);
       measure(rows,
@@ -76,6 +148,7 @@ int main(int count, char** arguments) {
               first);
     }
   }
+  if (const char* place = std::getenv("SPECVERIFY_ROWS"); place != nullptr && !quick) measure_recorded(place, first);
   std::printf("\n]}\n");
   return 0;
 }
