@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -18,6 +19,13 @@ struct path {
   std::string name;
   std::function<void(std::span<const float>)> call;
 };
+
+//! Memory for a row that is written, at a 64-byte address: a vector's starts 16 bytes behind one, and wide stores would
+//! cross lines.
+inline std::shared_ptr<float> row_to_write(std::size_t size) {
+  const std::size_t bytes = (size * sizeof(float) + 63) / 64 * 64;
+  return {static_cast<float*>(std::aligned_alloc(64, bytes)), [](float* memory) { std::free(memory); }};
+}
 
 inline void must(bool done, const char* what) {
   if (done) return;

@@ -95,9 +95,9 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
                      must(sum.ok(), "log_sum_exp");
                      keep(*sum);
                    }});
-  paths.push_back({"softmax", [out = std::vector<float>(vocab_size)](std::span<const float> row) mutable {
-                     must(softmax(exec::simd, logits_row(row), {}, std::span(out)).ok(), "softmax");
-                     keep(out.data());
+  paths.push_back({"softmax", [out = row_to_write(vocab_size)](std::span<const float> row) {
+                     must(softmax(exec::simd, logits_row(row), {}, std::span(out.get(), row.size())).ok(), "softmax");
+                     keep(out.get());
                    }});
   return paths;
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One way to do one task with one row. Every task is done by several: this library, others, and plain C++.
+#ifndef SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
+#define SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bench_peers {
+
+//! `call` does the task and gives a number by which answers are compared: a logarithm, a token, a sum of token ids, or
+//! the probability of the last id. A task that draws gives its token.
+struct peer {
+  std::string task, who;
+  std::function<double(std::span<const float>)> call;
+};
+using peers = std::vector<peer>;
+
+inline constexpr std::uint32_t top_k = 64;
+inline constexpr float top_p = 0.95f;
+
+}  // namespace bench_peers
+
+#endif
