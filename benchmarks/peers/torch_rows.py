@@ -119,7 +119,7 @@ def measure(library, vocab_size):
     row = library.peers_row(vocab_size)
     ways = list(native(library, row, vocab_size)) + (of_torch(row, vocab_size) if torch is not None else [])
     compare(ways, vocab_size)
-    counts = [max(1, min(64, int(TIMED_US / timed(run, 3)))) for _, _, run in ways]
+    counts = [max(1, min(512, int(TIMED_US / timed(run, 3)))) for _, _, run in ways]
     repeats = [repeat(ways, counts) for _ in range(REPEATS)]
     floors = [floor for _, floor in repeats]
     print(f"  V {vocab_size} at {ctypes.addressof(row.contents):#x}: plain sum {min(floors):.2f} us, "
