@@ -60,9 +60,9 @@ template <class Scalar>
           source.probabilities};
 }
 
-//! W of a row.
+//! W of a row. Not inlined, like other whole reads: code that is wanted once should be compiled once.
 template <class Policy, class Scalar>
-[[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
+[[nodiscard, gnu::noinline]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
                                                const kernel::integer_weight& weight,
                                                std::uint32_t* all = nullptr) noexcept {
   kernel::working<Scalar> buffer[kernel::block_size];
