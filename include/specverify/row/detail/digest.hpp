@@ -52,8 +52,9 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
 //! Truncated rows: the kept ids with their exact weights, and survivors among them.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
-                                     const row_transform& transform, const digest_layout& layout,
-                                     kernel::candidate_list& list, row_digest& digest, workspace& scratch) noexcept {
+                                                    const row_transform& transform, const digest_layout& layout,
+                                                    kernel::candidate_list& list, row_digest& digest,
+                                                    workspace& scratch) noexcept {
   const auto id_slice = scratch.take_slice<token_id>(layout.kept);
   const auto weight_slice = scratch.take_slice<double>(layout.kept);
   const auto all_weights = scratch.take<std::uint32_t>(layout.weights);
@@ -139,8 +140,9 @@ template <class Policy, class Scalar>
 //! The largest entries, and all from `minimum_probability` on: those that reach its share of the least W are listed,
 //! and W is learnt more closely while one of them may be below its share of the real one.
 template <class Policy, class Scalar>
-[[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops, reading_mark& mark,
-                             kernel::candidate_list& list, const row_digest& digest) noexcept {
+[[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
+                                               reading_mark& mark, kernel::candidate_list& list,
+                                               const row_digest& digest) noexcept {
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   const double share = digest.minimum_probability;
   const kernel::candidate_list empty = list;

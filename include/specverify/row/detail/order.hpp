@@ -63,8 +63,8 @@ template <class Scalar>
 //! W of a row. Not inlined, like other whole reads: code that is wanted once should be compiled once.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
-                                               const kernel::integer_weight& weight,
-                                               std::uint32_t* all = nullptr) noexcept {
+                                                              const kernel::integer_weight& weight,
+                                                              std::uint32_t* all = nullptr) noexcept {
   kernel::working<Scalar> buffer[kernel::block_size];
   std::uint64_t sum = 0;
   for (std::uint32_t first = 0; first < source.size; first += kernel::block_size) {
