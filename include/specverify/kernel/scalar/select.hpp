@@ -94,12 +94,12 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   return kept;
 }
 
-//! The same in place. Every entry is moved and some are written over: no branch to guess.
-inline void apply_cut(order_cut cut, candidate_list& list) noexcept {
+//! The same in place, of the entries from `from` on, behind `kept` others. Every entry is moved and some are written
+//! over: no branch to guess.
+inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 0, std::uint32_t kept = 0) noexcept {
   token_id* const ids = list.ids;
   std::uint32_t* const weights = list.weights;
-  std::uint32_t kept = 0;
-  for (std::uint32_t i = 0, size = list.size; i < size; ++i) {
+  for (std::uint32_t i = from, size = list.size; i < size; ++i) {
     const token_id id = ids[i];
     const std::uint32_t weight = weights[i];
     const std::uint32_t tie = weight == cut.weight && cut.ties > 0 ? 1u : 0u;

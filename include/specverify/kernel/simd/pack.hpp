@@ -38,12 +38,13 @@ inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Eleme
 
 //! How many bits of a mask are set.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_of(std::uint64_t mask) noexcept {
-#if defined(__GNUC__)
+#if defined(__GNUC__) && (defined(__POPCNT__) || !defined(__x86_64__))
   return static_cast<std::uint32_t>(__builtin_popcountll(mask));
-#else
-  std::uint32_t count = 0;
-  for (; mask != 0; mask &= mask - 1) ++count;
-  return count;
+#else  // g++ would call a function
+  mask -= (mask >> 1) & 0x5555555555555555u;
+  mask = (mask & 0x3333333333333333u) + ((mask >> 2) & 0x3333333333333333u);
+  mask = (mask + (mask >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+  return static_cast<std::uint32_t>((mask * 0x0101010101010101u) >> 56);
 #endif
 }
 
@@ -113,6 +114,30 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   }
 }
 
+//! The sum of lanes that count.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_sum(const pack<std::int32_t>& counts) noexcept {
+  std::int32_t lanes[pack_size<std::int32_t>], sum = 0;
+  store_pack(lanes, counts);
+  for (const std::int32_t lane : lanes) sum += lane;
+  return static_cast<std::uint32_t>(sum);
+}
+
+//! How many of `size` values, a multiple of 16, are at least `bar`.
+[[nodiscard]] inline std::uint32_t count_at_least(const float* values, std::uint32_t size, float bar) noexcept {
+  const pack<float> least(bar);
+#if defined(__POPCNT__)
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < size; i += pack_size<float>) count += lanes_of(at_least(load_pack(values + i), least));
+  return count;
+#else
+  const pack<float> one = float_bits(pack<std::int32_t>(1)), none = float_bits(pack<std::int32_t>(0));
+  pack<std::int32_t> counts(0);
+  for (std::uint32_t i = 0; i < size; i += pack_size<float>)
+    counts += integer_bits(chosen(load_pack(values + i) >= least, one, none));
+  return lanes_sum(counts);
+#endif
+}
+
 //! As many values as a pack of doubles holds, as doubles.
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
 #if defined(__AVX512F__)
@@ -127,7 +152,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
 }
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const double* from) noexcept { return load_pack(from); }
 
-//! How many of `size` integers are at least `bound`.
+//! How many of `size` integers, at most 2^31, are at least `bound`, in 1 .. 2^31.
 [[nodiscard]] inline std::uint32_t count_reaching(const std::uint32_t* values, std::uint32_t size,
                                                   std::uint32_t bound) noexcept {
   std::uint32_t count = 0, i = 0;
@@ -144,6 +169,15 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
     const __m256i reached = _mm256_cmpeq_epi32(_mm256_max_epu32(value, least), value);
     count += lanes_of(static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(reached))));
   }
+#else
+  const pack<std::int32_t> less(static_cast<std::int32_t>(bound - 1) - 1), one(1), none(0);
+  pack<std::int32_t> counts(0);  // signed comparisons of what is one less
+  for (; i + pack_size<std::int32_t> <= size; i += pack_size<std::int32_t>) {
+    std::int32_t lanes[pack_size<std::int32_t>];
+    std::memcpy(lanes, values + i, sizeof(lanes));
+    counts += chosen(load_pack(static_cast<const std::int32_t*>(lanes)) - one > less, one, none);
+  }
+  count = lanes_sum(counts);
 #endif
   for (; i < size; ++i) count += values[i] >= bound ? 1u : 0u;
   return count;

@@ -156,6 +156,115 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 #define SPECVERIFY_WIDE_PRODUCTS 0
 #endif
 
+#if defined(__AVX512VBMI2__)
+#define SPECVERIFY_COMPRESSES_BYTES 1
+//! Writes first + i for every set bit i of a mask, ascending, and up to 15 ids more.
+SPECVERIFY_INLINE void write_places(token_id* to, std::uint32_t first, std::uint64_t mask,
+                                    std::uint32_t count) noexcept {
+  const __m512i all = _mm512_set_epi64(0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928, 0x2726252423222120,
+                                       0x1F1E1D1C1B1A1918, 0x1716151413121110, 0x0F0E0D0C0B0A0908, 0x0706050403020100);
+  const __m512i start = _mm512_set1_epi32(static_cast<int>(first)), places = _mm512_maskz_compress_epi8(mask, all);
+  _mm512_storeu_si512(to, _mm512_add_epi32(_mm512_cvtepu8_epi32(_mm512_castsi512_si128(places)), start));
+  if (count <= 16) return;
+  alignas(64) std::uint8_t bytes[64];
+  _mm512_store_si512(bytes, places);
+  for (std::uint32_t i = 16; i < count; i += 16) {
+    const __m128i part = _mm_load_si128(reinterpret_cast<const __m128i*>(bytes + i));
+    _mm512_storeu_si512(to + i, _mm512_add_epi32(_mm512_cvtepu8_epi32(part), start));
+  }
+}
+#else
+#define SPECVERIFY_COMPRESSES_BYTES 0
+#endif
+
+// Integers of a register moved to its front: by an instruction, or by a table of permutations.
+#if defined(__AVX512F__)
+#define SPECVERIFY_COMPRESSES 1
+inline constexpr std::uint32_t compressed_size = 16;
+using narrow_register = __m512i;
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_set(std::uint32_t value) noexcept {
+  return _mm512_set1_epi32(static_cast<int>(value));
+}
+template <class Integer>
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_load(const Integer* from) noexcept {
+  return _mm512_loadu_si512(from);
+}
+template <class Integer>
+SPECVERIFY_INLINE void narrow_store(Integer* to, narrow_register value) noexcept {
+  _mm512_storeu_si512(to, value);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_equal(narrow_register a, narrow_register b) noexcept {
+  return _mm512_cmpeq_epu32_mask(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_reaching(narrow_register a, narrow_register b) noexcept {
+  return _mm512_cmpge_epu32_mask(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE narrow_register compressed(narrow_register a, std::uint32_t mask) noexcept {
+  return _mm512_maskz_compress_epi32(static_cast<__mmask16>(mask), a);
+}
+#elif defined(__AVX2__)
+#define SPECVERIFY_COMPRESSES 1
+inline constexpr std::uint32_t compressed_size = 8;
+using narrow_register = __m256i;
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_set(std::uint32_t value) noexcept {
+  return _mm256_set1_epi32(static_cast<int>(value));
+}
+template <class Integer>
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_load(const Integer* from) noexcept {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+template <class Integer>
+SPECVERIFY_INLINE void narrow_store(Integer* to, narrow_register value) noexcept {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_equal(narrow_register a, narrow_register b) noexcept {
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))));
+}
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_reaching(narrow_register a, narrow_register b) noexcept {
+  return narrow_equal(_mm256_max_epu32(a, b), a);
+}
+//! The lanes of every mask of 8, in bytes.
+struct lanes_of_masks {
+  std::uint64_t lanes[256] = {};
+  constexpr lanes_of_masks() noexcept {
+    for (std::uint32_t mask = 0; mask < 256; ++mask) {
+      std::uint32_t count = 0;
+      for (std::uint64_t lane = 0; lane < 8; ++lane) {
+        if (((mask >> lane) & 1u) != 0) lanes[mask] |= lane << 8 * count++;
+      }
+    }
+  }
+};
+inline constexpr lanes_of_masks lanes_table;
+[[nodiscard]] SPECVERIFY_INLINE narrow_register compressed(narrow_register a, std::uint32_t mask) noexcept {
+  const __m128i lanes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(lanes_table.lanes + mask));
+  return _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(lanes));
+}
+#else
+#define SPECVERIFY_COMPRESSES 0
+#endif
+
+#if SPECVERIFY_COMPRESSES
+//! In place: keeps the ids of weights above `weight`, and the first `ties` of those that equal it. Returns how many it
+//! kept; what is left behind the last whole register is not looked at.
+[[nodiscard]] inline std::uint32_t keep_above(token_id* ids, std::uint32_t* weights, std::uint32_t size,
+                                              std::uint32_t weight, std::uint32_t& ties) noexcept {
+  const narrow_register bound = narrow_set(weight);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i + compressed_size <= size; i += compressed_size) {
+    const narrow_register weighed = narrow_load(weights + i), named = narrow_load(ids + i);
+    std::uint32_t taken = narrow_reaching(weighed, bound), equal = narrow_equal(weighed, bound);
+    for (; lanes_of(equal) > ties; equal ^= std::uint32_t{1} << highest_lane(equal))
+      taken ^= std::uint32_t{1} << highest_lane(equal);
+    ties -= lanes_of(equal);
+    narrow_store(weights + kept, compressed(weighed, taken));  // what this writes over has been loaded
+    narrow_store(ids + kept, compressed(named, taken));
+    kept += lanes_of(taken);
+  }
+  return kept;
+}
+#endif
+
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A row with the largest value of every lane of every 256 ids, as the coarse pass leaves them: bounds of the largest
+//! values, and looks at those ids alone that reach a bound.
+#ifndef SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
+#define SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
+
+#include <specverify/kernel/scalar/integer_weights.hpp>
+#include <specverify/kernel/simd/pack.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#if SPECVERIFY_WITH_SIMD
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! Places of floats in their order: neighbours differ by 1.
+[[nodiscard]] SPECVERIFY_INLINE std::int64_t float_place(float value) noexcept {
+  const auto bits = static_cast<std::int64_t>(bits_as<std::uint32_t>(value));
+  return bits < 0x80000000 ? bits : 0x80000000 - bits;
+}
+[[nodiscard]] SPECVERIFY_INLINE float float_at(std::int64_t place) noexcept {
+  return bits_as<float>(static_cast<std::uint32_t>(place >= 0 ? place : 0x80000000 - place));
+}
+inline constexpr float largest_float = 0x1.fffffep127f;
+
+//! Near the smallest value whose integer weight is at least `least`, in 1 .. weight_one.
+[[nodiscard]] inline float value_near(const integer_weight& weight, std::uint32_t least) noexcept {
+  const double share = (static_cast<double>(least) - 0.5) * 0x1.0p-31;  // weights are rounded
+  const double value = weight.probabilities
+                           ? share * weight.maximum
+                           : weight.maximum + std::log2(share) * (67108864.0 / weight.scale);  // 2^26 octaves a logit
+  return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
+}
+
+//! The smallest float whose integer weight is at least `least`, in 1 .. weight_one: weights never fall as values rise.
+//! From a value that is near by steps that grow, then by halves.
+[[nodiscard]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
+  const auto reaches = [&](std::int64_t place) noexcept {
+    return weight(static_cast<double>(float_at(place))) >= least;
+  };
+  const std::int64_t bottom = weight.probabilities ? 0 : float_place(-largest_float);
+  const std::int64_t top = float_place(static_cast<float>(weight.maximum));  // reaches
+  const std::int64_t near = float_place(value_near(weight, least));
+  std::int64_t low = bottom - 1, high = near < top ? near : top;
+  if (reaches(high)) {
+    for (std::int64_t step = 1; high > bottom; step *= 2) {
+      const std::int64_t next = high - step > bottom ? high - step : bottom;
+      if (!reaches(next)) {
+        low = next;
+        break;
+      }
+      high = next;
+    }
+  } else {
+    low = high;
+    high = top;
+    for (std::int64_t step = 1; low + step < top; step *= 2) {
+      if (reaches(low + step)) {
+        high = low + step;
+        break;
+      }
+      low += step;
+    }
+  }
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (reaches(middle) ? high : low) = middle;
+  }
+  return float_at(high);
+}
+
+//! The smallest of `size` values, a multiple of 16, that reaches `bar`; `none` if there is none.
+[[nodiscard]] inline float smallest_reaching(const float* values, std::uint32_t size, float bar, float none) noexcept {
+  const pack<float> least(bar), other(none);
+  pack<float> lowest = other;
+  for (std::uint32_t i = 0; i < size; i += pack_size<float>) {
+    const pack<float> value = load_pack(values + i);
+    lowest = smaller(lowest, chosen(value >= least, value, other));
+  }
+  return -largest_lane(-lowest);
+}
+
+//! A search among values, none above `maximum`, for one that `wanted` of them reach, and not many more.
+class value_search {
+ public:
+  value_search(const float* values, std::uint32_t size, std::uint32_t wanted, float maximum) noexcept
+      : values_(values), size_(size), wanted_(wanted), maximum_(maximum), high_(float_at(float_place(maximum) + 1)) {}
+
+  //! -infinity where fewer than `wanted` are finite.
+  [[nodiscard]] float find() noexcept {
+    constexpr std::uint32_t few = 512;
+    if (wanted_ > size_) return negative_infinity<float>();
+    float guess = maximum_ - 4.0f;
+    if (size_ > 2 * few) {  // what a part of them says
+      alignas(64) float part[few];
+      for (std::uint32_t i = 0; i < few; i += lane_count) {
+        const std::uint32_t at = static_cast<std::uint32_t>(std::uint64_t{i} * (size_ / lane_count) / few) * lane_count;
+        std::memcpy(part + i, values_ + at, lane_count * sizeof(float));
+      }
+      const std::uint64_t share = (std::uint64_t{wanted_} + wanted_ / 16) * few / size_ + 1;
+      const float found =
+          value_search(part, few, share < few ? static_cast<std::uint32_t>(share) : few, maximum_).find();
+      if (is_finite(found)) guess = smallest_reaching(part, few, found, maximum_);
+    }
+    return from(guess);
+  }
+
+ private:
+  [[nodiscard]] float from(float middle) noexcept {
+    const std::uint32_t plenty = wanted_ + wanted_ / 8 + 4;
+    for (std::uint32_t step = 0;; ++step) {
+      const std::uint32_t count = count_at_least(values_, size_, middle);
+      if (count >= wanted_) {
+        low_ = middle;
+        at_low_ = count;
+        if (count <= plenty) return low_;
+      } else {
+        high_ = middle;
+        at_high_ = count;
+        if (step == 0 && count_at_least(values_, size_, -largest_float) < wanted_) return negative_infinity<float>();
+      }
+      if (float_place(high_) - float_place(low_) <= 1) return low_;
+      middle = next(step);
+    }
+  }
+
+  //! Just above a guess that ties may stand at; down by steps that double; between two ends in proportion to what
+  //! reaches them, now and then halves, of the values or at last of their places.
+  [[nodiscard]] float next(std::uint32_t step) noexcept {
+    if (step == 0 && at_high_ == 0 && low_ > -largest_float) return float_at(float_place(low_) + 1);
+    float middle = low_ + 0.5f * (high_ - low_);
+    if (!(low_ > -largest_float)) {
+      middle = high_ - width_;
+      width_ *= 4.0f;
+    } else if (step % 3 != 2) {
+      const std::uint32_t target = wanted_ + wanted_ / 16;
+      middle = low_ + (high_ - low_) * (static_cast<float>(at_low_ - target) / static_cast<float>(at_low_ - at_high_));
+    }
+    if (step >= 24 || !(middle > low_) || !(middle < high_))
+      middle = float_at((float_place(low_) + float_place(high_)) / 2);
+    return middle;
+  }
+
+  const float* values_;
+  std::uint32_t size_, wanted_;
+  float maximum_, high_, low_ = -largest_float, width_ = 1.0f;
+  std::uint32_t at_low_ = 0, at_high_ = 0;
+};
+
+//! A few groups of ids in ascending order, and masks of those that are taken.
+struct marked_groups {
+  static constexpr std::uint32_t held = 16, parts = top_size / 64;
+  std::uint32_t firsts[held];
+  const float* values[held];
+  std::uint64_t words[held][parts];
+  std::uint32_t count = 0;
+  std::uint32_t end = 0;         //!< the ids up to here have been looked at
+  const float* plain = nullptr;  //!< the row, where all values are read as they stand
+};
+
+//! A row with the largest values of its lanes.
+template <class Scalar>
+class topped_row {
+ public:
+  //! `tops` has room for a quarter more, which is written.
+  topped_row(const row_source<Scalar>& source, float* tops, const integer_weight& weight) noexcept
+      : source_(source),
+        tops_(tops),
+        groups_(block_count(source.size, top_size)),
+        maximum_(static_cast<float>(weight.maximum)) {}
+
+  //! A value that at least `wanted` ids reach, and not many more; -infinity where the tops do not say.
+  [[nodiscard]] float bar_for(std::uint32_t wanted) const noexcept {
+    const std::uint32_t lanes = groups_ * lane_count, blocks = block_count(source_.size);
+    if (wanted > blocks * lane_count / 4) return value_search(tops_, lanes, wanted, maximum_).find();
+    constexpr std::uint32_t in_block = block_size / top_size * lane_count;  // fewer values to count: tops of blocks
+    float* tops = tops_ + lanes;
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      for (std::uint32_t i = 0; i < lane_count; i += pack_size<float>) {
+        pack<float> top = load_pack(tops_ + block * in_block + i);
+        for (std::uint32_t at = block * in_block + lane_count; at < (block + 1) * in_block && at < lanes;
+             at += lane_count)
+          top = larger(load_pack(tops_ + at + i), top);
+        store_pack(tops + block * lane_count + i, top);
+      }
+    }
+    return value_search(tops, blocks * lane_count, wanted, maximum_).find();
+  }
+
+  //! Calls `visit(groups)` for the groups with an id that reaches `bar`, from id `start` on, a multiple of top_size,
+  //! until it returns false.
+  template <class Visit>
+  bool each(float bar, std::uint32_t start, const Visit& visit) const noexcept {
+    marked_groups found;
+    alignas(64) float buffer[marked_groups::held * top_size];
+    const float* const plain = source_.plain();
+    const pack<float> least(bar);
+    for (std::uint32_t from = start / top_size; from < groups_;) {
+      const std::uint32_t until = groups_ - from < found.held ? groups_ : from + found.held;
+      found.count = 0;
+      for (; from < until; ++from) {
+        found.firsts[found.count] = from * top_size;
+        found.count += reaches(tops_ + std::size_t{from} * lane_count, least) ? 1u : 0u;
+      }
+      if (found.count == 0) continue;
+      found.end = until * top_size;
+      found.plain = plain;
+      for (std::uint32_t i = 0; i < found.count; ++i) {
+        const std::uint32_t first = found.firsts[i];
+        if (plain != nullptr && source_.size - first >= top_size) {
+          found.values[i] = plain + first;
+        } else {
+          found.values[i] = load(source_, first, top_size, buffer + i * top_size);
+          found.plain = nullptr;
+        }
+        write_masks(found.values[i], top_size, least, found.words[i]);
+      }
+      if (!visit(found)) return false;
+    }
+    return true;
+  }
+
+  //! How many ids reach `bar`; once they are more than `most`, some number above it.
+  [[nodiscard]] std::uint32_t count(float bar, std::uint32_t most) const noexcept {
+    std::uint32_t found = 0;
+    (void)each(bar, 0, [&](const marked_groups& groups) noexcept {
+      for (std::uint32_t i = 0; i < groups.count; ++i) {
+        for (const std::uint64_t word : groups.words[i]) found += lanes_of(word);
+      }
+      return found <= most;
+    });
+    return found;
+  }
+
+  //! A value that about `wanted` ids reach, by a sample of the groups with an id that reaches `bar`; other `looks` take
+  //! other samples. Every sampled value is one of 16 neighbours, at a place that is no rule of the id's.
+  [[nodiscard]] float sampled(float bar, std::uint32_t wanted, std::uint32_t look) const noexcept {
+    constexpr std::uint32_t most = 4096, vectors = top_size / lane_count;
+    alignas(64) float sample[most], buffer[lane_count];
+    const pack<float> least(bar);
+    std::uint32_t listed = 0, stride = 1, size = 0;
+    for (std::uint32_t group = 0; group < groups_; ++group)
+      listed += reaches(tops_ + std::size_t{group} * lane_count, least) ? 1u : 0u;
+    while (std::uint64_t{listed} * top_size / stride > most) stride *= 2;
+    const std::uint32_t every = stride > vectors ? stride / vectors : 1, step = stride > vectors ? vectors : stride;
+    for (std::uint32_t group = 0, index = 0; group < groups_ && size < most; ++group) {
+      if (!reaches(tops_ + std::size_t{group} * lane_count, least) || index++ % every != look % every) continue;
+      const std::uint32_t mixed = (group * 0x9E3779B9u + look * 0x85EBCA6Bu) >> 16;
+      for (std::uint32_t v = mixed % step; v < vectors; v += step) {
+        const float* values = load(source_, group * top_size + v * lane_count, lane_count, buffer);
+        std::memcpy(sample + size, values, sizeof(buffer));
+        size += lane_count;
+      }
+    }
+    const std::uint32_t rank = wanted / stride > 0 ? wanted / stride : 1;
+    const float found = value_search(sample, size, rank, maximum_).find();
+    return is_finite(found) ? smallest_reaching(sample, size, found, maximum_) : bar;
+  }
+
+  [[nodiscard]] std::uint32_t lanes_reaching(float bar) const noexcept {
+    return count_at_least(tops_, groups_ * lane_count, bar);
+  }
+
+ private:
+  [[nodiscard]] static SPECVERIFY_INLINE bool reaches(const float* tops, const pack<float>& bar) noexcept {
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; i < lane_count; i += pack_size<float>) found |= at_least(load_pack(tops + i), bar);
+    return found != 0;
+  }
+
+  const row_source<Scalar>& source_;
+  float* tops_;
+  std::uint32_t groups_;
+  float maximum_;
+};
+
+//! What to take of a row: every id that reaches `all`, and the first `ties` of those that only reach `some`.
+struct value_cut {
+  float all = 0;
+  float some = 0;
+  std::uint32_t ties = 0;
+
+  //! Takes from the masks of what reaches `some` the ties that are too many.
+  void apply(marked_groups& groups) noexcept {
+    const pack<float> least(all);
+    for (std::uint32_t i = 0; i < groups.count; ++i) {
+      std::uint64_t above[marked_groups::parts];
+      write_masks(groups.values[i], top_size, least, above);
+      for (std::uint32_t part = 0; part < marked_groups::parts; ++part) {
+        const std::uint64_t equal = groups.words[i][part] & ~above[part];
+        const std::uint32_t count = lanes_of(equal), kept = count < ties ? count : ties;
+        std::uint64_t left = count > ties ? equal : 0;
+        for (std::uint32_t k = 0; k < kept && left != 0; ++k) left &= left - 1;
+        groups.words[i][part] &= ~left;
+        ties -= kept;
+      }
+    }
+  }
+};
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_SIMD
+
+#endif
