@@ -227,6 +227,45 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
   }
 }
 
+TEST_CASE("row backends: the largest entries of rows of random structure, as the scalar kernels find them") {
+  generator random{17};
+  for (std::uint32_t round = 0; round < 240; ++round) {
+    const std::uint32_t size = 1100 + random.below(9000), structure = round % 6, levels = 1 + random.below(40);
+    const std::uint32_t cluster = 1 + random.below(900), period = 1 + random.below(700);
+    constexpr float scales[] = {3e-3f, 0.1f, 1.0f, 3.0f, 30.0f, 300.0f};
+    const float scale = scales[random.below(6)];
+    std::vector<float> row(size);
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const float normal = static_cast<float>(random.normal());
+      const float level = static_cast<float>(random.below(levels));
+      const float forbidden = -std::numeric_limits<float>::infinity();
+      const float place = static_cast<float>((i / cluster * 7919u) % 101u);
+      row[i] = structure == 0   ? scale * normal
+               : structure == 1 ? scale * level                                     // ties everywhere
+               : structure == 2 ? scale * place + 0x1.0p-10f * normal               // clusters of neighbours
+               : structure == 3 ? (i % period == 0 ? scale * level : -60.0f)        // what is large has a period
+               : structure == 4 ? (random.below(period) == 0 ? normal : forbidden)  // few are allowed
+                                : 1.0f + 0x1.0p-23f * level;                        // next to each other
+    }
+    row[random.below(size)] = 300.0f * scale;
+    read_request request;
+    request.survivors = 1 + random.below(random.below(2) == 0 ? 80 : 1500);
+    request.minimum_probability = random.below(3) == 0 ? 1e-3 : 0.0;
+    row_transform transform;
+    transform.temperature = random.below(4) == 0 ? 40.0 : 1.0;
+    CAPTURE(round);
+    const auto a = make_digest(exec::seq, logits(row), transform, request);
+    const auto b = make_digest(exec::simd, logits(row), transform, request);
+    REQUIRE(a.outcome == b.outcome);
+    if (!a.outcome.ok()) continue;
+    CHECK(
+        same(a.space.template at<token_id>(a.value.survivor_ids), b.space.template at<token_id>(b.value.survivor_ids)));
+    CHECK(same(a.space.template at<std::uint32_t>(a.value.survivor_weights),
+               b.space.template at<std::uint32_t>(b.value.survivor_weights)));
+    CHECK(a.value.survivors_complete == b.value.survivors_complete);
+  }
+}
+
 TEST_CASE("row backends: the largest entries of rows of probabilities, small ones and those with a tight bar") {
   for (const std::uint32_t size : {1u, 11u, 12u, 16u, 17u, 770u, 1000u, 1024u, 5000u}) {
     for (const float top : {0.3f, 0.5f, 0.999f}) {

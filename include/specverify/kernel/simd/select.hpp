@@ -60,6 +60,9 @@ class value_list {
 
  private:
   static constexpr std::uint32_t slack = 16;  // ids that may be written behind the last
+#if SPECVERIFY_COMPRESSES
+  static constexpr std::uint32_t compressed_least = compressed_size == 16 ? 4 : 8;
+#endif
 
   [[nodiscard]] bool append(const marked_groups& groups) noexcept {
     std::uint32_t total = 0;
@@ -89,6 +92,12 @@ class value_list {
         const std::uint32_t count = lanes_of(mask), first = groups.firsts[i] + part * 64;
 #if SPECVERIFY_COMPRESSES_BYTES
         write_places(to, first, mask, count);
+#elif SPECVERIFY_COMPRESSES
+        if constexpr (Least >= compressed_least) {
+          write_compressed(to, first, mask);
+        } else {
+          write_ids<Least>(to, first, mask, count);
+        }
 #else
         write_ids<Least>(to, first, mask, count);
 #endif
@@ -133,15 +142,15 @@ inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, can
 }
 
 //! Lists at least `wanted` ids, and all that belong to the cut, where too many for the list have the weight `low`. Ids
-//! of a weight that is always kept are never too many.
+//! of a weight that is always kept are never too many. Returns a weight that all of the list have.
 template <class Scalar>
-inline void take_fewer(const topped_row<Scalar>& row, std::uint32_t low, const integer_weight& weight,
-                       candidate_list& list) noexcept {
+[[nodiscard]] inline std::uint32_t take_fewer(const topped_row<Scalar>& row, std::uint32_t low,
+                                              const integer_weight& weight, candidate_list& list) noexcept {
   value_list to(list);
   std::uint32_t high = weight_one + 1;  // `wanted` or more ids reach low, fewer reach high
   if (list.always <= weight_one) {
     const float sure = value_of_weight(weight, list.always);
-    if (to.take(row, {sure, sure, 0}) && list.size >= list.wanted) return;
+    if (to.take(row, {sure, sure, 0}) && list.size >= list.wanted) return list.always;
     high = list.always;
   }
   for (std::uint32_t look = 0; low < high; ++look) {
@@ -158,9 +167,10 @@ inline void take_fewer(const topped_row<Scalar>& row, std::uint32_t low, const i
     } else if (list.size < list.wanted) {
       high = level;
     } else {
-      return;
+      return level;
     }
   }
+  return low;
 }
 
 //! The cut of the total order after `target` of `size` > target entries, all of which reach the weight `low`: steps up
@@ -218,14 +228,14 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
     lowest = lowest > 1 ? lowest : 1;
     const float least = value_of_weight(weight, lowest);
     const bool whole = value_list(list).take(row, {least, least, 0});
-    if (!whole) take_fewer(row, lowest, weight, list);
+    if (!whole) lowest = take_fewer(row, lowest, weight, list);
     weigh(policy, weight, list);
 
     const std::uint32_t positive = list.size;
     const std::uint32_t always = list.always > weight_one ? 0 : count_reaching(list.weights, positive, list.always);
     const std::uint32_t wanted = always > list.wanted ? always : list.wanted;
     if (wanted < positive) {
-      keep(exact_cut(list.weights, positive, wanted, whole ? lowest : 1), list);
+      keep(exact_cut(list.weights, positive, wanted, lowest), list);
     } else if (whole && lowest == 1) {
       list.dropped = false;
     } else {

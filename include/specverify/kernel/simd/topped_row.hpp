@@ -242,7 +242,11 @@ class topped_row {
     std::uint32_t listed = 0, stride = 1, size = 0;
     for (std::uint32_t group = 0; group < groups_; ++group)
       listed += reaches(tops_ + std::size_t{group} * lane_count, least) ? 1u : 0u;
-    while (std::uint64_t{listed} * top_size / stride > most) stride *= 2;
+    const auto enough = [&] {  // values for the rank
+      const std::uint64_t values = std::uint64_t{listed} * top_size / stride;
+      return values <= (wanted / stride < 64 ? most : most / 2);
+    };
+    while (!enough()) stride *= 2;
     const std::uint32_t every = stride > vectors ? stride / vectors : 1, step = stride > vectors ? vectors : stride;
     for (std::uint32_t group = 0, index = 0; group < groups_ && size < most; ++group) {
       if (!reaches(tops_ + std::size_t{group} * lane_count, least) || index++ % every != look % every) continue;

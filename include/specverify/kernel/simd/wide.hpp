@@ -193,6 +193,9 @@ template <class Integer>
 SPECVERIFY_INLINE void narrow_store(Integer* to, narrow_register value) noexcept {
   _mm512_storeu_si512(to, value);
 }
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_add(narrow_register a, narrow_register b) noexcept {
+  return _mm512_add_epi32(a, b);
+}
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_equal(narrow_register a, narrow_register b) noexcept {
   return _mm512_cmpeq_epu32_mask(a, b);
 }
@@ -216,6 +219,9 @@ template <class Integer>
 template <class Integer>
 SPECVERIFY_INLINE void narrow_store(Integer* to, narrow_register value) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+}
+[[nodiscard]] SPECVERIFY_INLINE narrow_register narrow_add(narrow_register a, narrow_register b) noexcept {
+  return _mm256_add_epi32(a, b);
 }
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_equal(narrow_register a, narrow_register b) noexcept {
   return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))));
@@ -245,6 +251,19 @@ inline constexpr lanes_of_masks lanes_table;
 #endif
 
 #if SPECVERIFY_COMPRESSES
+//! Writes first + i for every set bit i of a mask, ascending, and up to compressed_size ids more.
+SPECVERIFY_INLINE void write_compressed(token_id* to, std::uint32_t first, std::uint64_t mask) noexcept {
+  constexpr std::uint32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const narrow_register step = narrow_set(compressed_size);
+  narrow_register ids = narrow_add(narrow_load(lanes), narrow_set(first));
+  for (std::uint32_t i = 0; i < 64; i += compressed_size) {
+    const auto part = static_cast<std::uint32_t>(mask >> i) & ((std::uint32_t{1} << compressed_size) - 1);
+    narrow_store(to, compressed(ids, part));
+    to += lanes_of(part);
+    ids = narrow_add(ids, step);
+  }
+}
+
 //! In place: keeps the ids of weights above `weight`, and the first `ties` of those that equal it. Returns how many it
 //! kept; what is left behind the last whole register is not looked at.
 [[nodiscard]] inline std::uint32_t keep_above(token_id* ids, std::uint32_t* weights, std::uint32_t size,
