@@ -5,8 +5,8 @@
 //! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold.
 //!             W_1 = first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
 //! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 32 lanes of fixed order, the second layer
-//!             in double. Split from float parts = full, bit for bit without -ffast-math; parts as int8 with scale s:
-//!             |change of g| <= (s / 2) sum|w_2|, see part_bound.
+//!             in double. Split from float parts = full, and positions scored together = one by one, bit for bit
+//!             without -ffast-math; parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|, see part_bound.
 //! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers): with d_D = 2048, w = 256 and int8
 //!             16 times less.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), examples/docs/mlp.cpp,
@@ -17,7 +17,9 @@
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/core/numeric.hpp>
 #include <specverify/decision_head/features.hpp>
+#include <specverify/kernel/lane_dots.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -88,19 +90,56 @@ namespace detail {
          head.second.size() == width;
 }
 
-//! Sum of products in 32 lanes, lanes added as a tree.
-[[nodiscard]] inline float lane_dot(const float* a, const float* b, std::size_t size) noexcept {
-  constexpr std::size_t lanes = 32;
-  float lane[lanes] = {};
-  std::size_t i = 0;
-  for (; i + lanes <= size; i += lanes) {
-    for (std::size_t j = 0; j < lanes; ++j) lane[j] += a[i + j] * b[i + j];
+//! Rows of `input.size()` numbers, a stride apart, times one input: `out.size()` of them.
+inline void rows_times(const float* rows, std::size_t stride, std::span<const float> input,
+                       std::span<float> out) noexcept {
+  constexpr std::uint32_t most = kernel::dot_rows<1>;
+  for (std::size_t first = 0; first < out.size(); first += most) {
+    const std::size_t left = out.size() - first;
+    kernel::lane_dots<1>(exec::simd, {rows + first * stride, stride, input.data(), 0, input.size()},
+                         left < most ? static_cast<std::uint32_t>(left) : most, out.data() + first);
   }
-  for (std::size_t j = 0; i + j < size; ++j) lane[j] += a[i + j] * b[i + j];
-  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
-    for (std::size_t j = 0; j < half; ++j) lane[j] += lane[j + half];
+}
+
+//! The states of neighbouring positions, row after row.
+struct position_states {
+  drafter_input given = drafter_input::hidden_state;
+  const float* drafter = nullptr;
+  const float* target = nullptr;
+};
+
+//! Logits of `Positions` positions, side by side. A position whose value is not finite is named in `refused`: 1 + the
+//! unit that shows it.
+template <std::uint32_t Positions>
+inline void position_logits(const head_weights& head, const position_states& states, const channel_vector& channel,
+                            std::span<double> logits, std::span<std::uint32_t> refused) noexcept {
+  constexpr std::uint32_t most = kernel::dot_rows<Positions>;
+  const std::size_t stride = head.shape.input_size(), upload = upload_size(head.shape, states.given);
+  const bool whole = states.given == drafter_input::hidden_state;
+  float parts[most * Positions], targets[most * Positions], channels[most];
+  for (std::uint32_t i = 0; i < Positions; ++i) {
+    logits[i] = static_cast<double>(head.second_bias);
+    refused[i] = 0;
   }
-  return lane[0];
+  for (std::uint32_t first = 0; first < head.shape.width; first += most) {
+    const std::uint32_t left = head.shape.width - first, rows = left < most ? left : most;
+    const float* row = head.first.data() + first * stride;
+    if (whole) kernel::lane_dots<Positions>(exec::simd, {row, stride, states.drafter, upload, upload}, rows, parts);
+    row += head.shape.drafter_size;
+    const std::size_t size = head.shape.target_size;
+    kernel::lane_dots<Positions>(exec::simd, {row, stride, states.target, size, size}, rows, targets);
+    rows_times(row + size, stride, channel, {channels, rows});
+    for (std::uint32_t r = 0; r < rows; ++r) {
+      for (std::uint32_t i = 0; i < Positions; ++i) {
+        float unit = head.first_bias[first + r];
+        unit += whole ? parts[r * Positions + i] : states.drafter[i * upload + first + r];
+        unit += targets[r * Positions + i];
+        unit += channels[r];
+        if (!numeric::is_finite(unit) && refused[i] == 0) refused[i] = first + r + 1;
+        if (unit > 0) logits[i] += static_cast<double>(head.second[first + r]) * static_cast<double>(unit);
+      }
+    }
+  }
 }
 
 }  // namespace detail
@@ -118,9 +157,7 @@ namespace detail {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
   if (out.size() != head.shape.width) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
-  const std::size_t stride = head.shape.input_size();
-  for (std::size_t k = 0; k < out.size(); ++k)
-    out[k] = detail::lane_dot(head.first.data() + k * stride, hidden.data(), hidden.size());
+  detail::rows_times(head.first.data(), head.shape.input_size(), hidden, out);
   return out;
 }
 
@@ -133,20 +170,40 @@ namespace detail {
   if (drafter.size() != upload_size(head.shape, given)) return detail::head_error(errc::size_mismatch, 1);
   if (target.size() != head.shape.target_size) return detail::head_error(errc::size_mismatch, 2);
   if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
-  const std::size_t stride = head.shape.input_size();
-  double sum = static_cast<double>(head.second_bias);
-  for (std::size_t k = 0; k < head.shape.width; ++k) {
-    const float* row = head.first.data() + k * stride;
-    const float part =
-        given == drafter_input::device_part ? drafter[k] : detail::lane_dot(row, drafter.data(), drafter.size());
-    row += head.shape.drafter_size;
-    float unit = head.first_bias[k] + part;
-    unit += detail::lane_dot(row, target.data(), target.size());
-    unit += detail::lane_dot(row + target.size(), channel.data(), channel.size());
-    if (!numeric::is_finite(unit)) return detail::head_error(errc::value_not_finite, k);
-    if (unit > 0) sum += static_cast<double>(head.second[k]) * static_cast<double>(unit);
+  double logit = 0;
+  std::uint32_t refused = 0;
+  detail::position_logits<1>(head, {given, drafter.data(), target.data()}, channel, {&logit, 1}, {&refused, 1});
+  if (refused != 0) return detail::head_error(errc::value_not_finite, refused - 1);
+  return logit;
+}
+
+//! g of `out.size()` positions that share a channel, each with the bits of head_logit: the weights are read once for
+//! four. `drafter` and `target` hold a row for every position.
+//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (`where`
+//!         = the first such position). What is in `out` after an error is unspecified.
+[[nodiscard]] inline result<std::span<double>> head_logits(const head_weights& head, drafter_input given,
+                                                           std::span<const float> drafter,
+                                                           std::span<const float> target, const channel_vector& channel,
+                                                           std::span<double> out) noexcept {
+  const std::size_t upload = upload_size(head.shape, given), height = head.shape.target_size;
+  if (drafter.size() != out.size() * upload) return detail::head_error(errc::size_mismatch, 1);
+  if (target.size() != out.size() * height) return detail::head_error(errc::size_mismatch, 2);
+  if (!detail::has_arrays(head)) return detail::head_error(errc::size_mismatch, 10);
+  std::array<std::uint32_t, kernel::dot_inputs> refused{};
+  for (std::size_t first = 0, taken = 0; first < out.size(); first += taken) {
+    const std::size_t left = out.size() - first;
+    taken = left < kernel::dot_inputs ? left : kernel::dot_inputs;
+    const auto score = taken == 4   ? detail::position_logits<4>
+                       : taken == 3 ? detail::position_logits<3>
+                       : taken == 2 ? detail::position_logits<2>
+                                    : detail::position_logits<1>;
+    score(head, {given, drafter.data() + first * upload, target.data() + first * height}, channel,
+          out.subspan(first, taken), refused);
+    for (std::size_t i = 0; i < taken; ++i) {
+      if (refused[i] != 0) return detail::head_error(errc::value_not_finite, first + i);
+    }
   }
-  return sum;
+  return out;
 }
 
 //! rho of one position, in [0, 1]. Errors: those of head_logit.
@@ -156,6 +213,17 @@ namespace detail {
   const result<double> logit = head_logit(head, given, drafter, target, channel);
   if (!logit) return logit.error();
   return sigmoid(*logit);
+}
+
+//! rho of `out.size()` positions that share a channel. Errors: those of head_logits.
+[[nodiscard]] inline result<std::span<double>> head_scores(const head_weights& head, drafter_input given,
+                                                           std::span<const float> drafter,
+                                                           std::span<const float> target, const channel_vector& channel,
+                                                           std::span<double> out) noexcept {
+  const auto logits = head_logits(head, given, drafter, target, channel, out);
+  if (!logits) return logits.error();
+  for (double& value : out) value = sigmoid(value);
+  return out;
 }
 
 //! How far g can move when the device's part travels as `format`: float16 from the part itself, int8 from its scale

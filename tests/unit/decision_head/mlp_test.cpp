@@ -219,6 +219,69 @@ TEST_CASE("mlp: a scorer under semantic_rule: tau = 0 is greedy, tau > 1 accepts
   }
 }
 
+TEST_CASE("mlp: positions scored together have the bits that each has alone, whole and split") {
+  for (const sv::head_shape shape : {sv::head_shape{sv::hidden_mode::predicting, 2048, 4096, 29},
+                                     {sv::hidden_mode::predicting, 96, 128, 16},
+                                     {sv::hidden_mode::predicting, 33, 0, 1},
+                                     {sv::hidden_mode::predicting, 5, 769, 25}}) {
+    const owned_head head = head_kit::random_head(shape, shape.width);
+    generator draw(shape.target_size + 3);
+    sv::channel_vector c{};
+    for (float& x : c) x = draw.normal();
+    for (std::size_t count = 0; count < 10; ++count) {
+      const std::vector<float> states = draw.vector(count * shape.drafter_size),
+                               targets = draw.vector(count * shape.target_size);
+      std::vector<float> parts(count * shape.width);
+      std::vector<double> together(count, -1), split(count, -1), scores(count, -1);
+      const std::span<const float> drafter(states), target(targets);
+      for (std::size_t i = 0; i < count; ++i)
+        REQUIRE(sv::device_part(head.view(), drafter.subspan(i * shape.drafter_size, shape.drafter_size),
+                                std::span(parts).subspan(i * shape.width, shape.width))
+                    .ok());
+      const auto given = sv::drafter_input::hidden_state;
+      REQUIRE(sv::head_logits(head.view(), given, drafter, target, c, together).ok());
+      REQUIRE(sv::head_scores(head.view(), given, drafter, target, c, scores).ok());
+      REQUIRE(sv::head_logits(head.view(), sv::drafter_input::device_part, parts, target, c, split).ok());
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto alone =
+            sv::head_logit(head.view(), given, drafter.subspan(i * shape.drafter_size, shape.drafter_size),
+                           target.subspan(i * shape.target_size, shape.target_size), c);
+        REQUIRE(alone.ok());
+        CHECK(scores[i] == sv::sigmoid(together[i]));
+        CHECK(together[i] == doctest::Approx(*alone).epsilon(1e-5));
+#ifndef __FAST_MATH__
+        CHECK(together[i] == *alone);
+        CHECK(split[i] == *alone);
+#endif
+      }
+    }
+  }
+}
+
+TEST_CASE("mlp: of positions scored together the first bad one is named") {
+  const owned_head head = small_head();
+  std::vector<double> logits(6);
+  std::vector<float> drafter(12, 1), target(6, 2);
+  const auto scored = [&] {
+    return sv::head_logits(head.view(), sv::drafter_input::hidden_state, drafter, target, {}, logits);
+  };
+  REQUIRE(scored().ok());
+  CHECK(scored()->data() == logits.data());
+  target[5] = not_a_number;
+  CHECK(scored().error() == sv::status{sv::errc::value_not_finite, sv::part::decision_head, 5});
+  drafter[6] = not_a_number;
+  CHECK(scored().error() == sv::status{sv::errc::value_not_finite, sv::part::decision_head, 3});
+  CHECK_FALSE(sv::head_scores(head.view(), sv::drafter_input::hidden_state, drafter, target, {}, logits).ok());
+  target.pop_back();
+  CHECK(scored().error() == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 2});
+  drafter.pop_back();
+  CHECK(scored().error() == sv::status{sv::errc::size_mismatch, sv::part::decision_head, 1});
+  owned_head broken = head;
+  broken.first.pop_back();
+  CHECK(sv::head_logits(broken.view(), sv::drafter_input::device_part, {}, {}, {}, {}).error() ==
+        sv::status{sv::errc::size_mismatch, sv::part::decision_head, 10});
+}
+
 TEST_CASE("mlp: bad input has a name") {
   const owned_head head = small_head();
   const std::array<float, 2> drafter{1, -1}, bad{1, not_a_number};
@@ -266,8 +329,12 @@ TEST_CASE("mlp: a score allocates nothing") {
   generator draw(1);
   const auto drafter = draw.vector(96), target = draw.vector(128);
   const sv::head_weights view = head.view();
+  const auto states = draw.vector(5 * 96), targets = draw.vector(5 * 128);
+  std::array<double, 5> scores{};
   const specverify_test::alloc_guard guard;
   const bool scored = sv::head_score(view, sv::drafter_input::hidden_state, drafter, target, {}).ok();
+  const bool all = sv::head_scores(view, sv::drafter_input::hidden_state, states, targets, {}, scores).ok();
   CHECK(guard.count() == 0);
   CHECK(scored);
+  CHECK(all);
 }

@@ -275,11 +275,15 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #endif
 }
 
-//! The same pack, in a register: else g++ loads a vector of its own again for every use.
+//! The same pack, in a register: else g++ loads a value that is used twice again for every use.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> in_register(const pack<Element>& value) noexcept {
-#if defined(__AVX__) && !SPECVERIFY_WITH_XSIMD
+#if defined(__AVX__) && defined(__GNUC__)
+#if SPECVERIFY_WITH_XSIMD
+  typename pack<Element>::register_type lanes = value;
+#else
   typename pack<Element>::vector lanes = value;
+#endif
 #if defined(__AVX512F__)
   __asm__("" : "+v"(lanes));
 #else
@@ -288,6 +292,16 @@ template <class Element>
   return lanes;
 #else
   return value;
+#endif
+}
+
+//! Asks for the cache lines of `Count` floats that will be read soon. May point beyond an array: nothing is read.
+template <std::uint32_t Count>
+SPECVERIFY_INLINE void fetch_ahead(const float* from) noexcept {
+#if defined(__GNUC__)
+  for (std::uint32_t i = 0; i < Count; i += 16) __builtin_prefetch(from + i);
+#else
+  (void)from;
 #endif
 }
 
@@ -300,6 +314,15 @@ template <class Element>
   return _mm256_fmadd_ps(a, b, c);
 #else
   return fused_lanes(a, b, c);
+#endif
+}
+
+//! The same for one number.
+[[nodiscard]] SPECVERIFY_INLINE float fused(float a, float b, float c) noexcept {
+#if SPECVERIFY_FUSES && defined(__GNUC__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
 #endif
 }
 
@@ -354,6 +377,30 @@ class wide_sum {
   float lanes[lane_count];
   for (std::uint32_t r = 0; r < lane_count / pack_size<float>; ++r) store_pack(lanes + r * pack_size<float>, sums[r]);
   return kernel::lane_tree(static_cast<const float*>(lanes));
+#endif
+}
+
+//! The tree of 32 lanes: j + 16, then j + 8 and so on; in float.
+[[nodiscard]] SPECVERIFY_INLINE float lane_sum(const float* lanes) noexcept {
+#if defined(__AVX__)
+#if defined(__AVX512F__)
+  const __m512 sixteen = _mm512_add_ps(_mm512_loadu_ps(lanes), _mm512_loadu_ps(lanes + 16));
+  const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(sixteen), 1));
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(sixteen), high);
+#else
+  const __m256 low = _mm256_add_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 16));
+  const __m256 eight = _mm256_add_ps(low, _mm256_add_ps(_mm256_loadu_ps(lanes + 8), _mm256_loadu_ps(lanes + 24)));
+#endif
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+#else
+  float sums[32];
+  std::memcpy(sums, lanes, sizeof(sums));
+  for (std::uint32_t half = 16; half > 0; half /= 2) {
+    for (std::uint32_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  }
+  return sums[0];
 #endif
 }
 

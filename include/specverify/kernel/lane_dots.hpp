@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Products of rows with inputs, summed in lanes: the scalar ones, and the vector ones where the build has them.
+#ifndef SPECVERIFY_KERNEL_LANE_DOTS_HPP
+#define SPECVERIFY_KERNEL_LANE_DOTS_HPP
+
+#include <specverify/kernel/scalar/lane_dots.hpp>
+#if SPECVERIFY_WITH_SIMD
+#include <specverify/kernel/simd/lane_dots.hpp>
+#endif
+
+#endif
