@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plain sums of a row with 4, 8, 12 or 16 vectors in flight: what reading it costs at least, on this instruction set.
+//! Products and sums in registers: what computing costs at least.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 namespace bench_goals {
 
@@ -55,6 +57,26 @@ float sum_of(const float* from, std::size_t size) {
 
 using plain_sum = float (*)(const float*, std::size_t);
 inline constexpr std::array<plain_sum, 4> plain_sums{sum_of<4>, sum_of<8>, sum_of<12>, sum_of<16>};
+
+template <std::size_t... Chain>
+[[gnu::noinline]] double products_of(std::index_sequence<Chain...>) {
+  constexpr int times = 4096;
+  vector factor = vector{} + 0.999f, summand = vector{} + 1e-3f;
+  __asm__ volatile("" : "+v"(factor), "+v"(summand));
+  struct one_chain {
+    vector value;
+  };
+  one_chain chains[sizeof...(Chain)];
+  ((chains[Chain].value = vector{} + static_cast<float>(Chain)), ...);
+  for (int i = 0; i < times; ++i) ((chains[Chain].value = chains[Chain].value * factor + summand), ...);
+  vector total = {};
+  ((total += chains[Chain].value), ...);
+  keep(total);
+  return 2.0 * times * static_cast<double>(sizeof...(Chain) * sizeof(vector) / sizeof(float));
+}
+
+//! Computes as fast as this processor can. Returns how many products and sums that were.
+inline double products() { return products_of(std::make_index_sequence < sizeof(vector) == 64 ? 20 : 12 > {}); }
 
 }  // namespace bench_goals
 
