@@ -51,11 +51,11 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
-  if (exponent == 31) return bits_as<float>(sign | 0x7F800000u | (mantissa << 13));
-  if (exponent != 0) return bits_as<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-  // exact: mantissa < 2^10
-  const float magnitude = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
-  return bits_as<float>(bits_as<std::uint32_t>(magnitude) | sign);
+  // no branches, so that a loop becomes vectors; exact: mantissa < 2^10
+  const float small = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
+  const std::uint32_t bias = exponent == 31 ? 224u : 112u;
+  const std::uint32_t large = ((exponent + bias) << 23) | (mantissa << 13);
+  return bits_as<float>((exponent == 0 ? bits_as<std::uint32_t>(small) : large) | sign);
 }
 
 //! A row with its bias and mask, opened. Trivially copyable.
@@ -83,6 +83,11 @@ struct row_source {
     if constexpr (std::is_same_v<Scalar, work>)
       return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
     return nullptr;
+  }
+
+  //! What is stored, where that needs no more than a conversion, else null.
+  [[nodiscard]] SPECVERIFY_INLINE const Scalar* unchanged() const noexcept {
+    return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
   }
 
   //! Index of the first bias whose id is not below `id`.

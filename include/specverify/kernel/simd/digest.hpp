@@ -20,7 +20,7 @@ template <class Level, class Scalar>
   constexpr std::uint32_t width = pack_size<work>;
   pack<work> best(source.forbidden());
   std::uint32_t first = 0;
-  if (const work* const values = source.plain(); values != nullptr) {
+  if (const Scalar* const values = source.unchanged(); values != nullptr) {
     for (; first + sampled_ids <= source.size; first += block_size) {
       for (std::uint32_t i = 0; i < sampled_ids; i += width) best = larger(load_pack(values + first + i), best);
     }
@@ -55,8 +55,9 @@ struct coarse_state {
 
 //! Where a group of neighbouring blocks stands and what it writes. `tops`: the largest value of every lane of every 256
 //! ids, or null.
+template <class Stored>
 struct coarse_blocks {
-  const float* values[4];
+  const Stored* values[4];
   float* lane_sums;
   double* block_sums;
   float* tops;
@@ -64,8 +65,8 @@ struct coarse_blocks {
 
 //! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent
 //! chains of additions. Returns the largest value of every lane.
-template <std::uint32_t Blocks, bool Probabilities, class Size>
-[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_group(const coarse_blocks& group, Size size,
+template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_group(const coarse_blocks<Stored>& group, Size size,
                                                          const envelope<float>& weight, float forbidden,
                                                          coarse_state& state) noexcept {
   constexpr std::uint32_t width = pack_size<float>, rows = lane_count / width, chains = Blocks * rows;
@@ -78,6 +79,12 @@ template <std::uint32_t Blocks, bool Probabilities, class Size>
     pack<float> tops[chains];
     for (auto& top : tops) top = pack<float>(forbidden);
     for (std::uint32_t i = part; i < end; i += lane_count) {
+      if constexpr (!std::is_same_v<Stored, float>) {
+        // two such blocks share a page, which confuses the processor's own fetching: ask for the next group
+        if (i % (64 / sizeof(Stored)) == 0) {
+          for (std::uint32_t b = 0; b < Blocks; ++b) fetch_ahead<1>(group.values[b] + i + Blocks * block_size);
+        }
+      }
       pack<std::int32_t> bits[chains];
       for (std::uint32_t c = 0; c < chains; ++c) {
         const pack<float> value = load_pack(group.values[c / rows] + i + c % rows * width);
@@ -153,14 +160,14 @@ template <bool Probabilities, class Scalar, class Sums>
   std::uint32_t best_first = 0;
   coarse_state state;
   alignas(64) float buffer[blocks * block_size];
-  const auto read = [&](std::uint32_t first, auto count, auto size) {
+  const auto read = [&](std::uint32_t first, auto count, auto size, const auto& values_of) {
     const std::uint32_t block = first / block_size;
-    coarse_blocks group{{},
-                        out.lane_sums + std::size_t{block} * lane_count,
-                        out.block_sums + block,
-                        out.tops == nullptr ? nullptr : out.tops + std::size_t{block} * tops_a_block};
-    for (std::uint32_t b = 0; b < count; ++b)
-      group.values[b] = load(source, first + b * block_size, size, buffer + b * block_size);
+    coarse_blocks<std::remove_cv_t<std::remove_pointer_t<decltype(values_of(0u))>>> group{
+        {},
+        out.lane_sums + std::size_t{block} * lane_count,
+        out.block_sums + block,
+        out.tops == nullptr ? nullptr : out.tops + std::size_t{block} * tops_a_block};
+    for (std::uint32_t b = 0; b < count; ++b) group.values[b] = values_of(b);
     const pack<float> top = coarse_group<count, Probabilities>(group, size, weight, source.forbidden(), state);
     for (std::uint32_t b = 0; b < count; ++b) {
       if (size % quick_group == 0) {
@@ -174,11 +181,22 @@ template <bool Probabilities, class Scalar, class Sums>
     found.maximum = largest_lane(top);
     best_first = first;
   };
+  using whole = std::integral_constant<std::uint32_t, block_size>;
   std::uint32_t first = 0;
+  const auto loaded = [&](std::uint32_t size) {
+    return [&, size](std::uint32_t b) { return load(source, first + b * block_size, size, buffer + b * block_size); };
+  };
+  constexpr std::integral_constant<std::uint32_t, blocks> group{};
+  if (const Scalar* const stored = source.unchanged(); !std::is_same_v<Scalar, float> && stored != nullptr) {
+    for (; source.size - first >= blocks * block_size; first += blocks * block_size)
+      read(first, group, whole{}, [&](std::uint32_t b) { return stored + first + b * block_size; });
+  }
   for (; source.size - first >= blocks * block_size; first += blocks * block_size)
-    read(first, std::integral_constant<std::uint32_t, blocks>{}, std::integral_constant<std::uint32_t, block_size>{});
-  for (; first < source.size; first += block_size)
-    read(first, std::integral_constant<std::uint32_t, 1>{}, block_width(source.size - first));
+    read(first, group, whole{}, loaded(block_size));
+  for (; first < source.size; first += block_size) {
+    const std::uint32_t size = block_width(source.size - first);
+    read(first, std::integral_constant<std::uint32_t, 1>{}, size, loaded(size));
+  }
 
   found.has_nan = marked<Probabilities>(state) || is_nan(found.maximum);
   // An exponent may leave the range of a float only this far above the reference; the caller then reads again.

@@ -26,6 +26,34 @@ namespace kernel {
 template <class Element>
 inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
 
+//! Stored values as floats.
+template <class Stored>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> widened_lanes(const Stored* from) noexcept {
+  float values[pack<float>::size];
+  for (std::uint32_t i = 0; i < pack_size<float>; ++i) values[i] = to_working(from[i]);
+  return load_pack(static_cast<const float*>(values));
+}
+[[nodiscard]] SPECVERIFY_INLINE pack<float> load_pack(const bfloat16_bits* from) noexcept {
+#if defined(__AVX512F__)
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+#elif defined(__AVX2__)
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+#else
+  return widened_lanes(from);
+#endif
+}
+[[nodiscard]] SPECVERIFY_INLINE pack<float> load_pack(const float16_bits* from) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#elif defined(__AVX__) && defined(__F16C__)
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#else
+  return widened_lanes(from);
+#endif
+}
+
 //! a | b | c, one instruction where there is one.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> merged(const pack<std::int32_t>& a, const pack<std::int32_t>& b,
                                                           const pack<std::int32_t>& c) noexcept {
@@ -295,11 +323,11 @@ template <class Element>
 #endif
 }
 
-//! Asks for the cache lines of `Count` floats that will be read soon. May point beyond an array: nothing is read.
-template <std::uint32_t Count>
-SPECVERIFY_INLINE void fetch_ahead(const float* from) noexcept {
+//! Asks for the cache lines of `Count` values that will be read soon. May point beyond an array: nothing is read.
+template <std::uint32_t Count, class Value>
+SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #if defined(__GNUC__)
-  for (std::uint32_t i = 0; i < Count; i += 16) __builtin_prefetch(from + i);
+  for (std::uint32_t i = 0; i < Count; i += 64 / sizeof(Value)) __builtin_prefetch(from + i);
 #else
   (void)from;
 #endif
