@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of vocabulary-wide work next to a plain sum of the same rows, in one run: every round times every path once, so
 // that whatever else the machine does falls on all of them alike. Prints JSON for scripts/bench_check.
+#include "half_paths.hpp"
 #include "head_paths.hpp"
 #include "row_paths.hpp"
 #include "rows.hpp"
@@ -128,6 +129,7 @@ int main(int count, char** arguments) {
   bool first = true;
   std::printf("{\"isa\": \"%s\", \"rows\": [", bench_goals::isa);
   bench_goals::measure_head(first);
+  bench_goals::measure_halves(first);
   const std::vector<std::uint32_t> all{4096, 32000, 50257, 128256, 151936, 262144}, few{32000, 128256};
   for (const std::uint32_t vocab_size : quick ? few : all) {
     for (const bool rotating : {false, true}) {

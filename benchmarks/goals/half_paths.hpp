@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digests of bf16 and fp16 rows out of memory next to plain sums of float rows of the same length.
+#ifndef SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
+#define SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
+
+#include <specverify/row/reading.hpp>
+
+#include "head_paths.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace bench_goals {
+
+//! Reads the rows of a set in turn.
+template <class Stored>
+class stored_rows {
+ public:
+  static constexpr std::uint32_t vocab_size = 128256, stride = vocab_size + 1056, count = 160;
+
+  explicit stored_rows(const aligned_numbers& values)
+      : stored_(static_cast<std::size_t>(stride) * count),
+        memory_(specverify::digest_workspace_size(vocab_size, {}, {})) {
+    for (std::size_t i = 0; i < stored_.size(); ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(values.all()[i % values.all().size()]);
+      if constexpr (sizeof(Stored) == 4) {
+        stored_[i] = std::bit_cast<float>(bits);
+      } else if constexpr (std::is_same_v<Stored, specverify::bfloat16_bits>) {
+        stored_[i] = {static_cast<std::uint16_t>(bits >> 16)};
+      } else {  // near enough: a sign, an exponent of three bits, a mantissa
+        stored_[i] = {static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | 0x3000u | (bits >> 9 & 0x1FFFu))};
+      }
+    }
+  }
+  std::span<const Stored> next() {
+    at_ = (at_ + 1) % count;
+    return {stored_.data() + std::size_t{stride} * at_, vocab_size};
+  }
+  void digest() {
+    specverify::workspace scratch{std::span(memory_)};
+    const auto read = specverify::read_row(specverify::exec::simd, specverify::logits_row(next()), {}, {}, scratch);
+    must(read.ok(), "read_row");
+    keep(read->argmax());
+  }
+
+ private:
+  std::vector<Stored> stored_;
+  std::vector<std::byte> memory_;
+  std::uint32_t at_ = 0;
+};
+
+inline void measure_halves(bool& first) {
+  const aligned_numbers values(1u << 20, 3);
+  stored_rows<float> floats(values);
+  stored_rows<specverify::bfloat16_bits> brains(values);
+  stored_rows<specverify::float16_bits> halves(values);
+  std::vector<std::function<void()>> calls{[&] { floats.digest(); }, [&] { brains.digest(); },
+                                           [&] { halves.digest(); }};
+  for (const plain_sum sum : plain_sums) {
+    calls.emplace_back([&, sum] {
+      const auto row = floats.next();
+      keep(sum(row.data(), row.size()));
+    });
+  }
+  const std::vector<double> times = times_in_turn(calls);
+  const double floor = *std::min_element(times.begin() + 3, times.end());
+  const char* const names[] = {"digest", "digest, bf16", "digest, fp16"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::printf("%s\n  {\"path\": \"%s\", \"rows\": \"memory\", \"V\": %u, \"offset\": 0, \"us\": %.4f, ",
+                first ? "" : ",", names[i], floats.vocab_size, times[i]);
+    std::printf("\"floor_us\": %.4f}", floor);
+    first = false;
+  }
+}
+
+}  // namespace bench_goals
+
+#endif
