@@ -134,8 +134,8 @@ class quick_sums {
   quick_sums(const envelope<float>& weight, double inverse_temperature) noexcept
       : powers_({static_cast<double>(weight.reference), inverse_temperature, false}) {}
   [[nodiscard]] bool usable() const noexcept { return powers_.usable(); }
-  template <class Size>
-  SPECVERIFY_INLINE void add(const float* values, Size size) noexcept {
+  template <class Stored, class Size>
+  SPECVERIFY_INLINE void add(const Stored* values, Size size) noexcept {
     total_.add(quick_block(powers_, values, size));
   }
   [[nodiscard]] double value() const noexcept { return total_.value() * std::exp2(-powers_.offset()); }
@@ -146,8 +146,8 @@ class quick_sums {
 };
 //! No sums of powers are wanted.
 struct no_sums {
-  template <class Size>
-  SPECVERIFY_INLINE void add(const float*, Size) noexcept {}
+  template <class Stored, class Size>
+  SPECVERIFY_INLINE void add(const Stored*, Size) noexcept {}
 };
 
 template <bool Probabilities, class Scalar, class Sums>
@@ -187,8 +187,9 @@ template <bool Probabilities, class Scalar, class Sums>
     return [&, size](std::uint32_t b) { return load(source, first + b * block_size, size, buffer + b * block_size); };
   };
   constexpr std::integral_constant<std::uint32_t, blocks> group{};
-  if (const Scalar* const stored = source.unchanged(); !std::is_same_v<Scalar, float> && stored != nullptr) {
-    for (; source.size - first >= blocks * block_size; first += blocks * block_size)
+  if constexpr (!std::is_same_v<Scalar, float>) {
+    const Scalar* const stored = source.unchanged();
+    for (; stored != nullptr && source.size - first >= blocks * block_size; first += blocks * block_size)
       read(first, group, whole{}, [&](std::uint32_t b) { return stored + first + b * block_size; });
   }
   for (; source.size - first >= blocks * block_size; first += blocks * block_size)

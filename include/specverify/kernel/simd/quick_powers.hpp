@@ -55,8 +55,8 @@ class quick_powers {
 inline constexpr std::uint32_t quick_group = 4 * pack_size<float>;  // values that a sum of powers takes at once
 
 //! Sum of the powers of `count` values, a multiple of quick_group; four chains of additions.
-template <class Count>
-[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const float* values,
+template <class Stored, class Count>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const Stored* values,
                                                         Count count) noexcept {
   constexpr std::uint32_t width = pack_size<float>, chains = 4;
   pack<float> sums[chains];
