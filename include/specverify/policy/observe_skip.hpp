@@ -40,7 +40,8 @@ template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_sourc
   }
   if constexpr (Skip::needs_uncertainty) {
     const workspace_scope scope(scratch);
-    const auto plain = read_for_perturbation(row, skip.perturbation, scratch);
+    const bool enough = check(skip.perturbation).ok() && serves_perturbation(row, skip.perturbation);
+    const auto plain = enough ? row : read_for_perturbation(row, skip.perturbation, scratch);
     if (!plain) return plain.error();
     const auto found = temperature_perturbation(*plain, token, skip.perturbation, random);
     if (!found) return found.error();

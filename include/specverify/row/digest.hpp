@@ -36,10 +36,9 @@ struct read_request {
   std::uint32_t survivors = 0;
   //! [0, 1]; gather every id with w_v >= this * W; 0: off
   double minimum_probability = 0;
-  bool integer_total = false;                   //!< compute W now; else it is computed once somebody asks for it
-  bool total_bounds = false;                    //!< bounds of W to 5e-5 in the same read: for decisions that hang on it
-  bool exact_normaliser = false;                //!< compute Z in double; else only its bracket
-  std::span<const double> temperature_nodes{};  //!< reserved: must be empty (errc::unsupported)
+  bool integer_total = false;     //!< compute W now; else it is computed once somebody asks for it
+  bool total_bounds = false;      //!< bounds of W to 5e-5 in the same read: for decisions that hang on it
+  bool exact_normaliser = false;  //!< compute Z in double; else only its bracket
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
 };

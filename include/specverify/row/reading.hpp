@@ -30,6 +30,8 @@
 
 SPECVERIFY_TYPES_BEGIN
 struct tempered_hits;
+struct tempered_reads;
+struct probability_bounds;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -138,6 +140,10 @@ class reading_access {
   friend result<std::span<double>> tempered_probabilities(const row_reading<Policy, Scalar>& row, token_id token,
                                                           std::span<const double> temperatures,
                                                           std::span<double> out) noexcept;
+  template <class Policy, class Scalar>
+  friend result<tempered_reads> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
+                                                std::span<const double> temperatures, double width,
+                                                std::span<probability_bounds> out) noexcept;
   friend struct reading_test_access;  // tests/support: digests made by hand
 
   //! Enters a digest, whose arrays were just taken from `scratch`.
@@ -166,7 +172,7 @@ class reading_access {
 //! the reading lives on; on error it is given back. O(V).
 //! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside
 //!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
-//!         invalid_truncation, unsupported (nodes; a bias on probabilities, or their deviation), workspace_too_small;
+//!         invalid_truncation, unsupported (a bias on probabilities, or their deviation), workspace_too_small;
 //!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
 //!         4e-3), `where` = id. The stored values of masked and padded ids are never read.
 template <execution_policy Policy, class Scalar>

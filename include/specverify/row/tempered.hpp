@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One token under many temperatures of the same row: its probability, and whether draws at those temperatures would
-//! give it.
+//! One token under many temperatures of the same row: its probability, bounds for that, and whether draws at those
+//! temperatures would give it.
 //!
 //! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6 is
 //!             the point mass at the argmax. The transform's own temperature and truncation play no part.
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). Of M draws only these M facts are
 //!             made, never the tokens drawn.
-//! Algorithm:  the survivors of the digest are summed exactly at every temperature; the rest is read once, into coarse
-//!             sums at three inverse temperatures. The logarithm of such a sum is convex in the inverse temperature:
-//!             chords bound it above, extended chords below, and beyond the last node it falls at least as fast as its
-//!             largest entry. A test that the bracket leaves open reads the row again: quickly, and exactly where that
-//!             is too close.
+//! Algorithm:  the survivors of the digest are summed at every temperature. Of the rest, B(1 / t), the digest has a
+//!             coarse sum at its own temperature. log B is convex in the inverse temperature and the log of a number of
+//!             ids at 0, and it falls at least as fast as its largest entry: chords bound it above, extended chords
+//!             below. A test that the bracket leaves open reads the row at its temperature, exactly where a quick sum
+//!             is too close; each such read is one more node of the bracket.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
-//!             relative error below 1e-13. No allocation; noexcept. Tests: one read of the row and 0.03 to 0.2 further
-//!             ones for 20 temperatures, when the digest holds about 256 survivors; with none they are as right and
-//!             slower. Probabilities: one exact read per temperature.
+//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests: 0.1 to 0.4 reads of the
+//!             row beyond the reading's own, when its temperature is half to all of the highest asked for and it holds
+//!             64 survivors; any other reading is as right and slower. Probabilities: one exact read per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP
@@ -26,9 +26,27 @@
 
 SPECVERIFY_TYPES_BEGIN
 
+//! How often the row was read beyond its reading.
+struct tempered_reads {
+  std::uint32_t quick = 0;  //!< temperatures that a bracket left open
+  std::uint32_t exact = 0;  //!< of those, the ones that a sum in float left open too
+
+  SPECVERIFY_INLINE constexpr tempered_reads& operator+=(const tempered_reads& other) noexcept {
+    quick += other.quick;
+    exact += other.exact;
+    return *this;
+  }
+};
+
 struct tempered_hits {
-  std::uint32_t hits = 0;           //!< draws that give the token
-  std::uint32_t further_reads = 0;  //!< tests that the bracket left open
+  std::uint32_t hits = 0;  //!< draws that give the token
+  tempered_reads reads{};
+};
+
+//! lower <= p <= upper.
+struct probability_bounds {
+  double lower = 0;
+  double upper = 1;
 };
 
 SPECVERIFY_TYPES_END
@@ -49,52 +67,92 @@ template <class Policy, class Scalar>
 
 inline constexpr double coldest = 1e-6;
 
-//! Up to `temper_group` temperatures at once.
-template <class Policy, class Scalar>
-[[nodiscard]] inline tempered_hits test_group(const tempered_row<Policy, Scalar>& row, bool is_argmax,
-                                              double difference, std::span<const double> temperatures,
-                                              std::span<const double> uniforms) noexcept {
-  tempered_hits found;
-  double inverses[temper_group], weights[temper_group], drawn[temper_group], sums[temper_group];
+//! What is asked about one token, at up to `temper_group` temperatures that are not those of a point mass.
+struct tempered_question {
   std::uint32_t count = 0;
-  double highest = 0;
-  for (std::size_t m = 0; m < temperatures.size(); ++m) {
-    if (temperatures[m] < coldest) {
-      found.hits += is_argmax ? 1u : 0u;
-      continue;
-    }
-    highest = temperatures[m] > highest ? temperatures[m] : highest;
-    inverses[count] = 1.0 / temperatures[m];
+  double inverses[temper_group];
+  double weights[temper_group];  // e^((z - maximum) / t) of the token
+  double sums[temper_group];     // of the survivors
+
+  void add(double temperature, double difference) noexcept {
+    inverses[count] = 1.0 / temperature;
     weights[count] = kernel::exponential(difference * inverses[count]);
-    drawn[count] = uniforms[m];
     sums[count++] = 0;
   }
-  if (count == 0) return found;
-  constexpr double margin = 2 * kernel::tempered_margin;
-  row.add_survivors(inverses, count, sums);
-  std::uint32_t open = 0;  // a partial sum may be too large already
-  for (std::uint32_t m = 0; m < count; ++m) {
-    if (!(weights[m] > 0.0) || drawn[m] * sums[m] * (1.0 - margin) >= weights[m]) continue;
-    inverses[open] = inverses[m];
-    weights[open] = weights[m];
-    drawn[open] = drawn[m];
-    sums[open++] = sums[m];
+};
+
+inline constexpr double tempered_slack = 2 * kernel::tempered_margin;
+
+//! A row whose brackets grow narrower with every read.
+template <class Policy, class Scalar>
+class tempered_reader {
+ public:
+  explicit tempered_reader(const opened_row<Policy, Scalar>& row) noexcept : row_(row), rest_(row_.rest()) {}
+
+  [[nodiscard]] const tempered_row<Policy, Scalar>& row() const noexcept { return row_; }
+  [[nodiscard]] const tempered_reads& reads() const noexcept { return reads_; }
+
+  //! Whether drawn * Z < weight at temperature m of a question, where the survivors alone leave that open.
+  [[nodiscard]] bool is_hit(const tempered_question& asked, std::uint32_t m, double drawn) noexcept {
+    const double inverse = asked.inverses[m], weight = asked.weights[m], sum = asked.sums[m];
+    const bracket rest = rest_.at(inverse);
+    if (drawn * (sum + rest.upper) * (1.0 + tempered_slack) < weight) return true;
+    if (drawn * (sum + rest.lower) * (1.0 - tempered_slack) >= weight) return false;
+    const double total = drawn * read_at(inverse, sum);
+    const bool close = total * (1.0 - tempered_slack) < weight && total * (1.0 + tempered_slack) >= weight;
+    if (!close) return total < weight;
+    ++reads_.exact;
+    return drawn * row_.exact(inverse) < weight;
   }
-  if (open == 0) return found;
-  const tempered_rest rest = row.read_rest(highest);
-  for (std::uint32_t m = 0; m < open; ++m) {
-    const bracket bounds = rest.at(inverses[m]);
-    if (drawn[m] * (sums[m] + bounds.upper) * (1.0 + margin) < weights[m]) {
-      ++found.hits;
-    } else if (drawn[m] * (sums[m] + bounds.lower) * (1.0 - margin) < weights[m]) {
-      ++found.further_reads;
-      const double total = drawn[m] * row.quick(inverses[m]);
-      const bool close = total * (1.0 - margin) < weights[m] && total * (1.0 + margin) >= weights[m];
-      found.hits += (close ? drawn[m] * row.exact(inverses[m]) : total) < weights[m] ? 1u : 0u;
+
+  //! Bounds of p at every temperature of a question. Reads where they are widest, until their widths sum to `most` or
+  //! all is exact.
+  void narrow(const tempered_question& asked, double most, std::span<probability_bounds> out) noexcept {
+    bracket totals[temper_group];
+    bool exact[temper_group] = {};
+    for (;;) {
+      double width = 0;
+      std::uint32_t widest = temper_group;
+      for (std::uint32_t m = 0; m < asked.count; ++m) {
+        out[m] = bounds(asked, m, totals[m]);
+        width += out[m].upper - out[m].lower;
+        if (exact[m]) continue;
+        if (widest == temper_group || out[m].upper - out[m].lower > out[widest].upper - out[widest].lower) widest = m;
+      }
+      if (width <= most || widest == temper_group) return;
+      const double inverse = asked.inverses[widest];
+      exact[widest] = totals[widest].upper > 0.0;  // it was read in float already
+      const double total = exact[widest] ? row_.exact(inverse) : read_at(inverse, asked.sums[widest]);
+      const double slack = total * (exact[widest] ? 1e-12 : tempered_slack);
+      totals[widest] = {total - slack, total + slack};
+      reads_.exact += exact[widest] ? 1u : 0u;
     }
   }
-  return found;
-}
+
+ private:
+  //! Z by a quick read, which is one more node of the rest. `sum`: that of the survivors.
+  [[nodiscard]] double read_at(double inverse, double sum) noexcept {
+    const double total = row_.quick(inverse), slack = total * tempered_slack;
+    rest_.learn(inverse, total - sum - slack, total - sum + slack);
+    ++reads_.quick;
+    return total;
+  }
+  //! Of p, from bounds of Z if there are any.
+  [[nodiscard]] probability_bounds bounds(const tempered_question& asked, std::uint32_t m,
+                                          bracket total) const noexcept {
+    constexpr double flushed = 1e-304;  // weights below e^-700 are 0
+    if (!(total.upper > 0.0)) {
+      const bracket rest = rest_.at(asked.inverses[m]);
+      total = {(asked.sums[m] + rest.lower) * (1.0 - tempered_slack),
+               (asked.sums[m] + rest.upper) * (1.0 + tempered_slack)};
+    }
+    return {asked.weights[m] / total.upper, (asked.weights[m] + flushed) / (total.lower > 1.0 ? total.lower : 1.0)};
+  }
+
+  tempered_row<Policy, Scalar> row_;
+  tempered_rest rest_;
+  tempered_reads reads_{};
+};
 
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<tempered_hits> count_tempered(const opened_row<Policy, Scalar>& row, token_id token,
@@ -106,17 +164,58 @@ template <class Policy, class Scalar>
     if (!kernel::is_finite(drawn[m]) || drawn[m] < 0.0 || drawn[m] >= 1.0)
       return row_error(errc::invalid_argument, static_cast<std::uint32_t>(m));
   }
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.digest, row.base);
-  const double difference = opened.difference(token);
+  tempered_reader<Policy, Scalar> reader(row);
+  const double difference = reader.row().difference(token);
   tempered_hits found;
-  for (std::size_t first = 0; first < temperatures.size(); first += temper_group) {
-    const std::size_t size = temperatures.size() - first < temper_group ? temperatures.size() - first : temper_group;
-    const tempered_hits group = test_group(opened, token == row.digest.argmax, difference,
-                                           temperatures.subspan(first, size), drawn.subspan(first, size));
-    found.hits += group.hits;
-    found.further_reads += group.further_reads;
+  for (std::size_t next = 0; next < temperatures.size();) {
+    tempered_question asked;
+    double uniforms[temper_group];
+    for (; next < temperatures.size() && asked.count < temper_group; ++next) {
+      if (temperatures[next] < coldest) {
+        found.hits += token == row.digest.argmax ? 1u : 0u;
+        continue;
+      }
+      uniforms[asked.count] = drawn[next];
+      asked.add(temperatures[next], difference);
+    }
+    reader.row().add_survivors(asked.inverses, asked.count, asked.sums);
+    for (std::uint32_t m = 0; m < asked.count; ++m) {
+      const double weight = asked.weights[m];  // the survivors' share of Z may be too large already
+      if (!(weight > 0.0) || uniforms[m] * asked.sums[m] * (1.0 - tempered_slack) >= weight) continue;
+      found.hits += reader.is_hit(asked, m, uniforms[m]) ? 1u : 0u;
+    }
   }
+  found.reads = reader.reads();
   return found;
+}
+
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<tempered_reads> bound_tempered(const opened_row<Policy, Scalar>& row, token_id token,
+                                                           std::span<const double> temperatures, double width,
+                                                           std::span<probability_bounds> out) noexcept {
+  if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
+  if (!kernel::is_finite(width) || width < 0.0) return row_error(errc::invalid_argument);
+  if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
+  tempered_reader<Policy, Scalar> reader(row);
+  const double difference = reader.row().difference(token);
+  for (std::size_t next = 0; next < temperatures.size();) {
+    tempered_question asked;
+    std::size_t places[temper_group];
+    for (; next < temperatures.size() && asked.count < temper_group; ++next) {
+      if (temperatures[next] < coldest) {
+        const double sure = token == row.digest.argmax ? 1.0 : 0.0;
+        out[next] = {sure, sure};
+        continue;
+      }
+      places[asked.count] = next;
+      asked.add(temperatures[next], difference);
+    }
+    reader.row().add_survivors(asked.inverses, asked.count, asked.sums);
+    probability_bounds found[temper_group];
+    reader.narrow(asked, width * asked.count, found);
+    for (std::uint32_t m = 0; m < asked.count; ++m) out[places[m]] = found[m];
+  }
+  return reader.reads();
 }
 
 template <class Policy, class Scalar>
@@ -125,7 +224,7 @@ template <class Policy, class Scalar>
                                                               std::span<double> out) noexcept {
   if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
-  const tempered_row<Policy, Scalar> opened(row.policy, row.source, row.digest, row.base);
+  const tempered_row<Policy, Scalar> opened(row);
   const double difference = opened.difference(token);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
     if (temperatures[m] < coldest) {
@@ -160,6 +259,17 @@ template <class Policy, class Scalar>
                                                                std::span<double> out) noexcept {
   if (row.expired()) return detail::row_error(errc::reading_expired);
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
+}
+
+//! Bounds of p_t(token) for every temperature, at the front of `out`: their mean width is at most `width` unless that
+//! is beyond exact sums, whose bounds are 2e-12 p wide. The row is read where the bounds are widest, until then.
+//! Errors: those of `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
+template <class Policy, class Scalar>
+[[nodiscard]] result<tempered_reads> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
+                                                     std::span<const double> temperatures, double width,
+                                                     std::span<probability_bounds> out) noexcept {
+  if (row.expired()) return detail::row_error(errc::reading_expired);
+  return detail::bound_tempered(reading_access::open(row), token, temperatures, width, out);
 }
 
 SPECVERIFY_NAMESPACE_END

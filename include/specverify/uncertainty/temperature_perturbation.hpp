@@ -7,8 +7,8 @@
 //!             (purpose 5, lane m), u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z /
 //!             theta)_d.
 //! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
-//!             exactly: the streams are disjoint from the draft's. About one read of the row for all M draws
-//!             (row/tempered.hpp); no allocation; noexcept; near-tie.
+//!             exactly: the streams are disjoint from the draft's. A fraction of a read of the row for all M draws,
+//!             beyond that of the reading (row/tempered.hpp); no allocation; noexcept; near-tie.
 //! Deviates:   only the event d^(m) != d is drawn, by one uniform, never the token d^(m). A theta below 1e-6 is the
 //!             argmax. z holds bias and mask; the transform's temperature and truncation play no part.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,
@@ -32,15 +32,24 @@ struct perturbation_options {
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave another token
   std::uint32_t samples = 0;        //!< M
-  std::uint32_t further_reads = 0;  //!< further reads of the row that were needed to decide
+  tempered_reads reads{};           //!< of the row, that were needed to decide
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept {
     return samples == 0 ? 0.0 : static_cast<double>(disagreements) / static_cast<double>(samples);
   }
 };
 
-//! What a reading should hold for a perturbation to need no further one.
-inline constexpr std::uint32_t perturbation_survivors = 256;
+//! lower <= u-bar <= upper.
+struct disagreement_bounds {
+  double lower = 0;
+  double upper = 1;
+  tempered_reads reads{};  //!< of the row, that were needed
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept { return 0.5 * (lower + upper); }
+};
+
+//! What a reading should hold for a perturbation to need few further ones.
+inline constexpr std::uint32_t perturbation_survivors = 64;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
@@ -58,18 +67,23 @@ namespace detail {
   return {code, part::uncertainty, where};
 }
 
+//! How many samples one call decides, from the given one on.
+[[nodiscard]] inline std::uint32_t samples_from(const perturbation_options& options, std::uint32_t first) noexcept {
+  return options.samples - first < temper_group ? options.samples - first : temper_group;
+}
+
 }  // namespace detail
 
-//! What a row is read under here: bias and mask, and a temperature at which the survivors are fine enough.
+//! What a row is read under here: bias and mask, and a temperature whose coarse sum says most about the others.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;
-  plain.temperature = options.maximum_temperature;
+  plain.temperature = 0.75 * options.maximum_temperature;
   plain.truncation = {};
   return plain;
 }
 
-//! What a reading should gather for a perturbation to need no further one.
+//! What a reading should gather for a perturbation to need few further ones.
 [[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
   wanted.survivors = perturbation_survivors;
@@ -82,19 +96,18 @@ namespace detail {
 }
 
 //! Draws M times at random temperatures and counts the draws that are not `token`. Any reading gives the same count;
-//! one under `perturbed_transform` for `perturbed_request` (`read_for_perturbation`) saves reads of the row. Counters:
-//! those of `random` at purposes 4 and 5, draw m in lane m.
+//! one that `serves_perturbation` saves reads of the row. Counters: those of `random` at purposes 4 and 5, draw m in
+//! lane m.
 //! Errors: invalid_argument (options), and those of `tempered_draws`.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] result<disagreement> temperature_perturbation(const row_reading<Policy, Scalar>& row, token_id token,
                                                             const perturbation_options& options,
                                                             const uniforms<Source>& random) noexcept {
   if (const status why = check(options); !why.ok()) return why;
-  disagreement found{0, options.samples, 0};
+  disagreement found{0, options.samples, {}};
   double temperatures[detail::temper_group], drawn[detail::temper_group];
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
-    const std::uint32_t size =
-        options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
+    const std::uint32_t size = detail::samples_from(options, first);
     for (std::uint32_t m = 0; m < size; ++m) {
       temperatures[m] = options.maximum_temperature * random.at(purpose::perturbation_temperature, first + m).uniform();
       drawn[m] = random.at(purpose::perturbed_draw, first + m).uniform();
@@ -103,12 +116,20 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
         tempered_draws(row, token, std::span<const double>(temperatures, size), std::span<const double>(drawn, size));
     if (!same) return same.error();
     found.disagreements += size - same->hits;
-    found.further_reads += same->further_reads;
+    found.reads += same->reads;
   }
   return found;
 }
 
-//! The row read again as a perturbation reads it fastest: bias and mask alone, 256 survivors. Takes at most
+//! Whether a reading says enough about the temperatures of a perturbation that reading the row again does not pay: a
+//! law of logits at half to all of the maximum temperature, with 32 survivors.
+[[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
+  const double share = row.temperature() / options.maximum_temperature;
+  return row.kind() == row_kind::logits && !row.is_one_hot() && !row.is_truncated() && share >= 0.45 && share <= 1.0 &&
+         (row.survivors_complete() || row.survivor_ids().size() >= 32);
+}
+
+//! The row read again as a perturbation reads it fastest: bias and mask alone, 64 survivors. Takes at most
 //! `perturbation_workspace_size` bytes of `scratch`. Errors: those of check(options) and of `read_row`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_for_perturbation(const row_reading<Policy, Scalar>& row,
@@ -117,6 +138,14 @@ template <execution_policy Policy, class Scalar>
   if (const status why = check(options); !why.ok()) return why;
   return row.again(perturbed_transform(row.transform(), options), perturbed_request(), scratch);
 }
+
+namespace detail {
+
+[[nodiscard]] inline double grid_temperature(const perturbation_options& options, std::uint32_t m) noexcept {
+  return options.maximum_temperature * (static_cast<double>(m) + 0.5) / static_cast<double>(options.samples);
+}
+
+}  // namespace detail
 
 //! u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m +
 //! 1/2) / samples. A function of row and token; the midpoint rule for the mean e_d of the draws. One exact read of the
@@ -128,18 +157,40 @@ template <execution_policy Policy, class Scalar>
   double temperatures[detail::temper_group], probabilities[detail::temper_group];
   double sum = 0;
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
-    const std::uint32_t size =
-        options.samples - first < detail::temper_group ? options.samples - first : detail::temper_group;
-    for (std::uint32_t m = 0; m < size; ++m) {
-      temperatures[m] =
-          options.maximum_temperature * (static_cast<double>(first + m) + 0.5) / static_cast<double>(options.samples);
-    }
+    const std::uint32_t size = detail::samples_from(options, first);
+    for (std::uint32_t m = 0; m < size; ++m) temperatures[m] = detail::grid_temperature(options, first + m);
     const auto found = tempered_probabilities(row, token, std::span<const double>(temperatures, size),
                                               std::span<double>(probabilities, size));
     if (!found) return found.error();
     for (const double probability : *found) sum += 1.0 - probability;
   }
   return sum / static_cast<double>(options.samples);
+}
+
+//! The same mean between bounds at most `width` apart, by the few reads of the row that this takes. Reads are those of
+//! `tempered_bounds`: exact ones below a width of about 1e-4, and 2e-12 is the least. Errors as above;
+//! invalid_argument (a width below 0 or not finite).
+template <execution_policy Policy, class Scalar>
+[[nodiscard]] result<disagreement_bounds> bounded_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
+                                                               const perturbation_options& options,
+                                                               double width) noexcept {
+  if (const status why = check(options); !why.ok()) return why;
+  double temperatures[detail::temper_group];
+  probability_bounds probabilities[detail::temper_group];
+  disagreement_bounds found{0, 0, {}};
+  for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
+    const std::uint32_t size = detail::samples_from(options, first);
+    for (std::uint32_t m = 0; m < size; ++m) temperatures[m] = detail::grid_temperature(options, first + m);
+    const auto reads = tempered_bounds(row, token, std::span<const double>(temperatures, size), width,
+                                       std::span<probability_bounds>(probabilities, size));
+    if (!reads) return reads.error();
+    found.reads += *reads;
+    for (std::uint32_t m = 0; m < size; ++m) {
+      found.lower += (1.0 - probabilities[m].upper) / static_cast<double>(options.samples);
+      found.upper += (1.0 - probabilities[m].lower) / static_cast<double>(options.samples);
+    }
+  }
+  return found;
 }
 
 SPECVERIFY_NAMESPACE_END

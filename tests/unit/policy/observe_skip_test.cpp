@@ -57,3 +57,20 @@ TEST_CASE("observe_skip: temperature and truncation of the drafter's reading pla
   other.truncation.top_k = 5;
   CHECK(seen_by(gate, script, other).disagreements == plain.disagreements);
 }
+
+TEST_CASE("observe_skip: a reading that serves is not read again, and the disagreements are the same") {
+  uniform_script script(script_fill::scattered);
+  const uncertainty_gate gate{0.8, {40, 2.0}};
+  const skip_observation again = seen_by(gate, script);
+  std::vector<float> row(300);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((i * 37) % 101) / 20.0f;
+  std::vector<std::byte> memory(digest_workspace_size(300, {}, {.survivors = 64}));
+  workspace scratch{std::span<std::byte>(memory)};
+  const auto reading = read_row(exec::simd, logits_row(std::span<const float>(row)), {}, {.survivors = 64}, scratch);
+  REQUIRE(reading.ok());
+  workspace none;  // no room to read again
+  const auto seen = observe_skip(*reading, gate, 8, {}, uniforms{scripted_source(script), 12, 7}, none);
+  REQUIRE(seen.ok());
+  CHECK(seen->disagreements == again.disagreements);
+  CHECK(seen->samples == 40);
+}

@@ -304,10 +304,6 @@ TEST_CASE("row.digest: each wrong argument has its own error") {
     transform.truncation = cut;
     CHECK(code(transform) == errc::invalid_truncation);
   }
-  read_request nodes;
-  const std::array<double, 1> node{1.0};
-  nodes.temperature_nodes = node;
-  CHECK(code({}, nodes) == errc::unsupported);
   read_request share;
   share.minimum_probability = 1.5;
   CHECK(code({}, share) == errc::invalid_argument);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/hard_rows.hpp"
 #include "row_cases.hpp"
 
 using namespace row_cases;
@@ -50,6 +51,37 @@ void check_edges(const std::vector<double>& values, const row_transform& transfo
       }
     }
   });
+}
+
+//! Every bound of p holds at any temperature, before any further read and after the reads that each width takes.
+template <class Policy>
+void check_bounds(Policy policy, const std::vector<float>& row, const row_transform& transform, std::uint32_t survivors,
+                  token_id token, const std::vector<double>& temperatures) {
+  const std::vector<double> values = transformed(row, transform);
+  read_request wanted;
+  wanted.survivors = survivors;
+  const auto from = make_digest(policy, logits(row), transform, wanted);
+  REQUIRE(from.outcome.ok());
+  std::uint32_t quick = 0;
+  for (const double width : {1.0, 0.03, 1e-3, 1e-6, 0.0}) {
+    std::vector<probability_bounds> found(temperatures.size());
+    const auto reads = tempered_bounds(*from.reading, token, temperatures, width, found);
+    REQUIRE(reads.ok());
+    double sum = 0;
+    for (std::size_t m = 0; m < temperatures.size(); ++m) {
+      const double p = probability_at(values, temperatures[m], token);
+      CAPTURE(temperatures[m]);
+      CAPTURE(width);
+      CHECK(found[m].lower <= p);
+      CHECK(found[m].upper >= p);
+      sum += found[m].upper - found[m].lower;
+    }
+    CHECK(sum <= std::max(width, 2.1e-12) * static_cast<double>(temperatures.size()));
+    CHECK(reads->quick >= quick);
+    CHECK(reads->exact <= reads->quick);
+    quick = reads->quick;
+  }
+  CHECK(quick <= temperatures.size());
 }
 
 const std::vector<double> all_temperatures{0.0, 5e-7, 1e-6, 1e-3, 0.05, 0.3, 0.7, 0.999, 1.0, 1.2, 1.5, 1.75, 2.0};
@@ -155,8 +187,87 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
         expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
       const tempered_hits found = draws(from, token, temperatures, uniforms);
       CHECK(found.hits == expected);
-      CHECK(found.further_reads <= 12);
+      CHECK(found.reads.quick <= 5);
     }
+  });
+}
+
+TEST_CASE("row.tempered: bounds hold whatever the reading was, and reads bring them as near as was asked") {
+  const std::vector<double> temperatures{0.0, 1e-6, 0.02, 0.3, 0.5, 0.74, 0.76, 1.0, 1.3, 1.49, 1.51, 1.9, 2.0, 40.0};
+  std::vector<std::vector<float>> rows;
+  for (const double spread : {0.3, 3.0, 9.0}) rows.push_back(row_of<float>(normal_logits(1300, 7, spread)));
+  generator random{5};
+  for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
+    std::vector<float> row;
+    for (std::uint32_t id = 0; id < 2100; ++id)
+      row.push_back(hard_rows::value_of(kind, id, 2100, static_cast<float>(random.normal())));
+    rows.push_back(std::move(row));
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto best = static_cast<token_id>(std::max_element(rows[i].begin(), rows[i].end()) - rows[i].begin());
+    CAPTURE(i);
+    for (const double temperature : {0.0, 0.2, 1.0, 1.5, 30.0}) {
+      row_transform transform;
+      transform.temperature = temperature;
+      for (const std::uint32_t survivors : {0u, 3u, 64u, 2100u}) {
+        CAPTURE(temperature);
+        CAPTURE(survivors);
+        check_bounds(exec::simd, rows[i], transform, survivors, best, temperatures);
+        if (i % 4 == 0) check_bounds(exec::seq, rows[i], transform, survivors, token_id{5}, temperatures);
+      }
+    }
+  }
+}
+
+TEST_CASE("row.tempered: brackets decide nearly all draws, and exact sums hardly any") {
+  tempered_reads reads;
+  std::uint32_t draws_made = 0;
+  generator random{2024};
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    std::vector<double> values = normal_logits(4000, seed, 1.0 + 0.1 * static_cast<double>(seed % 40));
+    if (seed % 2 == 0) values[seed] = 12.0;
+    const auto row = row_of<float>(values);
+    read_request wanted;
+    wanted.survivors = 64;
+    row_transform transform;
+    transform.temperature = seed % 3 == 0 ? 1.0 : 1.5;
+    const auto from = make_digest(exec::simd, logits(row), transform, wanted);
+    REQUIRE(from.outcome.ok());
+    for (int call = 0; call < 5; ++call) {
+      std::vector<double> temperatures, uniforms;
+      std::uint32_t expected = 0;
+      for (int m = 0; m < 20; ++m) {
+        temperatures.push_back(2.0 * random.uniform());
+        uniforms.push_back(random.uniform());
+        expected += uniforms.back() < probability_at(values, temperatures.back(), from.value.argmax) ? 1u : 0u;
+      }
+      const tempered_hits found = draws(from, from.value.argmax, temperatures, uniforms);
+      CHECK(found.hits == expected);
+      CHECK(found.reads.quick <= 6);
+      reads += found.reads;
+      draws_made += 20;
+    }
+  }
+  CHECK(reads.quick * 20 <= draws_made);  // a read of the row for every call would be 1 / 20
+  CHECK(reads.exact * 1000 <= draws_made);
+  MESSAGE(reads.quick << " quick and " << reads.exact << " exact reads for " << draws_made << " draws");
+}
+
+TEST_CASE("row.tempered: a draw at the probability itself needs one exact sum, a draw far from it no read") {
+  const auto row = row_of<float>(normal_logits(3000, 3));
+  for_each_policy([&](auto policy) {
+    read_request wanted;
+    wanted.survivors = 64;
+    const auto from = make_digest(policy, logits(row), {}, wanted);
+    std::vector<double> p(1);
+    REQUIRE(tempered_probabilities(*from.reading, from.value.argmax, std::vector<double>{1.1}, p).ok());
+    const tempered_hits near = draws(from, from.value.argmax, {1.1}, {p[0] * (1 - 1e-9)});
+    CHECK(near.reads.quick == 1);
+    CHECK(near.reads.exact == 1);
+    const tempered_hits far = draws(from, from.value.argmax, {1.1, 1.1}, {p[0] * 0.5, p[0] * 2});
+    CHECK(far.hits == 1);
+    CHECK(far.reads.quick == 0);
+    CHECK(far.reads.exact == 0);
   });
 }
 
@@ -183,6 +294,12 @@ TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is w
   const std::vector<float> law{0.5f, 0.25f, 0.25f};
   const auto of_law = make_digest(exec::seq, probabilities(law), {});
   CHECK(tempered_draws(*of_law.reading, 0, one, one).error().code == errc::unsupported);
+  std::vector<probability_bounds> bounds(1);
+  for (const double width : {-0.1, nan_value(), infinity})
+    CHECK(tempered_bounds(*from.reading, 0, one, width, bounds).error().code == errc::invalid_argument);
+  CHECK(tempered_bounds(*from.reading, 3, one, 0.1, bounds).error().code == errc::token_out_of_range);
+  CHECK(tempered_bounds(*from.reading, 0, std::vector<double>{1.0, 1.0}, 0.1, bounds).error().code ==
+        errc::output_too_small);
   std::vector<double> none;
   CHECK(tempered_probabilities(*from.reading, 0, one, none).error().code == errc::output_too_small);
 }

@@ -190,6 +190,55 @@ TEST_CASE("temperature_perturbation: the deterministic mean is the midpoint rule
   CHECK(mean_disagreement(std::vector<float>{1.0f, 2.0f}, 0, {8, 1.5e-6}) > 0.999);  // cold points are the argmax
 }
 
+TEST_CASE("temperature_perturbation: the mean between bounds no wider than asked, by few reads") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const auto row = row_of<float>(normal_logits(3000, seed, 2.5));
+    const auto best = static_cast<token_id>(std::max_element(row.begin(), row.end()) - row.begin());
+    for_each_policy([&](auto policy) {
+      std::vector<std::byte> memory(perturbation_workspace_size(3000));
+      workspace scratch{std::span<std::byte>(memory)};
+      const auto reading = read_row(policy, logits(row), perturbed_transform({}, {}), perturbed_request(), scratch);
+      REQUIRE(reading.ok());
+      for (const std::uint32_t samples : {1u, 20u, 75u}) {
+        const auto mean = expected_disagreement(*reading, best, {samples, 2.0});
+        REQUIRE(mean.ok());
+        for (const double width : {1.0, 0.03, 1e-3, 1e-5, 0.0}) {
+          const auto found = bounded_disagreement(*reading, best, {samples, 2.0}, width);
+          REQUIRE(found.ok());
+          CHECK(found->lower <= *mean + 1e-12);
+          CHECK(found->upper >= *mean - 1e-12);
+          CHECK(found->upper - found->lower <= std::max(width, 3e-12));
+          CHECK(std::abs(found->value() - *mean) <= std::max(0.5 * width, 3e-12));
+          if (width == 1.0) CHECK(found->reads.quick == 0);
+          if (width >= 0.03) CHECK(found->reads.quick <= 4);
+          CHECK(found->reads.exact <= samples);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("temperature_perturbation: a reading serves if its law is of logits, hot enough and has survivors") {
+  const auto row = row_of<float>(normal_logits(900, 8, 2.0));
+  const auto serves = [&](const row_transform& transform, std::uint32_t survivors) {
+    std::vector<std::byte> memory(digest_workspace_size(900, transform, {.survivors = survivors}));
+    workspace scratch{std::span<std::byte>(memory)};
+    const auto reading = read_row(exec::simd, logits(row), transform, {.survivors = survivors}, scratch);
+    REQUIRE(reading.ok());
+    return serves_perturbation(*reading, {20, 2.0});
+  };
+  CHECK(serves({.temperature = 1.0}, 32));
+  CHECK(serves({.temperature = 2.0}, 900));
+  CHECK(serves(perturbed_transform({}, {20, 2.0}), perturbed_request().survivors));
+  CHECK_FALSE(serves({.temperature = 1.0}, 31));
+  CHECK_FALSE(serves({.temperature = 0.7}, 64));
+  CHECK_FALSE(serves({.temperature = 2.1}, 64));
+  CHECK_FALSE(serves({.temperature = 0.0}, 64));
+  row_transform truncated;
+  truncated.truncation.top_k = 100;
+  CHECK_FALSE(serves(truncated, 64));
+}
+
 TEST_CASE("temperature_perturbation: temperature and truncation of the transform play no part, bias and mask do") {
   const std::vector<double> values = normal_logits(90, 4, 1.0);
   const auto row = row_of<float>(values);
@@ -244,6 +293,9 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   CHECK(read_for_perturbation(*reading, {0, 2.0}, nothing).error().code == errc::invalid_argument);
   CHECK(temperature_perturbation(*reading, 0, {0, 2.0}, uniforms{source, 0, 0}).error().code == errc::invalid_argument);
   CHECK(expected_disagreement(*reading, 0, {0, 2.0}).error().code == errc::invalid_argument);
+  CHECK(bounded_disagreement(*reading, 0, {0, 2.0}, 0.1).error().code == errc::invalid_argument);
+  CHECK(bounded_disagreement(*reading, 0, {}, -0.1).error().code == errc::invalid_argument);
+  CHECK(bounded_disagreement(*reading, 3, {}, 0.1).error().code == errc::token_out_of_range);
   scratch.rewind(0);
   CHECK(temperature_perturbation(*reading, 0, {}, uniforms{source, 0, 0}).error().code == errc::reading_expired);
 }

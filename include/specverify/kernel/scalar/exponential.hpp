@@ -40,6 +40,7 @@ template <class Work>
 
 inline constexpr float coarse_scale_unit = 8388608.0f;          // 2^23
 inline constexpr std::int32_t coarse_minimum = -100 * 8388608;  // the exponent of 2^-100
+inline constexpr double coarse_floor = 0x1.0p-100;              // the smallest w, that of a forbidden id too
 inline constexpr std::int32_t coarse_bias = 127 << 23;
 inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
 inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5

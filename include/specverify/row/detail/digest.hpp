@@ -164,8 +164,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const read_request& request, row_digest& digest, workspace& scratch) noexcept {
   if (const status why = check_arguments(row, transform); !why.ok()) return why;
-  if (!request.temperature_nodes.empty() || (request.standard_deviation && row.kind() == row_kind::probabilities))
-    return row_error(errc::unsupported);
+  if (request.standard_deviation && row.kind() == row_kind::probabilities) return row_error(errc::unsupported);
   if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 ||
       request.minimum_probability > 1.0) {
     return row_error(errc::invalid_argument);

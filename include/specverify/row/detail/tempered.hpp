@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Brackets of the normaliser at many temperatures: survivors summed exactly, the rest between the convex bounds of
-//! three coarse nodes.
+//! Brackets of the normaliser at many temperatures: survivors summed exactly, the rest between convex bounds.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 
@@ -11,71 +10,84 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::uint32_t temper_group = 32;  // temperatures that share one read
+inline constexpr std::uint32_t temper_group = 32;  // temperatures that are decided together
 
 struct bracket {
   double lower = 0;
   double upper = 0;
 };
 
-//! The part of a row that is not summed exactly: log B(beta) is convex in the inverse temperature beta, and B is
-//! bounded at three nodes.
+//! The part of a row that is not summed exactly: B(beta), the sum of e^(beta (z - maximum)). Its logarithm is convex in
+//! the inverse temperature beta and known within bounds at a few nodes, one of which is beta = 0.
 class tempered_rest {
  public:
-  //! `sums` are the coarse sums of that part at b/2, 3b/4 and b, `slack` what rounding may have added to or taken from
-  //! each; `below` >= 0: every entry of the part lies at least so far under the maximum. `size`: entries of the row.
-  tempered_rest(double inverse, const double* sums, const double* slack, double below, std::uint32_t size) noexcept
-      : below_(below) {
-    const double forbidden = (static_cast<double>(size) + kernel::lane_count) * kernel::temper_floor;
-    for (std::uint32_t n = 0; n < kernel::temper_nodes; ++n) {
-      at_[n] = inverse * 0.25 * static_cast<double>(n + 2);
-      const double most = (sums[n] + slack[n]) * (1.0 + kernel::coarse_margin);
-      const double least = (sums[n] - slack[n]) * (1.0 - kernel::coarse_margin) / kernel::coarse_excess - forbidden;
-      upper_[n] = std::log(most > smallest ? most : smallest);
-      lower_[n] = std::log(least > smallest ? least : smallest);
-      if (!(least > smallest)) empty_ = true;
-    }
-    origin_ = std::log(static_cast<double>(size));
+  //! `size`: entries at most; `below` >= 0: each lies at least so far under the maximum.
+  tempered_rest(std::uint32_t size, double below) noexcept : below_(below) {
+    nodes_[0].upper = std::log(size > 0 ? static_cast<double>(size) : smallest);
   }
 
-  //! B(beta) for beta >= b/2.
-  [[nodiscard]] bracket at(double beta) const noexcept {
-    double most, least = at_[0];
-    if (beta >= at_[2]) {
-      most = upper_[2] - (beta - at_[2]) * below_;
-      least = extended(1, 2, beta);
-    } else {
-      const std::uint32_t left = beta < at_[1] ? 0 : 1;
-      const double share = (beta - at_[left]) / (at_[left + 1] - at_[left]);
-      most = upper_[left] + share * (upper_[left + 1] - upper_[left]);
-      if (left == 0) {
-        const double from_origin = lower_[0] + (lower_[0] - origin_) / at_[0] * (beta - at_[0]);
-        const double from_right = extended(2, 1, beta);
-        least = from_origin > from_right ? from_origin : from_right;
-      } else {
-        const double from_left = extended(0, 1, beta);
-        const double from_right = lower_[2] + (at_[2] - beta) * below_;
-        least = from_left > from_right ? from_left : from_right;
-      }
+  //! From here on lower <= B(beta) <= upper at this `beta` > 0; a lower bound of 0 says nothing.
+  void learn(double beta, double lower, double upper) noexcept {
+    const node found{beta, std::log(upper > smallest ? upper : smallest), std::log(lower > smallest ? lower : 1.0),
+                     lower > smallest};
+    std::uint32_t at = size_;
+    while (nodes_[at - 1].beta > beta) --at;
+    if (node& same = nodes_[at - 1]; same.beta == beta) {
+      same.upper = found.upper < same.upper ? found.upper : same.upper;
+      if (found.known && (!same.known || found.lower > same.lower)) same.lower = found.lower;
+      same.known = same.known || found.known;
+    } else if (size_ < capacity) {
+      for (std::uint32_t i = size_++; i > at; --i) nodes_[i] = nodes_[i - 1];
+      nodes_[at] = found;
     }
-    const double slack = 1e-9;
-    return {empty_ ? 0.0 : kernel::exponential(least - slack), kernel::exponential(most + slack)};
+  }
+
+  //! B(beta), beta > 0.
+  [[nodiscard]] bracket at(double beta) const noexcept {
+    std::uint32_t next = 1;
+    while (next < size_ && nodes_[next].beta <= beta) ++next;
+    const node& left = nodes_[next - 1];
+    double most = left.upper - (beta - left.beta) * below_;
+    bound least;
+    if (next > 1) least.raise(left.known, extended(nodes_[next - 2], left, beta));
+    if (next < size_) {
+      const node& right = nodes_[next];
+      const double share = (beta - left.beta) / (right.beta - left.beta);
+      const double chord = left.upper + share * (right.upper - left.upper);
+      most = chord < most ? chord : most;
+      least.raise(right.known, right.lower + (right.beta - beta) * below_);
+      if (next + 1 < size_) least.raise(right.known, extended(nodes_[next + 1], right, beta));
+    }
+    constexpr double rounding = 1e-9;
+    return {least.known ? kernel::exponential(least.value - rounding) : 0.0, kernel::exponential(most + rounding)};
   }
 
  private:
+  struct node {
+    double beta = 0;
+    double upper = 0;  // of log B
+    double lower = 0;
+    bool known = false;  // whether `lower` is one
+  };
+  struct bound {
+    double value = 0;
+    bool known = false;
+    void raise(bool holds, double other) noexcept {
+      if (holds && (!known || other > value)) value = other;
+      known = known || holds;
+    }
+  };
   static constexpr double smallest = 1e-290;
+  static constexpr std::uint32_t capacity = 16;
 
   // A chord of a convex function, extended past its near end, lies below the function.
-  [[nodiscard]] double extended(std::uint32_t far, std::uint32_t near, double beta) const noexcept {
-    return lower_[near] + (lower_[near] - upper_[far]) / (at_[near] - at_[far]) * (beta - at_[near]);
+  [[nodiscard]] static double extended(const node& far, const node& near, double beta) noexcept {
+    return near.lower + (near.lower - far.upper) / (near.beta - far.beta) * (beta - near.beta);
   }
 
-  double at_[kernel::temper_nodes] = {};
-  double upper_[kernel::temper_nodes] = {};
-  double lower_[kernel::temper_nodes] = {};
-  double below_ = 0;
-  double origin_ = 0;
-  bool empty_ = false;
+  node nodes_[capacity];
+  std::uint32_t size_ = 1;
+  double below_;
 };
 
 //! How far under the maximum, at least, every id lies that is not among the survivors.
@@ -89,63 +101,63 @@ class tempered_rest {
   return share < 1.0 ? -digest.temperature * std::log(share) : 0.0;
 }
 
-//! Normalisers of a row of logits relative to its maximum, at up to `temper_group` inverse temperatures.
+//! A row of logits at inverse temperatures, relative to its maximum.
 template <class Policy, class Scalar>
 class tempered_row {
  public:
-  tempered_row(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
-               workspace_base base) noexcept
-      : policy_(policy), source_(source), maximum_(digest.maximum) {
-    if (!digest.one_hot && !digest.truncated) {  // only then do survivors say something about the ids left out
-      survivors_ = base.at<token_id>(digest.survivor_ids);
-      below_ = survivors_.empty() ? 0.0 : distance_below(digest, base.at<std::uint32_t>(digest.survivor_weights));
-    }
+  explicit tempered_row(const opened_row<Policy, Scalar>& row) noexcept : row_(row) {
+    if (usable()) survivors_ = row.base.template at<token_id>(row.digest.survivor_ids);
   }
 
-  //! Sums over the survivors, to a relative error of kernel::tempered_margin.
+  //! Adds the sums over the survivors, to a relative error of kernel::tempered_margin.
   void add_survivors(const double* inverses, std::uint32_t count, double* sums) const noexcept {
     constexpr std::size_t part = 256;
     float differences[part];
     for (std::size_t first = 0; first < survivors_.size(); first += part) {
       const std::size_t filled = survivors_.size() - first < part ? survivors_.size() - first : part;
       for (std::size_t i = 0; i < filled; ++i) differences[i] = static_cast<float>(difference(survivors_[first + i]));
-      kernel::add_exponentials(policy_, differences, static_cast<std::uint32_t>(filled), inverses, count, sums);
+      kernel::add_exponentials(row_.policy, differences, static_cast<std::uint32_t>(filled), inverses, count, sums);
     }
   }
 
-  //! Bounds of the rest, by one read of the row; `highest` is the largest temperature that will be asked for.
-  [[nodiscard]] tempered_rest read_rest(double highest) const noexcept {
+  //! What the digest says about all other ids: the coarse sum at its temperature, and the least survivor.
+  [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;
-    const float scale = kernel::coarse_scale(0.5 * highest);
-    const auto reference = static_cast<work>(maximum_);
-    double sums[kernel::temper_nodes], slack[kernel::temper_nodes];
-    kernel::temper_sums(policy_, source_, reference, scale, sums);
-    for (std::uint32_t n = 0; n < kernel::temper_nodes; ++n) slack[n] = sums[n] * 0x1.0p-17;
-    for (const token_id id : survivors_) {
-      const work value = source_.value(static_cast<std::uint32_t>(id));
-      const kernel::tempered_weight weight(kernel::coarse_octaves(kernel::coarse_difference(value, reference), scale));
-      for (std::uint32_t n = 0; n < kernel::temper_nodes; ++n) sums[n] -= static_cast<double>(weight.at[n]);
-    }
-    return {2.0 / highest, sums, slack, below_, source_.size};
+    const row_digest& digest = row_.digest;
+    const double below = survivors_.empty()
+                             ? 0.0
+                             : distance_below(digest, row_.base.template at<std::uint32_t>(digest.survivor_weights));
+    tempered_rest rest(digest.valid_size - static_cast<std::uint32_t>(survivors_.size()), below);
+    if (!usable()) return rest;
+    const kernel::envelope<work> weight{static_cast<work>(digest.reference), kernel::coarse_scale(digest.temperature),
+                                        false};
+    double sum = digest.coarse_total;
+    for (const token_id id : survivors_)
+      sum -= static_cast<double>(weight(row_.source.value(static_cast<std::uint32_t>(id))));
+    const double slack = digest.coarse_total * 0x1.0p-17;  // of float sums over the 64 entries of a lane
+    const double forbidden = (static_cast<double>(digest.valid_size) + kernel::lane_count) * kernel::coarse_floor;
+    const double beta = 1.0 / digest.temperature;
+    const double shift = kernel::exponential((digest.reference - digest.maximum) * beta);
+    rest.learn(beta, shift * ((sum - slack) * (1.0 - kernel::coarse_margin) / kernel::coarse_excess - forbidden),
+               shift * (sum + slack) * (1.0 + kernel::coarse_margin));
+    return rest;
   }
 
   //! Z to a relative error of kernel::tempered_margin, and exactly.
   [[nodiscard]] double quick(double inverse) const noexcept {
-    return kernel::quick_sum(policy_, source_, {maximum_, inverse, false});
+    return kernel::quick_sum(row_.policy, row_.source, {row_.digest.maximum, inverse, false});
   }
   [[nodiscard]] double exact(double inverse) const noexcept {
-    return kernel::exact_sum(policy_, source_, {maximum_, inverse, false});
+    return kernel::exact_sum(row_.policy, row_.source, {row_.digest.maximum, inverse, false});
   }
-  [[nodiscard]] double difference(token_id id) const noexcept {
-    return static_cast<double>(source_.value(static_cast<std::uint32_t>(id))) - maximum_;
-  }
+  [[nodiscard]] double difference(token_id id) const noexcept { return row_.value(id) - row_.digest.maximum; }
 
  private:
-  Policy policy_;
-  kernel::row_source<Scalar> source_;
-  double maximum_;
+  // Only then do coarse sum and survivors say something about the ids left out.
+  [[nodiscard]] bool usable() const noexcept { return !row_.digest.one_hot && !row_.digest.truncated; }
+
+  const opened_row<Policy, Scalar>& row_;
   std::span<const token_id> survivors_{};
-  double below_ = 0;
 };
 
 }  // namespace detail
