@@ -3,6 +3,7 @@
 // that whatever else the machine does falls on all of them alike. Prints JSON for scripts/bench_check.
 #include "half_paths.hpp"
 #include "head_paths.hpp"
+#include "perturbation_paths.hpp"
 #include "row_paths.hpp"
 #include "rows.hpp"
 
@@ -35,6 +36,12 @@ double lower_third(std::vector<double> times) {
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 3);
   std::nth_element(times.begin(), at, times.end());
   return *at;
+}
+
+std::vector<path> paths_of(std::uint32_t vocab_size) {
+  std::vector<path> paths = ordinary_paths(vocab_size);
+  paths.push_back(bench_goals::perturbation_path(vocab_size));
+  return paths;
 }
 
 //! What a set of rows gave in one go: a time of every path, and the fastest of the plain sums.
@@ -134,15 +141,15 @@ int main(int count, char** arguments) {
   for (const std::uint32_t vocab_size : quick ? few : all) {
     for (const bool rotating : {false, true}) {
       row_set rows = row_set::ordinary(vocab_size, rotating ? 16 : 1, 0);
-      measure(rows, ordinary_paths(vocab_size), first);
+      measure(rows, paths_of(vocab_size), first);
     }
     if (!quick) {
       row_set distant = row_set::dram(vocab_size);
-      measure(distant, ordinary_paths(vocab_size), first);
+      measure(distant, paths_of(vocab_size), first);
     }
     if (vocab_size != 32000 && vocab_size != 128256) continue;
     row_set shifted = row_set::ordinary(vocab_size, 1, 16), flat = row_set::flat(vocab_size);
-    measure(shifted, ordinary_paths(vocab_size), first);
+    measure(shifted, paths_of(vocab_size), first);
     measure(flat, ordinary_paths(vocab_size), first);
     for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       row_set rows = row_set::hard(vocab_size, kind);

@@ -22,7 +22,9 @@ int main() {
     const auto found = temperature_perturbation(*row, 7, twenty_draws, device);
     const auto mean = expected_disagreement(*row, 7, twenty_draws);  // without random numbers
     if (!found || !mean || (i == 1) != (*mean > 0.9)) return 2;
+    const auto near = bounded_disagreement(*row, 7, twenty_draws, 0.01);  // the same mean, far sooner
+    if (!near || *mean < near->lower || *mean > near->upper) return 3;
     uncertainty[i] = found->value();
   }
-  return uncertainty[0] < 0.1 && uncertainty[1] > 0.8 ? 0 : 3;
+  return uncertainty[0] < 0.1 && uncertainty[1] > 0.8 ? 0 : 4;
 }

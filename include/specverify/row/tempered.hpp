@@ -12,7 +12,7 @@
 //!             below. A test that the bracket leaves open reads the row at its temperature, exactly where a quick sum
 //!             is too close; each such read is one more node of the bracket.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
-//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests: 0.1 to 0.4 reads of the
+//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests: 0.1 to 0.5 reads of the
 //!             row beyond the reading's own, when its temperature is half to all of the highest asked for and it holds
 //!             64 survivors; any other reading is as right and slower. Probabilities: one exact read per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
