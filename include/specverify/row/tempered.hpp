@@ -82,6 +82,7 @@ struct tempered_question {
 };
 
 inline constexpr double tempered_slack = 2 * kernel::tempered_margin;
+inline constexpr double exact_slack = 1e-12;
 
 //! A row whose brackets grow narrower with every read.
 template <class Policy, class Scalar>
@@ -123,7 +124,7 @@ class tempered_reader {
       const double inverse = asked.inverses[widest];
       exact[widest] = totals[widest].upper > 0.0;  // it was read in float already
       const double total = exact[widest] ? row_.exact(inverse) : read_at(inverse, asked.sums[widest]);
-      const double slack = total * (exact[widest] ? 1e-12 : tempered_slack);
+      const double slack = total * (exact[widest] ? exact_slack : tempered_slack);
       totals[widest] = {total - slack, total + slack};
       reads_.exact += exact[widest] ? 1u : 0u;
     }
@@ -146,7 +147,9 @@ class tempered_reader {
       total = {(asked.sums[m] + rest.lower) * (1.0 - tempered_slack),
                (asked.sums[m] + rest.upper) * (1.0 + tempered_slack)};
     }
-    return {asked.weights[m] / total.upper, (asked.weights[m] + flushed) / (total.lower > 1.0 ? total.lower : 1.0)};
+    const double weight = asked.weights[m];
+    return {weight * (1.0 - exact_slack) / total.upper,
+            (weight * (1.0 + exact_slack) + flushed) / (total.lower > 1.0 ? total.lower : 1.0)};
   }
 
   tempered_row<Policy, Scalar> row_;
@@ -262,7 +265,7 @@ template <class Policy, class Scalar>
 }
 
 //! Bounds of p_t(token) for every temperature, at the front of `out`: their mean width is at most `width` unless that
-//! is beyond exact sums, whose bounds are 2e-12 p wide. The row is read where the bounds are widest, until then.
+//! is beyond exact sums, whose bounds are 4e-12 p wide. The row is read where the bounds are widest, until then.
 //! Errors: those of `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
 template <class Policy, class Scalar>
 [[nodiscard]] result<tempered_reads> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,

@@ -168,7 +168,7 @@ template <execution_policy Policy, class Scalar>
 }
 
 //! The same mean between bounds at most `width` apart, by the few reads of the row that this takes. Reads are those of
-//! `tempered_bounds`: exact ones below a width of about 1e-4, and 2e-12 is the least. Errors as above;
+//! `tempered_bounds`: exact ones below a width of about 1e-4, and 4e-12 is the least. Errors as above;
 //! invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<disagreement_bounds> bounded_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
