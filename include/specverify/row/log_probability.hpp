@@ -3,8 +3,8 @@
 //! normaliser.
 //!
 //! Symbols:    log p(v) = (z_v - reference) / T - log Z; rows of probabilities: log(p_v / Z).
-//! Guarantees: absolute error 1e-14 + 2^-51 |log p| for double rows; -infinity when p = 0; O(V) once per digest (the
-//!             normaliser is cached), then O(1).
+//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity when
+//!             p = 0; O(V) once per digest (the normaliser is cached), then O(1).
 //! See:        docs/algorithms/log_probability.md, tests/unit/row/log_probability_test.cpp
 #ifndef SPECVERIFY_ROW_LOG_PROBABILITY_HPP
 #define SPECVERIFY_ROW_LOG_PROBABILITY_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! log of the sum of e^(z_v / T) over a row, in nats; for rows of probabilities the log of their sum.
 //!
-//! Guarantees: absolute error below 1e-14 + 2^-51 |result| under exec::seq and for double rows; below 2e-6 + 2^-51
-//!             |result| under exec::simd for other rows. O(V), two reads, or one under exec::simd with AVX2 or
-//!             AVX-512; no allocation; noexcept; near-tie.
+//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
+//!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V), two reads, or one under exec::simd with
+//!             AVX2 or AVX-512; no allocation; noexcept; near-tie.
 //! Shape:      exec::seq: blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks
 //!             serially in double.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,

@@ -96,6 +96,41 @@ TEST_CASE("row.digest: the bracket holds the normaliser, any temperature, any sp
   }
 }
 
+TEST_CASE("row.digest: both ends of the bracket are reached, and the margin of rounding is used") {
+  double closest_lower = 2, closest_upper = 2, widest = 0;
+  for (int step = 0; step <= 2000; ++step) {
+    std::vector<float> row(3000, static_cast<float>(-std::log(2.0) * step / 1000.0));
+    row[0] = 0.0f;
+    const auto from = make_digest(exec::simd, logits(row), {});
+    const auto total = static_cast<double>(exact_normaliser(transformed(row, {}), from.value));
+    REQUIRE(from.value.lower <= total);
+    REQUIRE(total <= from.value.upper);
+    closest_lower = std::min(closest_lower, total / from.value.lower);
+    closest_upper = std::min(closest_upper, from.value.upper / total);
+    widest = std::max(widest, from.value.upper / from.value.lower);
+  }
+  CHECK(closest_lower < 1.0 + 3e-4);
+  CHECK(closest_upper < 1.0 + 0x1.0p-14);
+  CHECK(widest > 1.0614);
+  CHECK(widest <= 1.0617);
+}
+
+TEST_CASE("row.digest: the bracket of probabilities is 1 + 2^-14 wide and holds their sum") {
+  const std::vector<float> row = row_of<float>([] {
+    const auto law = law_of(normal_logits(5000, 8, 2.0), 1.0);
+    return std::vector<double>(law.begin(), law.end());
+  }());
+  long double total = 0;
+  for (const float p : row) total += p;
+  for_each_policy([&](auto policy) {
+    const auto from = make_digest(policy, probabilities(row), {});
+    REQUIRE(from.outcome.ok());
+    CHECK(from.value.lower <= static_cast<double>(total));
+    CHECK(static_cast<double>(total) <= from.value.upper);
+    CHECK(from.value.upper / from.value.lower == doctest::Approx(1 + 0x1.0p-14).epsilon(1e-8));
+  });
+}
+
 TEST_CASE("row.digest: an outlier outside the sampled ids, and rows whose sampled ids are all forbidden") {
   std::vector<float> row(5000, -5.0f);
   row[3333] = 900.0f;

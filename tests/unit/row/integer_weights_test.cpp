@@ -20,7 +20,8 @@ TEST_CASE("row.integer_weights: golden values, the same on every machine") {
 
 TEST_CASE(
     "row.integer_weights: the stated error against long double, the largest weight is 2^31, double and float rows") {
-  const auto check = [](const auto& row, double temperature) {
+  long double worst = 0;
+  const auto check = [&worst](const auto& row, double temperature) {
     row_transform transform;
     transform.temperature = temperature;
     const auto values = transformed(row, transform);
@@ -32,7 +33,6 @@ TEST_CASE(
         take(total_again, integer_weights(exec::simd, logits(row), transform, std::span<std::uint32_t>(again))).ok());
     CHECK(weights == again);
     CHECK(total == total_again);
-    long double worst = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const long double exact = std::exp((static_cast<long double>(values[i]) - maximum) / temperature) * 2147483648.0L;
       const long double bound = 0.5L + exact * 0x1.0p-26L;
@@ -48,6 +48,7 @@ TEST_CASE(
     check(row_of<float>(values), temperature);
     check(row_of<float16_bits>(values), temperature);
   }
+  CHECK(worst > 0.9L);
 }
 
 TEST_CASE("row.integer_weights: never increasing in the exponent, over every fraction and across octaves") {
@@ -74,6 +75,21 @@ TEST_CASE("row.integer_weights: probabilities in proportion, zeros stay zero") {
     std::uint64_t total = 0;
     REQUIRE(take(total, integer_weights(policy, probabilities(row), {}, std::span<std::uint32_t>(weights))).ok());
     CHECK(weights == std::vector<std::uint32_t>{2147483648u, 1073741824u, 0u, 536870912u, 536870912u});
+  });
+}
+
+TEST_CASE("row.integer_weights: the stated error of probabilities, which is used") {
+  const auto law = law_of(normal_logits(5000, 12, 2.5), 1.0);
+  const std::vector<float> row(law.begin(), law.end());
+  const auto largest = static_cast<long double>(*std::max_element(row.begin(), row.end()));
+  for_each_policy([&](auto policy) {
+    std::vector<std::uint32_t> weights(row.size());
+    REQUIRE(integer_weights(policy, probabilities(row), {}, std::span<std::uint32_t>(weights)).ok());
+    long double worst = 0;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      worst = std::max(worst, std::fabs(weights[i] - row[i] / largest * 2147483648.0L));
+    CHECK(worst <= 1.0L);
+    CHECK(worst > 0.3L);
   });
 }
 

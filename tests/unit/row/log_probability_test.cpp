@@ -30,6 +30,49 @@ TEST_CASE("SMP-10 row.log_probability: against long double, every kind of law") 
   }
 }
 
+TEST_CASE("row.log_probability: the stated error against long double, up to 60 T from the reference") {
+  double worst = 0;  // as a share of the bound
+  generator random{5};
+  for (int round = 0; round < 4000; ++round) {
+    row_transform transform;
+    transform.temperature = 0.1 + 4 * random.uniform();
+    std::vector<double> values(24 + random.below(60));
+    for (double& value : values) value = random.normal() * transform.temperature;
+    values[20] = 59.5 * transform.temperature + values[0];  // behind the sampled ids: the reference stays below
+    const auto check = [&](const auto& row) {
+      const auto law = law_of(transformed(row, transform), transform.temperature);
+      const auto from = make_digest(exec::simd, logits(row), transform);
+      for (const token_id id : {0, 3, 20}) {
+        const auto out = from->log_probability(id);
+        REQUIRE(out.ok());
+        const long double exact = std::log(law[static_cast<std::size_t>(id)]);
+        const auto bound = static_cast<double>(1e-14L + std::fabs(exact) * 0x1.0p-51L);
+        worst = std::max(worst, static_cast<double>(std::fabs(*out - exact)) / bound);
+      }
+    };
+    check(values);
+    if (round % 4 == 0) check(row_of<float>(values));
+  }
+#ifndef __FAST_MATH__
+  CHECK(worst <= 1.0);
+#else
+  CHECK(worst <= 2.0);
+#endif
+  CHECK(worst > 0.3);
+}
+
+TEST_CASE("row.log_probability: equal values in a large vocabulary round alike, as stated") {
+  const std::uint32_t size = 1u << 18;
+  std::vector<float> row(size, -0.7f);
+  row[5] = 0.0f;
+  const auto from = make_digest(exec::simd, logits(row), {});
+  const auto out = from->log_probability(5);
+  REQUIRE(out.ok());
+  const long double exact = -std::log(1.0L + (size - 1) * std::exp(-static_cast<long double>(0.7f)));
+  const auto apart = static_cast<double>(std::fabs(*out - exact));
+  CHECK(apart <= static_cast<double>(1e-14L + size * 0x1.0p-61L - exact * 0x1.0p-51L));
+}
+
 TEST_CASE("row.log_probability: impossible ids give -infinity; truncated, one-hot and probability rows") {
   const std::vector<double> row{2.0, 1.0, -infinity, 0.0};
   const auto of = [&](row_transform transform, token_id id) {
