@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws and decisions over 4 096 ids, where blocks, lanes and ids inside a lane all count, against laws in long double.
+//! Draws and decisions over 4 096 ids, where blocks, lanes and ids in a lane all count, against laws in long double.
 //! 10^5 draws a case; with SPECVERIFY_LONG=1 10^7 of float rows and 10^6 of the others.
 #include "law/harness.hpp"
 

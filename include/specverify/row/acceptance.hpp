@@ -42,6 +42,8 @@ template <class Policy, class Scalar>
   if (drafted.resolution == 0 || drafted.count > drafted.resolution) return row_error(errc::invalid_resolution);
   if (!kernel::is_finite(uniform) || !(uniform >= 0.0 && uniform < 1.0)) return row_error(errc::invalid_argument);
   const row_digest& digest = row.digest;
+  if (digest.claimed_size != 0 && above_claim(row, drafted.token))
+    return row_error(errc::blocks_disagree, static_cast<std::uint32_t>(drafted.token));
   const double weight = weight_of(row.source, digest, row.base, drafted.token);
   if (!(weight > 0.0) || drafted.count == 0) return acceptance{weight > 0.0, false, false};
   const double have = static_cast<double>(drafted.resolution) * weight;
@@ -53,6 +55,7 @@ template <class Policy, class Scalar>
     if (drawn * digest.lower >= have) return acceptance{false, false, false};
   }
   const double total = exact_normaliser(row);
+  if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
   const double distance = drawn * total - have;
   const bool near_tie = (distance < 0.0 ? -distance : distance) <= near_tie_margin * have;
   return acceptance{drawn * total < have || full * total <= have, near_tie, !(known > 0.0)};

@@ -50,6 +50,15 @@ struct weight_bounds {
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool exact() const noexcept { return least == most; }
 };
 
+//! What an engine claims about a row of logits, in blocks of `size` neighbouring ids; the last one may be shorter. For
+//! row/blocks.hpp.
+struct row_blocks {
+  std::uint32_t size = 1024;        //!< 64 .. 1024, a multiple of 64
+  std::span<const float> maxima{};  //!< the largest logit after bias and mask, exactly; -infinity: none is allowed
+  std::span<const float> sums{};    //!< of e^((z - maximum) / T), T of the transform; with -infinity not looked at
+  double error = 0x1.0p-10;         //!< the largest relative error of a sum, [0, 1/2]
+};
+
 struct row_digest {
   row_kind kind = row_kind::logits;
   bool one_hot = false;             //!< the temperature was below 1e-6: the law is a point mass at argmax
@@ -57,6 +66,7 @@ struct row_digest {
   bool survivors_complete = false;  //!< every id of positive integer weight is among the survivors
   std::uint32_t valid_size = 0;     //!< ids of the row
   token_id argmax = no_token;       //!< ties to the smaller id
+  std::uint32_t claimed_size = 0;   //!< ids a block of row/blocks.hpp, whose sums are claimed; 0: all sums are read
   double temperature = 1;
   double maximum = 0;       //!< z of argmax
   double reference = 0;     //!< of the exponents e_v
@@ -68,8 +78,8 @@ struct row_digest {
   double standard_deviation = 0;
   double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
   std::uint64_t total_weight = 0;      //!< W, or 0 when integer_total was not asked for
-  workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids
-  workspace_slice block_sums{};        //!< double, one a block of 1024 ids
+  workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids; claimed blocks: the maximum of each
+  workspace_slice block_sums{};        //!< double, one a block
   workspace_slice survivor_ids{};      //!< token_id, ascending
   workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
   workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending

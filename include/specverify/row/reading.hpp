@@ -37,7 +37,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 struct batch_reader;  // row/parallel.hpp
-}
+struct block_reader;  // row/blocks.hpp
+}  // namespace detail
 
 //! A row that was read under one policy. Errors of all members: reading_expired, and those named.
 template <execution_policy Policy, class Scalar>
@@ -132,6 +133,7 @@ class reading_access {
                                                       const row_transform& transform, const read_request& request,
                                                       workspace& scratch) noexcept;
   friend detail::batch_reader;
+  friend detail::block_reader;
   template <class Policy, class Scalar>
   friend result<tempered_hits> tempered_draws(const row_reading<Policy, Scalar>& row, token_id token,
                                               std::span<const double> temperatures,

@@ -85,7 +85,8 @@ template <class Policy, class Scalar, class Law, class Source>
     const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, digest, row.base, decision_uniform(block, 0));
+      const proposal tried = propose(row.policy, row.source, digest, row.base, decision_uniform(block, 0));
+      if (!tried.why.ok()) return tried.why;
       if (tried.token == no_token) continue;
       const double have = scale * exact(row.value(tried.token));
       const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
@@ -95,7 +96,11 @@ template <class Policy, class Scalar, class Law, class Source>
       if (taken > 0.0) {
         if (need >= slack * (have - taken * digest.lower)) continue;  // also covers have <= q Z
         accepted = need < slack * (have - taken * digest.upper);
-        if (!accepted) accepted = need < slack * (have - taken * exact_normaliser(row));
+        if (!accepted) {
+          const double total = exact_normaliser(row);
+          if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
+          accepted = need < slack * (have - taken * total);
+        }
       } else {
         accepted = need < slack * have;
       }

@@ -46,7 +46,8 @@ template <class Policy, class Scalar, class Source>
     const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
-      const proposal tried = propose(row.source, digest, row.base, decision_uniform(block, 0));
+      const proposal tried = propose(row.policy, row.source, digest, row.base, decision_uniform(block, 0));
+      if (!tried.why.ok()) return tried.why;
       if (tried.token == no_token) continue;
       if (decision_uniform(block, 1) * tried.envelope <
           envelope_slack * tried.correction * exact(row.value(tried.token)))

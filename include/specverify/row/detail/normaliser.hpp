@@ -73,6 +73,22 @@ template <class Policy, class Scalar>
   return exact_normaliser(row.policy, row.source, row.digest, row.base);
 }
 
+//! Whether an id in range lies above the maximum that was claimed for its block.
+template <class Policy, class Scalar>
+[[nodiscard]] inline bool above_claim(const opened_row<Policy, Scalar>& row, token_id id) noexcept {
+  const std::size_t block = static_cast<std::uint32_t>(id) / row.digest.claimed_size;
+  const double value = row.value(id);
+  const float claimed = row.base.template first_of<float>(row.digest.lane_sums)[block];
+  return kernel::is_nan(value) || value > static_cast<double>(claimed);
+}
+
+//! Whether Z, which one more read gave, lies in the bracket; only claimed sums can make it lie elsewhere.
+[[nodiscard]] inline bool outside_claim(const row_digest& digest, double total) noexcept {
+  constexpr double rounding = 0x1.0p-30;
+  return digest.claimed_size != 0 && !(kernel::is_finite(total) && total >= digest.lower * (1.0 - rounding) &&
+                                       total <= digest.upper * (1.0 + rounding));
+}
+
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
 

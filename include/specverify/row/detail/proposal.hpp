@@ -4,41 +4,22 @@
 #define SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 
 #include <specverify/core/uniforms.hpp>
-#include <specverify/row/detail/normaliser.hpp>
+#include <specverify/row/detail/block_proposal.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
 
-//! A proposed id, its envelope weight w, and S_exact / S of its lane (double over float sum of the same numbers).
-struct proposal {
-  token_id token = no_token;
-  double envelope = 0;
-  double correction = 1;
-};
-
-//! The last index with a positive entry is taken when rounding carries the position past the end.
-template <class Entry>
-[[nodiscard]] SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count, double& position) noexcept {
-  std::size_t last = count;
-  double before = 0, start = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double entry = static_cast<double>(entries[i]);
-    if (!(entry > 0.0)) continue;
-    last = i;
-    start = before;
-    before += entry;
-    if (before > position) break;
-  }
-  position -= start;
-  return last;
-}
-
-template <class Scalar>
-[[nodiscard]] inline proposal propose(const kernel::row_source<Scalar>& source, const row_digest& digest,
+template <class Policy, class Scalar>
+[[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double uniform) noexcept {
   using work = kernel::working<Scalar>;
+  if constexpr (std::is_same_v<work, float>) {
+    if (digest.claimed_size != 0) return propose_from_claim(policy, source, digest, base, uniform);
+  } else {
+    (void)policy;
+  }
   const double* blocks = base.at<double>(digest.block_sums).data();
   const float* lanes = base.at<float>(digest.lane_sums).data();
   double position = uniform * digest.coarse_total;
@@ -76,7 +57,9 @@ template <class Scalar>
   const std::size_t at = locate(entries, count, position);
   if (at == count) return {};
   return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count),
-          static_cast<double>(entries[at]), correction};
+          static_cast<double>(entries[at]),
+          correction,
+          {}};
 }
 
 //! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows whose block maxima and sums an engine gave (row/blocks.hpp): one block is read, compared with its claim, and
+//! proposed from.
+#ifndef SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
+#define SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
+
+#include <specverify/row/detail/normaliser.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! A proposed id, its envelope weight w, and S_exact / S of its lane (double over float sum of the same numbers).
+struct proposal {
+  token_id token = no_token;
+  double envelope = 0;
+  double correction = 1;
+  status why{};  //!< what is wrong with a claimed block, where there is no token
+};
+
+//! The last index with a positive entry is taken when rounding carries the position past the end.
+template <class Entry>
+[[nodiscard]] SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count, double& position) noexcept {
+  std::size_t last = count;
+  double before = 0, start = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double entry = static_cast<double>(entries[i]);
+    if (!(entry > 0.0)) continue;
+    last = i;
+    start = before;
+    before += entry;
+    if (before > position) break;
+  }
+  position -= start;
+  return last;
+}
+
+//! How far a claimed sum may be from w of its block: w exceeds e by coarse_excess at most, the claim is off by `error`.
+[[nodiscard]] inline double most_over_claim(double error) noexcept {
+  return kernel::coarse_excess * (1.0 + kernel::coarse_margin) / (1.0 - error);
+}
+[[nodiscard]] inline double least_over_claim(double error) noexcept {
+  return (1.0 - kernel::coarse_margin) / (1.0 + error);
+}
+
+//! One block of a row, filled up with forbidden ids to whole groups of lanes. `buffer` holds kernel::block_size.
+template <class Scalar>
+[[nodiscard]] inline kernel::row_source<float> open_block(const kernel::row_source<Scalar>& source, std::uint32_t first,
+                                                          std::uint32_t size, float* buffer) noexcept {
+  const std::uint32_t left = source.size - first;
+  kernel::row_source<float> block;
+  block.size = kernel::block_width(left < size ? left : size);
+  block.data = kernel::load(source, first, block.size, buffer);
+  return block;
+}
+
+//! Whether a block has the maximum that was claimed, and no NaN. `first`: its first id.
+[[nodiscard]] inline status compare_maximum(const kernel::row_source<float>& block,
+                                            const kernel::row_extremes<float>& found, float claimed,
+                                            std::uint32_t first) noexcept {
+  if (found.has_nan || kernel::is_nan(found.maximum)) {
+    const status why = find_error(block);
+    return row_error(why.code, first + why.where);
+  }
+  const bool same = !(found.maximum < claimed) && !(found.maximum > claimed);
+  return same ? status{} : row_error(errc::blocks_disagree, first);
+}
+
+//! A proposal from a row whose blocks were claimed: a block by its claimed sum S, then a lane and an id by w. The
+//! envelope holds S / w(block), so that an accepted id has the law of e_v whatever S is.
+template <class Policy, class Scalar>
+[[nodiscard]] inline proposal propose_from_claim(Policy policy, const kernel::row_source<Scalar>& source,
+                                                 const row_digest& digest, workspace_base base,
+                                                 double uniform) noexcept {
+  double position = uniform * digest.coarse_total;
+  const auto sums = base.at<double>(digest.block_sums);
+  const std::size_t at = locate(sums.data(), sums.size(), position);
+  if (at == sums.size()) return {};
+  const auto first = static_cast<std::uint32_t>(at) * digest.claimed_size;
+  const float maximum = base.first_of<float>(digest.lane_sums)[at];
+  float buffer[kernel::block_size], lanes[kernel::lane_count];
+  double sum = 0;
+  const kernel::row_source<float> block = open_block(source, first, digest.claimed_size, buffer);
+  const kernel::envelope<float> weight{maximum, kernel::coarse_scale(digest.temperature), false};
+  const auto found = kernel::coarse_pass(policy, block, weight, {lanes, &sum, nullptr});
+  if (const status why = compare_maximum(block, found, maximum, first); !why.ok()) return {no_token, 0, 1, why};
+
+  const double error = (digest.upper - digest.lower) / (digest.upper + digest.lower);
+  const double shift = kernel::exponential((static_cast<double>(maximum) - digest.reference) / digest.temperature);
+  const double most = most_over_claim(error);
+  if (sum * shift > most * sums[at] || sum * shift < least_over_claim(error) * sums[at])
+    return {no_token, 0, 1, row_error(errc::blocks_disagree, first)};
+
+  position *= sum / sums[at];
+  const std::size_t lane = locate(lanes, kernel::lane_count, position);
+  if (lane == kernel::lane_count) return {};
+  float entries[kernel::block_size / kernel::lane_count];
+  double exact = 0;
+  std::uint32_t count = 0;
+  for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < block.size; i += kernel::lane_count) {
+    entries[count] = weight(block.data[i]);
+    exact += static_cast<double>(entries[count++]);
+  }
+  const double correction = exact / static_cast<double>(lanes[lane]);
+  position *= correction;
+  const std::size_t chosen = locate(entries, count, position);
+  const std::uint32_t id = first + static_cast<std::uint32_t>(lane + chosen * kernel::lane_count);
+  if (chosen == count || id >= source.size) return {};
+  return {static_cast<token_id>(id), static_cast<double>(entries[chosen]) * (sums[at] / sum) * most, correction, {}};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

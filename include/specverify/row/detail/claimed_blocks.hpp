@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A digest from claims about the blocks of a row: what they say is copied, what they leave open is read.
+#ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
+#define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
+
+#include <specverify/row/detail/block_proposal.hpp>
+#include <specverify/row/detail/digest.hpp>
+
+#include <cmath>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+[[nodiscard]] constexpr bool fits_blocks(std::uint32_t size) noexcept {
+  return size >= 64 && size <= kernel::block_size && size % 64 == 0;
+}
+
+//! What is wrong with the claim about one block of `ids` ids by itself.
+[[nodiscard]] inline status check_claim(float maximum, float sum, std::uint32_t ids, double error,
+                                        std::uint32_t first) noexcept {
+  constexpr double rounding = 1.0 + 0x1.0p-20;
+  if (kernel::is_negative_infinity(maximum)) return {};
+  if (kernel::is_nan(maximum)) return row_error(errc::row_has_nan, first);
+  if (kernel::is_positive_infinity(maximum)) return row_error(errc::row_has_positive_infinity, first);
+  const auto claimed = static_cast<double>(sum);  // the largest entry alone adds 1
+  const bool possible = kernel::is_finite(sum) && claimed * rounding >= 1.0 - error &&
+                        claimed <= static_cast<double>(ids) * (1.0 + error) * rounding;
+  return possible ? status{} : row_error(errc::blocks_disagree, first);
+}
+
+//! A logit that every entry of at least this integer weight reaches: a little low, so that rounding loses none.
+[[nodiscard]] inline double value_below(const row_digest& digest, std::uint32_t least) noexcept {
+  const double octaves = std::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
+  const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;
+  return digest.maximum + digest.temperature * (octaves * 0.69314718055994530942 - 1e-5) - size * 1e-6;
+}
+
+//! A row with what is claimed about its blocks. The arguments of row and transform were checked.
+template <class Policy, class Scalar>
+class claimed_row {
+ public:
+  claimed_row(Policy policy, const kernel::row_source<Scalar>& source, const row_blocks& blocks) noexcept
+      : policy_(policy), source_(source), blocks_(blocks) {}
+
+  [[nodiscard]] result<row_digest> build(const row_transform& transform, const read_request& request,
+                                         workspace& scratch) const noexcept {
+    const result<float> largest = largest_claim();
+    if (!largest) return largest.error();
+    const digest_layout layout = layout_of(source_.size, transform, request);
+    row_digest digest;
+    digest.valid_size = source_.size;
+    digest.temperature = transform.temperature;
+    digest.maximum = static_cast<double>(*largest);
+    kernel::candidate_list list;
+    const bool listed = take_survivors(layout, list, digest, scratch);
+    const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
+    if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
+    digest.mark = *mark_slice;
+    reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
+    mark = {};
+    if (const status why = find_argmax(digest); !why.ok()) return why;
+    if (transform.greedy()) {
+      point_mass(request, list, digest);
+      return digest;
+    }
+    if (!enter_sums(digest, scratch)) return row_error(errc::workspace_too_small);
+    mark_row(mark, policy_, source_, digest, 0);
+    list.dropped = layout.capacity == 0;
+    if (layout.capacity > 0) {
+      if (const status why = gather(digest, list, scratch); !why.ok()) return why;
+    }
+    finish_survivors(request, list, digest);
+    return digest;
+  }
+
+  //! Every claim against the whole row.
+  [[nodiscard]] status check(const row_transform& transform) const noexcept {
+    if (const result<float> largest = largest_claim(); !largest.ok()) return largest.error();
+    float buffer[kernel::block_size];
+    for (std::uint32_t b = 0; b < count(); ++b) {
+      const kernel::row_source<float> block = open_block(source_, b * blocks_.size, blocks_.size, buffer);
+      if (const status why = compare(b, block, kernel::find_maximum(policy_, block)); !why.ok()) return why;
+      const auto maximum = static_cast<double>(blocks_.maxima[b]), sum = static_cast<double>(blocks_.sums[b]);
+      if (transform.greedy() || kernel::is_negative_infinity(maximum)) continue;
+      const double exact = kernel::exact_sum(policy_, block, {maximum, 1.0 / transform.temperature, false});
+      const double apart = sum < exact ? exact - sum : sum - exact;
+      if (apart > (blocks_.error + 0x1.0p-40) * exact) return row_error(errc::blocks_disagree, b * blocks_.size);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(blocks_.maxima.size()); }
+  [[nodiscard]] status compare(std::uint32_t b, const kernel::row_source<float>& block,
+                               const kernel::row_extremes<float>& found) const noexcept {
+    return compare_maximum(block, found, blocks_.maxima[b], b * blocks_.size);
+  }
+
+  //! The claims by themselves, and their largest maximum.
+  [[nodiscard]] result<float> largest_claim() const noexcept {
+    if (!fits_blocks(blocks_.size) || !kernel::is_finite(blocks_.error) || blocks_.error < 0.0 || blocks_.error > 0.5)
+      return row_error(errc::invalid_argument);
+    const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.size);
+    if (blocks_.maxima.size() != wanted || blocks_.sums.size() != wanted) return row_error(errc::size_mismatch);
+    float best = kernel::negative_infinity<float>();
+    for (std::uint32_t b = 0; b < wanted; ++b) {
+      const std::uint32_t first = b * blocks_.size, left = source_.size - first;
+      const std::uint32_t ids = left < blocks_.size ? left : blocks_.size;
+      const status why = check_claim(blocks_.maxima[b], blocks_.sums[b], ids, blocks_.error, first);
+      if (!why.ok()) return why;
+      if (blocks_.maxima[b] > best) best = blocks_.maxima[b];
+    }
+    if (kernel::is_negative_infinity(best)) return row_error(errc::row_is_empty);
+    return best;
+  }
+
+  //! The argmax, by reading the first block that claims the largest maximum.
+  [[nodiscard]] status find_argmax(row_digest& digest) const noexcept {
+    std::uint32_t at = 0;
+    while (static_cast<double>(blocks_.maxima[at]) < digest.maximum) ++at;
+    float buffer[kernel::block_size];
+    const kernel::row_source<float> block = open_block(source_, at * blocks_.size, blocks_.size, buffer);
+    const auto found = kernel::find_maximum(policy_, block);
+    if (const status why = compare(at, block, found); !why.ok()) return why;
+    digest.argmax = static_cast<token_id>(at * blocks_.size + found.argmax);
+    return {};
+  }
+
+  //! Copies the claims into the workspace, relative to the maximum, and brackets Z. False: it is too small.
+  [[nodiscard]] bool enter_sums(row_digest& digest, workspace& scratch) const noexcept {
+    const auto maxima_slice = scratch.take_slice<float>(count());
+    const auto sums_slice = scratch.take_slice<double>(count());
+    if (!maxima_slice || !sums_slice) return false;
+    float* maxima = scratch.first_of<float>(*maxima_slice);
+    double* sums = scratch.first_of<double>(*sums_slice);
+    const kernel::exact_weight weight{digest.maximum, 1.0 / digest.temperature, false};
+    double total = 0;
+    for (std::uint32_t b = 0; b < count(); ++b) {
+      maxima[b] = blocks_.maxima[b];
+      sums[b] = kernel::is_negative_infinity(maxima[b])
+                    ? 0.0
+                    : weight(static_cast<double>(maxima[b])) * static_cast<double>(blocks_.sums[b]);
+      total += sums[b];
+    }
+    constexpr double rounding = 0x1.0p-33;  // of a serial sum of up to 2^18 blocks
+    digest.lane_sums = *maxima_slice;
+    digest.block_sums = *sums_slice;
+    digest.claimed_size = blocks_.size;
+    digest.reference = digest.maximum;
+    digest.coarse_total = total;
+    digest.lower = total / (1.0 + blocks_.error) * (1.0 - rounding);
+    digest.upper = total / (1.0 - blocks_.error) * (1.0 + rounding);
+    return true;
+  }
+
+  //! The largest entries: only blocks whose maximum reaches the last wanted maximum are read.
+  [[nodiscard]] status gather(const row_digest& digest, kernel::candidate_list& list,
+                              workspace& scratch) const noexcept {
+    const workspace_scope temporary(scratch);
+    const auto tops = scratch.take<std::uint32_t>(count());
+    if (!tops) return row_error(errc::workspace_too_small);
+    const kernel::integer_weight weight = weights_of(source_, digest.maximum, digest.temperature);
+    (void)kernel::write_weights(policy_, blocks_.maxima.data(), count(), weight, tops->data());
+    const std::uint32_t least = kernel::radix_cut(tops->data(), count(), list.wanted, false).weight;
+    const double bar = value_below(digest, least), any = value_below(digest, 1);
+    std::uint32_t floor = least - 1;
+    float buffer[kernel::block_size];
+    for (std::uint32_t b = 0; b < count(); ++b) {
+      list.dropped = list.dropped || ((*tops)[b] > 0 && (*tops)[b] < least);
+      if ((*tops)[b] < least) continue;
+      const std::uint32_t first = b * blocks_.size;
+      const kernel::row_source<float> block = open_block(source_, first, blocks_.size, buffer);
+      if (const status why = compare(b, block, kernel::find_maximum(policy_, block)); !why.ok()) return why;
+      for (std::uint32_t i = 0; i < block.size && first + i < source_.size; ++i) {
+        const auto value = static_cast<double>(block.data[i]);
+        if (value < bar && (list.dropped || value < any)) continue;
+        kernel::push_candidate(list, static_cast<token_id>(first + i), weight(value), floor);
+      }
+    }
+    (void)kernel::shrink(list);
+    return {};
+  }
+
+  Policy policy_;
+  kernel::row_source<Scalar> source_;
+  const row_blocks& blocks_;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
