@@ -42,13 +42,13 @@ template <class Entry>
   return (1.0 - kernel::coarse_margin) / (1.0 + error);
 }
 
-//! One block of a row, filled up with forbidden ids to whole groups of lanes. `buffer` holds kernel::block_size.
+//! One block of a row, filled up with forbidden ids to a multiple of 64. `buffer` holds kernel::block_size.
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<float> open_block(const kernel::row_source<Scalar>& source, std::uint32_t first,
                                                           std::uint32_t size, float* buffer) noexcept {
   const std::uint32_t left = source.size - first;
   kernel::row_source<float> block;
-  block.size = kernel::block_width(left < size ? left : size);
+  block.size = kernel::block_groups(left < size ? left : size, 64);
   block.data = kernel::load(source, first, block.size, buffer);
   return block;
 }

@@ -3,10 +3,15 @@
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 
+#include <specverify/kernel/scalar/blocks.hpp>
 #include <specverify/row/detail/block_proposal.hpp>
 #include <specverify/row/detail/digest.hpp>
 
+#include <bit>
 #include <cmath>
+#if SPECVERIFY_WITH_SIMD
+#include <specverify/kernel/simd/blocks.hpp>
+#endif
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -29,10 +34,11 @@ namespace detail {
 }
 
 //! A logit that every entry of at least this integer weight reaches: a little low, so that rounding loses none.
-[[nodiscard]] inline double value_below(const row_digest& digest, std::uint32_t least) noexcept {
+[[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
   const double octaves = std::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
   const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;
-  return digest.maximum + digest.temperature * (octaves * 0.69314718055994530942 - 1e-5) - size * 1e-6;
+  const double value = digest.maximum + digest.temperature * (octaves * 0.69314718055994530942 - 1e-5) - size * 1e-6;
+  return value > -0x1.0p127 ? static_cast<float>(value) : -0x1.fffffep127f;
 }
 
 //! A row with what is claimed about its blocks. The arguments of row and transform were checked.
@@ -134,12 +140,11 @@ class claimed_row {
     float* maxima = scratch.first_of<float>(*maxima_slice);
     double* sums = scratch.first_of<double>(*sums_slice);
     const kernel::exact_weight weight{digest.maximum, 1.0 / digest.temperature, false};
+    kernel::write_exact(policy_, blocks_.maxima.data(), count(), weight, sums);
     double total = 0;
     for (std::uint32_t b = 0; b < count(); ++b) {
       maxima[b] = blocks_.maxima[b];
-      sums[b] = kernel::is_negative_infinity(maxima[b])
-                    ? 0.0
-                    : weight(static_cast<double>(maxima[b])) * static_cast<double>(blocks_.sums[b]);
+      if (sums[b] > 0.0) sums[b] *= static_cast<double>(blocks_.sums[b]);
       total += sums[b];
     }
     constexpr double rounding = 0x1.0p-33;  // of a serial sum of up to 2^18 blocks
@@ -162,19 +167,23 @@ class claimed_row {
     const kernel::integer_weight weight = weights_of(source_, digest.maximum, digest.temperature);
     (void)kernel::write_weights(policy_, blocks_.maxima.data(), count(), weight, tops->data());
     const std::uint32_t least = kernel::radix_cut(tops->data(), count(), list.wanted, false).weight;
-    const double bar = value_below(digest, least), any = value_below(digest, 1);
+    const float bar = value_below(digest, least), any = value_below(digest, 1);
     std::uint32_t floor = least - 1;
     float buffer[kernel::block_size];
+    std::uint64_t reaching[kernel::block_size / 64];
     for (std::uint32_t b = 0; b < count(); ++b) {
       list.dropped = list.dropped || ((*tops)[b] > 0 && (*tops)[b] < least);
       if ((*tops)[b] < least) continue;
       const std::uint32_t first = b * blocks_.size;
       const kernel::row_source<float> block = open_block(source_, first, blocks_.size, buffer);
       if (const status why = compare(b, block, kernel::find_maximum(policy_, block)); !why.ok()) return why;
-      for (std::uint32_t i = 0; i < block.size && first + i < source_.size; ++i) {
-        const auto value = static_cast<double>(block.data[i]);
-        if (value < bar && (list.dropped || value < any)) continue;
-        kernel::push_candidate(list, static_cast<token_id>(first + i), weight(value), floor);
+      kernel::write_reaching(policy_, block.data, block.size, list.dropped ? bar : any, reaching);
+      for (std::uint32_t part = 0; part < block.size; part += 64) {
+        for (std::uint64_t left = reaching[part / 64]; left != 0; left &= left - 1) {
+          const std::uint32_t i = part + static_cast<std::uint32_t>(std::countr_zero(left));
+          kernel::push_candidate(list, static_cast<token_id>(first + i), weight(static_cast<double>(block.data[i])),
+                                 floor);
+        }
       }
     }
     (void)kernel::shrink(list);
