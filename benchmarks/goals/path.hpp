@@ -18,6 +18,7 @@ namespace bench_goals {
 struct path {
   std::string name;
   std::function<void(std::span<const float>)> call;
+  int rows = 1;  // work is done at every so many calls
 };
 
 //! Memory for a row that is written, at a 64-byte address: a vector's starts 16 bytes behind one, and wide stores would

@@ -6,6 +6,7 @@
 #include "perturbation_paths.hpp"
 #include "row_paths.hpp"
 #include "rows.hpp"
+#include "verify_paths.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -26,6 +27,7 @@ using bench_goals::ordinary_paths, bench_goals::path, bench_goals::reading, benc
 
 //! One time of one path in a round, in microseconds a call.
 double time_of(const path& one, row_set& rows, int calls) {
+  calls = (calls + one.rows - 1) / one.rows * one.rows;
   const double start = bench_goals::thread_seconds();
   for (int i = 0; i < calls; ++i) one.call(rows.next());
   return 1e6 * (bench_goals::thread_seconds() - start) / calls;
@@ -38,9 +40,11 @@ double lower_third(std::vector<double> times) {
   return *at;
 }
 
-std::vector<path> paths_of(std::uint32_t vocab_size) {
+//! Every path that ordinary rows take.
+std::vector<path> all_paths(std::uint32_t vocab_size) {
   std::vector<path> paths = ordinary_paths(vocab_size);
   paths.push_back(bench_goals::perturbation_path(vocab_size));
+  for (path& added : bench_goals::verify_paths(vocab_size)) paths.push_back(std::move(added));
   return paths;
 }
 
@@ -141,15 +145,15 @@ int main(int count, char** arguments) {
   for (const std::uint32_t vocab_size : quick ? few : all) {
     for (const bool rotating : {false, true}) {
       row_set rows = row_set::ordinary(vocab_size, rotating ? 16 : 1, 0);
-      measure(rows, paths_of(vocab_size), first);
+      measure(rows, all_paths(vocab_size), first);
     }
     if (!quick) {
       row_set distant = row_set::dram(vocab_size);
-      measure(distant, paths_of(vocab_size), first);
+      measure(distant, all_paths(vocab_size), first);
     }
     if (vocab_size != 32000 && vocab_size != 128256) continue;
     row_set shifted = row_set::ordinary(vocab_size, 1, 16), flat = row_set::flat(vocab_size);
-    measure(shifted, paths_of(vocab_size), first);
+    measure(shifted, all_paths(vocab_size), first);
     measure(flat, ordinary_paths(vocab_size), first);
     for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       row_set rows = row_set::hard(vocab_size, kind);
