@@ -52,6 +52,7 @@ class workspace_base {
 //! What a reading of a row leaves in its workspace. Rewinding below it clears the stamp: the reading is then expired.
 struct reading_mark {
   double normaliser = 0;    //!< Z once an operation needed it, else 0
+  double close = 0;         //!< Z to 2^-15 once an operation needed that, else 0
   std::uint64_t least = 0;  //!< least <= W <= most: what is known of the total weight, 0 and 0: nothing yet
   std::uint64_t most = 0;
   //! learns more of W from the row, or W itself; needs least < most

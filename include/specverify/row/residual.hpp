@@ -5,8 +5,8 @@
 //! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted law; r_v = (scale * e_v -
 //!             q(v) Z)+.
 //! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z enters only
-//!             where q(v) > 0; its bracket decides first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u
-//!             <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double.
+//!             where q(v) > 0; its brackets decide first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u
+//!             <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double (found by blocks).
 //! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap
 //!             as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
 //! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact
@@ -15,7 +15,7 @@
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP
 #define SPECVERIFY_ROW_RESIDUAL_HPP
 
-#include <specverify/row/detail/proposal.hpp>
+#include <specverify/row/detail/exact_draw.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -50,18 +50,19 @@ template <class Policy, class Scalar, class Law>
 [[nodiscard]] inline result<residual_token> draw_exact_residual(const opened_row<Policy, Scalar>& row,
                                                                 const Law& subtracted, double scale, double uniform,
                                                                 std::uint32_t trials) noexcept {
-  const double unit = 1.0 / static_cast<double>(subtracted.resolution);
   const double total = exact_normaliser(row);
-  const auto left = [&](token_id id, double weight) noexcept {
-    const double rest = scale * weight - static_cast<double>(subtracted.count(id)) * unit * total;
-    return rest > 0.0 && weight > 0.0 ? rest : 0.0;
-  };
-  const auto itself = [](token_id, double weight) noexcept { return weight; };
+  const remaining_weight<Law> left(subtracted, scale, total);
+  if (!row.digest.truncated) {
+    block_walk<Policy, Scalar, remaining_weight<Law>> blocks(row, left);
+    const double mass = blocks.mass(), slack = blocks.slack(mass, total);
+    const bool enough = kernel::is_finite(mass) && mass > residual_mass_floor * total + slack;
+    const token_id token = enough ? blocks.find(uniform * mass, slack) : no_token;
+    if (token != no_token) return residual_token{token, trials, false, true};
+  }
   const double mass = inverse_total(row.policy, row.source, row.digest, row.base, left);
   const bool fallback = !(kernel::is_finite(mass) && mass >= residual_mass_floor * total);
-  const double all = fallback ? inverse_total(row.policy, row.source, row.digest, row.base, itself) : mass;
-  const token_id token = fallback ? inverse(row.policy, row.source, row.digest, row.base, uniform * all, itself)
-                                  : inverse(row.policy, row.source, row.digest, row.base, uniform * all, left);
+  const token_id token = fallback ? exact_token(row, uniform)
+                                  : inverse(row.policy, row.source, row.digest, row.base, uniform * mass, left);
   if (token == no_token) return row_error(errc::residual_unavailable);
   return residual_token{token, trials, fallback, true};
 }
@@ -96,6 +97,11 @@ template <class Policy, class Scalar, class Law, class Source>
       if (taken > 0.0) {
         if (need >= slack * (have - taken * digest.lower)) continue;  // also covers have <= q Z
         accepted = need < slack * (have - taken * digest.upper);
+        if (!accepted) {
+          const normaliser_bounds close = close_bounds(row);
+          if (need >= slack * (have - taken * close.lower)) continue;
+          accepted = need < slack * (have - taken * close.upper);
+        }
         if (!accepted) {
           const double total = exact_normaliser(row);
           if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);

@@ -16,7 +16,7 @@
 #ifndef SPECVERIFY_ROW_SAMPLE_HPP
 #define SPECVERIFY_ROW_SAMPLE_HPP
 
-#include <specverify/row/detail/proposal.hpp>
+#include <specverify/row/detail/exact_draw.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -54,10 +54,7 @@ template <class Policy, class Scalar, class Source>
         return sampled_token{tried.token, trial + 1, false};
     }
   }
-  const auto itself = [](token_id, double weight) noexcept { return weight; };
-  const double total =
-      digest.truncated ? digest.normaliser : inverse_total(row.policy, row.source, digest, row.base, itself);
-  const token_id token = inverse(row.policy, row.source, digest, row.base, stream.uniform(trial) * total, itself);
+  const token_id token = exact_token(row, stream.uniform(trial));
   if (token == no_token) return row_error(errc::row_is_empty);
   return sampled_token{token, trial, true};
 }

@@ -48,7 +48,7 @@ struct verdict_counters {
   std::uint32_t near_ties = 0;
   std::uint32_t residual_fallbacks = 0;  //!< residuals without usable mass
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
-  std::uint32_t exact_normalisers = 0;   //!< rows whose exact normaliser was computed
+  std::uint32_t exact_normalisers = 0;   //!< rows whose normaliser took another read
   std::uint32_t forced_rejects = 0;      //!< rejections by force
   //! drafted ids that the target does not have (rejected, never used as an index)
   std::uint32_t invalid_tokens = 0;

@@ -90,7 +90,7 @@ TEST_CASE("row.accept_token: the bracket decides almost always, and as the exact
   request.exact_normaliser = true;
   const auto exact = make_digest(exec::seq, logits(row), {}, request);
   generator random{5};
-  int undecided = 0;
+  int undecided = 0, exactly = 0;
   for (int i = 0; i < 3000; ++i) {
     const auto token = static_cast<token_id>(random.below(5000));
     const std::uint32_t count = 1 + random.below(30);
@@ -100,9 +100,14 @@ TEST_CASE("row.accept_token: the bracket decides almost always, and as the exact
     const acceptance b = tested(exact, token, count, 1000, uniform);
     CHECK(a.accepted == b.accepted);
     undecided += a.exact ? 1 : 0;
+    exactly += fresh.space.at<reading_mark>(fresh.value.mark)[0].normaliser > 0.0 ? 1 : 0;
+    CHECK(a.exact == fresh->used_exact_normaliser());
     CHECK_FALSE(b.exact);
   }
   CHECK(undecided < 150);  // 5 %
+  CHECK(undecided > 0);
+  const bool bounds_of_2_to_the_minus_15_decide = exactly <= 1;
+  CHECK(bounds_of_2_to_the_minus_15_decide);
 }
 
 TEST_CASE("row.accept_token: near ties are told, and the normaliser is kept for the next call") {
@@ -115,6 +120,25 @@ TEST_CASE("row.accept_token: near ties are told, and the normaliser is kept for 
   CHECK(tested(from, 1, 50, 100, 0.5 * (1 + 0x1.0p-21)).near_tie);
   CHECK_FALSE(tested(from, 1, 50, 100, 0.5 * (1 + 0x1.0p-19)).near_tie);
   CHECK(from.space.at<reading_mark>(from.value.mark)[0].normaliser == 1.0);
+}
+
+TEST_CASE("row.accept_token: near ties of rows whose bounds are wide are told, exactly there") {
+  const std::vector<float> row = row_of<float>(normal_logits(4000, 23, 2.0));
+  const auto p = law_of(transformed(row, {}), 1.0);
+  for_each_policy([&](auto policy) {
+    for (const std::uint32_t id : {17u, 1800u, 3999u}) {
+      for (const double off : {0x1.1p-20, 0x0.fp-20, 0x1.0p-30, 0x1.0p-15, 0x1.0p-14, 0x1.0p-10}) {
+        for (const double sign : {-1.0, 1.0}) {
+          const double uniform = static_cast<double>(p[id]) * 900 * (1 + sign * off);  // count 1 of 900
+          const auto fresh = make_digest(policy, logits(row), {});
+          const acceptance said = tested(fresh, static_cast<token_id>(id), 1, 900, uniform);
+          CHECK(said.accepted == (sign < 0));
+          CHECK(said.near_tie == (off < 0x1.0p-20));
+          CHECK(said.exact);
+        }
+      }
+    }
+  });
 }
 
 TEST_CASE("row.accept_token: masked ids and padded ids are rejected, one-hot rows decide by id") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/core/random.hpp>
+#include <specverify/distribution/law.hpp>
 #include <specverify/row/reading.hpp>
 #include <specverify/row/residual.hpp>
 
@@ -190,6 +191,62 @@ TEST_CASE("NUM-4 row.residual: the exact rule reaches a residual of 1e-9 and nev
     CHECK_FALSE(token.fallback);
   }
   CHECK(p[2500] < 1.0L);
+}
+
+TEST_CASE("row.residual: the exact rule is that of serial sums for every kind of law, also at the ends of an id") {
+  const std::uint32_t size = 3001;
+  const auto values = normal_logits(size, 8, 2.0);
+  const auto p = law_of(values, 1.0);
+  const auto row = row_of<float>(values);
+  std::vector<token_id> few, all;
+  std::vector<std::uint32_t> few_counts, all_counts, listed(size, 0), with_tail(size, 2);
+  for (std::uint32_t id = 0; id < size; ++id) {
+    all.push_back(static_cast<token_id>(id));
+    all_counts.push_back(1 + static_cast<std::uint32_t>(50000 * static_cast<double>(p[id])));
+    if (id % 97 == 5) {
+      few.push_back(static_cast<token_id>(id));
+      few_counts.push_back(3 + id % 5);
+      listed[id] = with_tail[id] = few_counts.back();
+    }
+  }
+  const auto sum = [](const std::vector<std::uint32_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), 0u);
+  };
+  const auto found = static_cast<std::uint32_t>(few.size());
+  const law sparse{few.data(), few_counts.data(), found, 0, sum(few_counts), size};
+  const law tail{few.data(), few_counts.data(), found, 2, sum(with_tail), size};
+  const law dense{all.data(), all_counts.data(), size, 0, sum(all_counts), size};
+  const auto check = [&](const auto& taken, const listed_law& same, double scale) {
+    const auto expected = residual_law(p, same, scale);
+    for_each_policy([&](auto policy) {
+      const auto from = make_digest(policy, logits(row), {});
+      const auto token = [&](std::uint64_t u) {
+        const auto got = from->residual(taken, uniform_stream{scripted{{u}, {}}, random_counter{}},
+                                        {.trial_cap = 0, .scale = scale});
+        REQUIRE(got.ok());
+        CHECK((got->exact && !got->fallback));
+        return got->token;
+      };
+      long double before = 0;
+      for (std::uint32_t id = 0; id < size; ++id) {
+        const long double after = before + expected[id];
+        if (expected[id] > 1e-7L && id % 7 == 0) {
+          const auto own = static_cast<token_id>(id);
+          const auto first = static_cast<std::uint64_t>(std::ldexp(static_cast<double>(before + 1e-10L), 53));
+          const auto last = static_cast<std::uint64_t>(std::ldexp(static_cast<double>(after - 1e-10L), 53));
+          const bool ends_are_its_own = token(first) == own && token((first + last) / 2) == own && token(last) == own;
+          CHECK(ends_are_its_own);
+        }
+        before = after;
+      }
+    });
+  };
+  for (const double scale : {1.0, 0.75}) {
+    check(sparse, listed_law(listed), scale);
+    check(listed_law(listed), listed_law(listed), scale);
+    check(tail, listed_law(with_tail), scale);
+    check(dense, listed_law(all_counts), scale);
+  }
 }
 
 TEST_CASE("row.residual: each wrong argument has its own error and leaves the output alone") {

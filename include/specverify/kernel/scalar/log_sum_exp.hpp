@@ -29,6 +29,12 @@ template <class Work>
   return lane_tree(lanes);
 }
 
+//! Weights of 256 consecutive values.
+template <class Work>
+inline void exact_weights(exec::seq_policy, const Work* values, const exact_weight& weight, double* out) noexcept {
+  for (std::uint32_t i = 0; i < exact_size; ++i) out[i] = weight(static_cast<double>(values[i]));
+}
+
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_sum(Policy policy, const row_source<Scalar>& source,
                                       const exact_weight& weight) noexcept {

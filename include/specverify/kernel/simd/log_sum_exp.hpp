@@ -56,6 +56,15 @@ template <class Level, class Work>
   return lane_tree(lanes);
 }
 
+template <class Level, class Work>
+inline void exact_weights(exec::simd_on<Level>, const Work* values, const exact_weight& weight, double* out) noexcept {
+  if (weight.probabilities) return exact_weights(exec::seq, values, weight, out);
+  constexpr std::uint32_t width = pack_size<double>;
+  const pack<double> reference(weight.reference), inverse(weight.inverse_temperature);
+  for (std::uint32_t i = 0; i < exact_size; i += width)
+    store_pack(out + i, exponentials((widened(values + i) - reference) * inverse));
+}
+
 //! For float rows whose reference is the maximum or, where powers_show_specials, one of the values: the result is then
 //! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low. 0 where powers in
 //! float do not do.

@@ -59,6 +59,12 @@ template <class Scalar>
   return source;
 }
 
+//! lower <= Z <= upper, of exponents under the reference of a digest.
+struct normaliser_bounds {
+  double lower = 0;
+  double upper = 0;
+};
+
 //! Which error a row has, and where: the slow path behind a fast detection.
 template <class Scalar>
 [[nodiscard]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {

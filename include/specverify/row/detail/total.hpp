@@ -12,12 +12,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! lower <= Z <= upper, of exponents under `reference`.
-struct normaliser_bounds {
-  double lower = 0;
-  double upper = 0;
-};
-
 //! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
 template <class Scalar>
 inline void bound_total(reading_mark& mark, const kernel::row_source<Scalar>& source, const row_digest& digest,
