@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a round of 8 drafts, but for its model: the message decoded, the rows verified, residual or bonus
-//! token included, the verdict encoded. The drafts come from laws near the target's. `floors`: over plain sums of the
-//! rows read; `digests`: verification over reading the same rows without a decision. `..._%`: shares of a step.
+//! The cloud's half of a round of 8 drafts, but for its model: the message decoded, the rows verified, residual or
+//! bonus token included, the verdict encoded. The drafts come from laws near the target's. `floors`: over plain sums of
+//! the rows read; `digests`: verification over reading the same rows without a decision. `..._%`: shares of a step.
 #include "support/steps.hpp"
 
 namespace {

@@ -43,7 +43,8 @@ template <class Policy, class Scalar>
 }
 
 //! Z to 2^-15, for what the digest's bounds leave open: one more read, in a fraction of the time of the exact Z. Those
-//! of the digest where the exact Z is known, takes no longer, or must be compared with a claim. A near tie is left open.
+//! of the digest where the exact Z is known, takes no longer, or must be compared with a claim. A near
+//! tie is left open.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;
