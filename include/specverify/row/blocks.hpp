@@ -27,8 +27,7 @@ namespace detail {
 //! Whether a reading can leave blocks unread: what is said of the whole row needs the whole row.
 [[nodiscard]] constexpr bool reads_all(const row_transform& transform, const read_request& request) noexcept {
   return transform.truncation.active() || request.minimum_probability > 0 || request.integer_total ||
-         request.total_bounds || request.exact_normaliser || request.standard_deviation ||
-         !request.temperature_nodes.empty();
+         request.total_bounds || request.exact_normaliser || request.standard_deviation;
 }
 
 //! Enters a digest that was made from claims, and joins it to its row.
