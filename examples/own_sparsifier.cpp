@@ -12,7 +12,7 @@ struct above_epsilon {
   no_state initial_state() const noexcept { return {}; }
   no_state advance(no_state, const support&) const noexcept { return {}; }
   read_request request(no_state, std::uint32_t) const noexcept {
-    return {.survivors = 1, .minimum_probability = epsilon};
+    return {.survivors = 1, .minimum_probability = epsilon, .integer_total = true};
   }
   std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {
     const auto most = std::min(vocab_size, static_cast<std::uint32_t>(1 / epsilon) + 1);

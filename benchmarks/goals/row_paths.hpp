@@ -35,9 +35,8 @@ inline path reading(std::string name, std::uint32_t vocab_size, const read_reque
 }
 
 //! Reads a row for a rule and asks the sparsifier.
-inline path decision(std::string name, std::uint32_t vocab_size, const threshold& sparsifier, bool bounds) {
-  read_request request = sparsifier.request({}, vocab_size);
-  request.total_bounds = bounds;
+inline path decision(std::string name, std::uint32_t vocab_size, const threshold& sparsifier) {
+  const read_request request = sparsifier.request({}, vocab_size);
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request)),
       more(sparsifier.workspace_size({}, vocab_size));
   return {std::move(name), [memory = std::move(memory), more = std::move(more), request,
@@ -86,8 +85,7 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(reading("digest, sample", vocab_size, {}, true));
   paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
   paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
-  paths.push_back(decision("top-64 by W", vocab_size, {0.001, 64}, true));
-  paths.push_back(decision("top-64 by W, open", vocab_size, {0.001, 64}, false));
+  paths.push_back(decision("top-64 by W", vocab_size, {0.001, 64}));
   paths.push_back(dense_point("dense lattice, l = 240", vocab_size, 240));
   paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
   paths.push_back({"log-sum-exp", [](std::span<const float> row) {

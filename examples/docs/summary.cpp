@@ -15,7 +15,7 @@ int main() {
   if (!row) return 1;
 
   // How many of the largest hold a tenth of the mass each?
-  const auto tenths = row->by_total([&](std::uint64_t total) {
+  const auto tenths = row->decide_by_total([&](std::uint64_t total) {
     int count = 0;
     for (const std::uint32_t weight : row->survivor_weights()) count += 10 * std::uint64_t{weight} >= total ? 1 : 0;
     return count;

@@ -22,7 +22,7 @@ int main() {
     const auto found = temperature_perturbation(*row, 7, twenty_draws, device);
     const auto mean = expected_disagreement(*row, 7, twenty_draws);  // without random numbers
     if (!found || !mean || (i == 1) != (*mean > 0.9)) return 2;
-    const auto near = bounded_disagreement(*row, 7, twenty_draws, 0.01);  // the same mean, far sooner
+    const auto near = expected_disagreement_within(*row, 7, twenty_draws, 0.01);  // the same mean, far sooner
     if (!near || *mean < near->lower || *mean > near->upper) return 3;
     uncertainty[i] = found->value();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Would draws at five temperatures repeat the most likely token? One read of the row answers for all of them.
+// Would draws at five temperatures repeat the most likely token? The reading answers all five draws; the probabilities
+// take a read each.
 #include <specverify/row/tempered.hpp>
 
 #include <array>

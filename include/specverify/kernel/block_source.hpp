@@ -119,11 +119,11 @@ struct row_source {
   }
 };
 
-//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
-//! is the same. `buffer` has `width` elements.
+//! `load` where the row may have a bias, a mask, a stride or another type. Not inlined: all kernels share one copy.
 template <class Scalar>
-[[nodiscard]] inline const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
-                                                 std::uint32_t width, working<Scalar>* buffer) noexcept {
+[[nodiscard, gnu::noinline]] inline const working<Scalar>* load_prepared(const row_source<Scalar>& source,
+                                                                         std::uint32_t first, std::uint32_t width,
+                                                                         working<Scalar>* buffer) noexcept {
   using work = working<Scalar>;
   const std::uint32_t left = source.size > first ? source.size - first : 0;
   const std::uint32_t filled = left < width ? left : width;
@@ -150,6 +150,18 @@ template <class Scalar>
   }
   for (std::uint32_t i = filled; i < width; ++i) buffer[i] = forbidden;
   return buffer;
+}
+
+//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
+//! is the same. `buffer` has `width` elements.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
+                                                            std::uint32_t width, working<Scalar>* buffer) noexcept {
+  if constexpr (std::is_same_v<Scalar, working<Scalar>>) {
+    const Scalar* const data = source.unchanged();
+    if (data != nullptr && first <= source.size && width <= source.size - first) return data + first;
+  }
+  return load_prepared(source, first, width, buffer);
 }
 
 //! The fixed tree of 16 lanes: j + 8, then j + 4, j + 2, j + 1.

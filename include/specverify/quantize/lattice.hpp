@@ -2,7 +2,8 @@
 //! The lattice point {b / l : b in N^V, sum b = l} nearest to a whole row's law, from the row's largest entries alone.
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
-//! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight, l = resolution, b = counts.
+//! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`),
+//!             l = resolution, b = counts.
 //! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the counts of the dense rule over
 //!             all V entries; `kept` holds all that are not 0; ties to the smaller id; never a count for
 //!             weight 0. Bit-exact.

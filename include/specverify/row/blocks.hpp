@@ -8,8 +8,8 @@
 //! Guarantees: draws have the exact law of row/sample.hpp and row/residual.hpp, whatever the S_b are within `error`, in
 //!             about 1.07 / (1 - error) trials. The tokens are not those of `read_row`, since the proposals are others;
 //!             near-tie, like those. Argmax and survivors: the same as from `read_row` (bit-exact). `accept`: the
-//!             bracket of Z is 1 + 2 error wide, and what it leaves open reads the row; decisions equal those of
-//!             `read_row` but for near ties. No allocation; noexcept.
+//!             bracket of Z is (1 + error) / (1 - error) wide, and what it leaves open reads the row; decisions equal
+//!             those of `read_row` but for near ties. No allocation; noexcept.
 //! Trust:      what is read is compared with its claim: another maximum, a NaN, or a sum that is off by more than
 //!             `error` and 6.2 % is blocks_disagree (`where` = first id of the block). What is not read is believed: a
 //!             block that claims too little is drawn too rarely, and only `check_blocks` sees that.
@@ -27,7 +27,7 @@ namespace detail {
 //! Whether a reading can leave blocks unread: what is said of the whole row needs the whole row.
 [[nodiscard]] constexpr bool reads_all(const row_transform& transform, const read_request& request) noexcept {
   return transform.truncation.active() || request.minimum_probability > 0 || request.integer_total ||
-         request.total_bounds || request.exact_normaliser || request.standard_deviation;
+         request.close_total || request.exact_normaliser || request.standard_deviation;
 }
 
 //! Enters a digest that was made from claims, and joins it to its row.

@@ -36,8 +36,10 @@ struct read_request {
   std::uint32_t survivors = 0;
   //! [0, 1]; gather every id with w_v >= this * W; 0: off
   double minimum_probability = 0;
-  bool integer_total = false;     //!< compute W now; else it is computed once somebody asks for it
-  bool total_bounds = false;      //!< bounds of W to 5e-5 in the same read: for decisions that hang on it
+  bool integer_total = false;  //!< compute W now; else it is computed once somebody asks for it
+  //! close bounds of W in the same read (1e-4 wide), for decisions that hang on it. Logits in float or 16 bits under
+  //! exec::simd; no effect elsewhere
+  bool close_total = false;
   bool exact_normaliser = false;  //!< compute Z in double; else only its bracket
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;

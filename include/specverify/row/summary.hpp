@@ -39,29 +39,36 @@ class row_summary {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
   }
-  //! What is known of W: to 6 %, or to 5e-5 where `total_bounds` was asked for, until somebody needs it more closely.
+  //! What is known of W. At first 6.2 % wide (probabilities: 1e-4; claimed blocks: as their error). After one look, or
+  //! where `close_total` was asked for, 1e-4 wide of logits in float or 16 bits under exec::simd. Elsewhere that look
+  //! is W. 0 and 0 once expired.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
-  //! Reads the row again for closer bounds, the second time at the latest for W itself.
+  //! Reads the row again for closer bounds, the second time at the latest for W itself. O(V).
   void narrow_total() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }
   //! decide(W), for a decision that is the same for all totals between two where it is: asked at both ends of what is
-  //! known, which narrows only while they differ.
+  //! known, which narrows only while they differ. What `decide` returns is compared by ==; it is called up to six
+  //! times, once with 0 where the reading expired.
   template <class Decide>
-  [[nodiscard]] auto by_total(const Decide& decide) const noexcept {
+  [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {
     for (;; narrow_total()) {
       const weight_bounds known = total_bounds();
       const auto least = decide(known.least);
       if (known.exact() || least == decide(known.most)) return least;
     }
   }
+  //! Whether the read took sums over all ids: not of claimed blocks, one-hot and truncated rows.
+  [[nodiscard]] bool has_coarse_sums() const noexcept {
+    return !digest_.one_hot && !digest_.truncated && digest_.claimed_size == 0;
+  }
   //! W for a support: 0 unless `integer_total` was asked for or every weight is listed.
-  [[nodiscard]] std::uint64_t asked_total() const noexcept {
+  [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
   }
-  //! Whether W was summed because a decision needed it.
+  //! Whether W was summed after the read.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
   //! Every id with weight >= this * W is among the survivors; 0: no such promise.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
@@ -77,8 +84,8 @@ class row_summary {
   }
   //! Whether the workspace was rewound below this reading.
   [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
-  //! Whether the exact Z was asked for, or the digest's bounds of Z did not decide. Truncated rows have theirs from the
-  //! start: false.
+  //! Whether the exact Z was asked for, or the digest's bounds of Z did not decide and the row was read again.
+  //! Truncated rows have theirs from the start: false.
   [[nodiscard]] bool used_exact_normaliser() const noexcept {
     return !expired() && !digest_.truncated && (mark().normaliser > 0.0 || mark().close > 0.0);
   }

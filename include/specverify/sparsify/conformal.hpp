@@ -100,11 +100,12 @@ struct conformal {
     return at(state, vocab_size).workspace_size({}, vocab_size);
   }
 
-  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W or some tokens above beta
-  //!         were not gathered), workspace_too_small.
+  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W, which `advance`
+  //!         needs, or some tokens above beta were not asked for), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, const conformal_state& state,
                                        workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
+    if (!row.expired() && row.support_total() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     return at(state, row.vocab_size()).select(row, {}, scratch);
   }
 

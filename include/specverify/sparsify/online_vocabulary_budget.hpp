@@ -96,7 +96,7 @@ struct online_vocabulary_budget {
     const std::span<const token_id> ids = row.survivor_ids();
     const std::size_t place = detail::find_kept(ids, drawn.token);
     double share = 0;
-    if (const std::uint64_t total = row.asked_total(); place < ids.size() && total > 0)
+    if (const std::uint64_t total = row.support_total(); place < ids.size() && total > 0)
       share = static_cast<double>(row.survivor_weights()[place]) / static_cast<double>(total);
     const double budget = online_budget(share, rejection_probability(drawn), size);
     return detail::keep_within(row, budget, 1, max_support_size, scratch);

@@ -26,7 +26,7 @@ struct threshold {
   double minimum_probability = 1e-3;  //!< beta, any number
   //! Keep at most this many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs and the rule does not
+  bool with_total_weight = false;  //!< asks the reading for W as well: without it, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }

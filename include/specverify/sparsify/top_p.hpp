@@ -25,7 +25,7 @@ struct top_p {
   double mass = 0.95;  //!< p in (0, 1]
   //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs and the rule does not
+  bool with_total_weight = false;  //!< asks the reading for W as well: without it, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -50,7 +50,7 @@ struct top_p {
     if (row.total_bounds().most == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t weight = listed_weight(from);
     const detail::kept_count kept =
-        row.by_total([&](std::uint64_t total) noexcept { return count(from, weight, total); });
+        row.decide_by_total([&](std::uint64_t total) noexcept { return count(from, weight, total); });
     if (!kept.enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
     return detail::keep_largest(from, kept.count, scratch);
   }

@@ -122,10 +122,11 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 }
 
 //! Whether a reading says enough about the temperatures of a perturbation that reading the row again does not pay: a
-//! law of logits at half to all of the maximum temperature, with 32 survivors.
+//! law of logits at 0.45 to all of the maximum temperature, with 32 survivors and sums of its own. The options must
+//! have passed check.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
-  return row.kind() == row_kind::logits && !row.is_one_hot() && !row.is_truncated() && share >= 0.45 && share <= 1.0 &&
+  return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&
          (row.survivors_complete() || row.survivor_ids().size() >= 32);
 }
 
@@ -171,9 +172,10 @@ template <execution_policy Policy, class Scalar>
 //! `tempered_bounds`: exact ones below a width of about 1e-4, and 4e-12 is the least. Errors as above;
 //! invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
-[[nodiscard]] result<disagreement_bounds> bounded_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
-                                                               const perturbation_options& options,
-                                                               double width) noexcept {
+[[nodiscard]] result<disagreement_bounds> expected_disagreement_within(const row_reading<Policy, Scalar>& row,
+                                                                       token_id token,
+                                                                       const perturbation_options& options,
+                                                                       double width) noexcept {
   if (const status why = check(options); !why.ok()) return why;
   double temperatures[detail::temper_group];
   probability_bounds probabilities[detail::temper_group];

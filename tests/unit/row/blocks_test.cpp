@@ -95,6 +95,7 @@ TEST_CASE("T1 row.blocks: the law of a draw, by every uniform, with exact sums a
       for_each_policy([&](auto policy) {
         const auto from = read_claimed(policy, logits(row), transform, claimed.view);
         REQUIRE(from.outcome.ok());
+        CHECK_FALSE(from->has_coarse_sums());
         for (const std::uint32_t cap : {0u, 1u, 2u, 32u}) {
           const auto law = measure_law(row.size(), cap, [&](const scripted& source, std::uint32_t trials) {
             const auto got = from->sample(uniform_stream{source, random_counter{}}, {.trial_cap = trials});

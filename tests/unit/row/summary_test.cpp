@@ -27,7 +27,7 @@ std::uint64_t total_of(row_view<Scalar> row, const row_transform& transform) {
 template <class Policy, class Scalar>
 void check_bounds(Policy policy, row_view<Scalar> row, const row_transform& transform, bool close) {
   const std::uint64_t total = total_of(row, transform);
-  const auto from = make_digest(policy, row, transform, {.total_bounds = close});
+  const auto from = make_digest(policy, row, transform, {.close_total = close});
   REQUIRE(from.outcome.ok());
   std::uint64_t width = ~std::uint64_t{0};
   for (int looks = 0;; ++looks) {
@@ -143,11 +143,26 @@ TEST_CASE("summary: weights that are all rounded the same way stay within the bo
   }
 }
 
+TEST_CASE("summary: close bounds are for exec::simd and logits of float; elsewhere asking for them changes nothing") {
+  const auto check = [](auto policy, auto row) {
+    const auto plain = make_digest(policy, row, {}), asked = make_digest(policy, row, {}, {.close_total = true});
+    CHECK(plain->total_bounds().least == asked->total_bounds().least);
+    CHECK(plain->total_bounds().most == asked->total_bounds().most);
+    CHECK_FALSE(plain->total_bounds().exact());
+  };
+  const auto values = normal_logits(4096, 3);
+  const auto narrow = row_of<float>(values);
+  check(exec::seq, logits(narrow));
+  check(exec::simd, logits(values));
+  const std::vector<float> law(4096, 0x1p-12f);
+  check(exec::simd, probabilities(law));
+}
+
 #if SPECVERIFY_WITH_SIMD
 TEST_CASE("summary: bounds that were asked for are close") {
   for (std::uint32_t seed = 0; seed < 8; ++seed) {
     const auto row = row_of<float>(ordinary(128256, seed));
-    const auto from = make_digest(exec::simd, logits(row), {}, {.total_bounds = true});
+    const auto from = make_digest(exec::simd, logits(row), {}, {.close_total = true});
     const weight_bounds known = from->total_bounds();
     const double total = static_cast<double>(from->total_weight());
     CHECK_FALSE(known.exact());
@@ -165,9 +180,9 @@ TEST_CASE("summary: decisions by bounds are those of the total weight, which the
   std::uint32_t decisions = 0, summed = 0;
   for (std::uint32_t seed = 0; seed < rows; ++seed) {
     const auto row = row_of<float>(ordinary(128256, seed));
-    const auto count = [&](const kept& by_bounds, const kept& by_total) {
-      CHECK(by_bounds.ids == by_total.ids);
-      CHECK(by_bounds.counts == by_total.counts);
+    const auto count = [&](const kept& by_bounds, const kept& decide_by_total) {
+      CHECK(by_bounds.ids == decide_by_total.ids);
+      CHECK(by_bounds.counts == decide_by_total.counts);
       ++decisions;
       summed += by_bounds.summed ? 1u : 0u;
     };
@@ -218,15 +233,15 @@ TEST_CASE("summary: what a support says of the total weight does not hang on how
   const auto row = row_of<float>(normal_logits(3000, 5));
   for_each_policy([&](auto policy) {
     const auto asked = make_digest(policy, logits(row), {}, {.survivors = 9, .integer_total = true});
-    CHECK(asked->asked_total() == total_of(logits(row), {}));
+    CHECK(asked->support_total() == total_of(logits(row), {}));
     CHECK_FALSE(asked->used_exact_total());
     const auto from = make_digest(policy, logits(row), {}, {.survivors = 9});
-    CHECK(from->asked_total() == 0);
+    CHECK(from->support_total() == 0);
     CHECK(from->total_weight() == asked->total_weight());
     CHECK(from->used_exact_total());
-    CHECK(from->asked_total() == 0);
+    CHECK(from->support_total() == 0);
     const auto all = make_digest(policy, logits(row), {}, {.survivors = 3000});
-    CHECK(all->asked_total() == asked->total_weight());
+    CHECK(all->support_total() == asked->total_weight());
     CHECK(all->total_bounds().exact());
     CHECK_FALSE(all->used_exact_total());
   });
@@ -249,6 +264,6 @@ TEST_CASE("summary: one-hot, truncated and expired readings know their total wei
     CHECK(gone->total_weight() == 0);
     CHECK(gone->total_bounds().most == 0);
     gone->narrow_total();  // nothing to narrow
-    CHECK_FALSE(gone->used_exact_total());
+    CHECK(gone->decide_by_total([](std::uint64_t total) { return total; }) == 0);
   });
 }

@@ -303,12 +303,17 @@ TEST_CASE("row.tempered: each wrong argument has its own error, and nothing is w
   const std::vector<float> law{0.5f, 0.25f, 0.25f};
   const auto of_law = make_digest(exec::seq, probabilities(law), {});
   CHECK(tempered_draws(*of_law.reading, 0, one, one).error().code == errc::unsupported);
-  std::vector<probability_bounds> bounds(1);
+  std::vector<probability_bounds> bounds{{77.0, 78.0}};
   for (const double width : {-0.1, nan_value(), infinity})
     CHECK(tempered_bounds(*from.reading, 0, one, width, bounds).error().code == errc::invalid_argument);
   CHECK(tempered_bounds(*from.reading, 3, one, 0.1, bounds).error().code == errc::token_out_of_range);
   CHECK(tempered_bounds(*from.reading, 0, std::vector<double>{1.0, 1.0}, 0.1, bounds).error().code ==
         errc::output_too_small);
-  std::vector<double> none;
+  CHECK((bounds[0].lower == 77.0 && bounds[0].upper == 78.0));
+  std::vector<double> none, out{79.0};
   CHECK(tempered_probabilities(*from.reading, 0, one, none).error().code == errc::output_too_small);
+  CHECK(tempered_probabilities(*from.reading, 3, one, out).error().code == errc::token_out_of_range);
+  CHECK(tempered_probabilities(*from.reading, 0, std::vector<double>{-1.0}, out).error().code ==
+        errc::invalid_temperature);
+  CHECK(out[0] == 79.0);
 }

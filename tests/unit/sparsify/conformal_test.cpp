@@ -389,6 +389,9 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   sparsifier.first_threshold = 0.25;
   CHECK(sparsifier.request(sparsifier.initial_state(), 100).minimum_probability == 0.25);
   CHECK(sparsifier.request(sparsifier.initial_state(), 100).integer_total);
+  // Without W its state would stand still.
+  CHECK(select(sparsifier, hand::digest({40, 10}, 1, false)).why.code == errc::digest_insufficient);
+  CHECK(select(sparsifier, hand::digest({40, 10}, 2, false)).why.ok());  // all are listed
   CHECK(sparsifier.request(sparsifier.widest_state(), 100).survivors == 100);
   CHECK(sparsifier.workspace_size(sparsifier.widest_state(), 100) >=
         sparsifier.workspace_size(sparsifier.initial_state(), 100));

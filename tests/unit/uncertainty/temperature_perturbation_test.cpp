@@ -203,7 +203,7 @@ TEST_CASE("temperature_perturbation: the mean between bounds no wider than asked
         const auto mean = expected_disagreement(*reading, best, {samples, 2.0});
         REQUIRE(mean.ok());
         for (const double width : {1.0, 0.03, 1e-3, 1e-5, 0.0}) {
-          const auto found = bounded_disagreement(*reading, best, {samples, 2.0}, width);
+          const auto found = expected_disagreement_within(*reading, best, {samples, 2.0}, width);
           REQUIRE(found.ok());
           CHECK(found->lower <= *mean + 1e-12);
           CHECK(found->upper >= *mean - 1e-12);
@@ -293,9 +293,9 @@ TEST_CASE("T28 temperature_perturbation: each wrong input has its own error, and
   CHECK(read_for_perturbation(*reading, {0, 2.0}, nothing).error().code == errc::invalid_argument);
   CHECK(temperature_perturbation(*reading, 0, {0, 2.0}, uniforms{source, 0, 0}).error().code == errc::invalid_argument);
   CHECK(expected_disagreement(*reading, 0, {0, 2.0}).error().code == errc::invalid_argument);
-  CHECK(bounded_disagreement(*reading, 0, {0, 2.0}, 0.1).error().code == errc::invalid_argument);
-  CHECK(bounded_disagreement(*reading, 0, {}, -0.1).error().code == errc::invalid_argument);
-  CHECK(bounded_disagreement(*reading, 3, {}, 0.1).error().code == errc::token_out_of_range);
+  CHECK(expected_disagreement_within(*reading, 0, {0, 2.0}, 0.1).error().code == errc::invalid_argument);
+  CHECK(expected_disagreement_within(*reading, 0, {}, -0.1).error().code == errc::invalid_argument);
+  CHECK(expected_disagreement_within(*reading, 3, {}, 0.1).error().code == errc::token_out_of_range);
   scratch.rewind(0);
   CHECK(temperature_perturbation(*reading, 0, {}, uniforms{source, 0, 0}).error().code == errc::reading_expired);
 }

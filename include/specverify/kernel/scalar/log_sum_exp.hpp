@@ -36,8 +36,8 @@ inline void exact_weights(exec::seq_policy, const Work* values, const exact_weig
 }
 
 template <class Policy, class Scalar>
-[[nodiscard]] inline double exact_sum(Policy policy, const row_source<Scalar>& source,
-                                      const exact_weight& weight) noexcept {
+[[nodiscard, gnu::noinline]] inline double exact_sum(Policy policy, const row_source<Scalar>& source,
+                                                     const exact_weight& weight) noexcept {
   working<Scalar> buffer[exact_size];
   double sum = 0;
   for (std::uint32_t first = 0; first < source.size; first += exact_size)

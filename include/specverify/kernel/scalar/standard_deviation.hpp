@@ -14,7 +14,8 @@ namespace kernel {
 //! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
 //! only centres the sums).
 template <class Policy, class Scalar>
-[[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
+[[nodiscard, gnu::noinline]] inline double logit_deviation(Policy, const row_source<Scalar>& source,
+                                                           double maximum) noexcept {
   working<Scalar> buffer[block_size];
   double sum = 0, squares = 0, count = 0;
   for (std::uint32_t first = 0; first < source.size; first += block_size) {

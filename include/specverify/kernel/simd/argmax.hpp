@@ -106,8 +106,8 @@ template <bool Probabilities, class Scalar>
 }
 
 template <class Level, class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::simd_on<Level>,
-                                                                const row_source<Scalar>& source) noexcept {
+[[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_maximum(
+    exec::simd_on<Level>, const row_source<Scalar>& source) noexcept {
   return source.probabilities ? scan_maximum<true>(source) : scan_maximum<false>(source);
 }
 

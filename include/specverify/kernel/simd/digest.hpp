@@ -152,15 +152,10 @@ class quick_sums {
   quick_powers powers_;
   wide_sum total_;
 };
-//! No sums of powers are wanted.
-struct no_sums {
-  template <class Stored, class Size>
-  SPECVERIFY_INLINE void add(const Stored*, Size) noexcept {}
-};
-
-template <bool Probabilities, class Scalar, class Sums>
+//! `powers` may be null.
+template <bool Probabilities, class Scalar>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
-                                                     const coarse_output& out, Sums& powers) noexcept {
+                                                     const coarse_output& out, quick_sums* powers) noexcept {
   constexpr std::uint32_t blocks = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
   constexpr std::uint32_t tops_a_block = block_size / top_size * lane_count;
   row_extremes<float> found;
@@ -182,12 +177,12 @@ template <bool Probabilities, class Scalar, class Sums>
         out.tops == nullptr ? nullptr : out.tops + std::size_t{block} * tops_a_block};
     for (std::uint32_t b = 0; b < count; ++b) group.values[b] = values_of(b);
     const pack<float> top = coarse_group<count, Probabilities>(group, size, weight, source.forbidden(), state);
-    for (std::uint32_t b = 0; b < count; ++b) {
+    for (std::uint32_t b = 0; !Probabilities && powers != nullptr && b < count; ++b) {
       if (size % quick_group == 0) {
-        powers.add(group.values[b], size);
+        powers->add(group.values[b], size);
       } else {  // the last block
         const std::uint32_t whole = block_groups(size, quick_group);
-        powers.add(load(source, first, whole, buffer), whole);
+        powers->add(load(source, first, whole, buffer), whole);
       }
     }
     if (!any_above(top, pack<float>(found.maximum))) return;
@@ -230,19 +225,18 @@ template <class Level, class Scalar>
                                                                const envelope<working<Scalar>>& weight,
                                                                const coarse_output& out) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    no_sums none;
     if (out.quick_total != nullptr) *out.quick_total = 0;
-    if (source.probabilities) return coarse_rows<true>(source, weight, out, none);
+    if (source.probabilities) return coarse_rows<true>(source, weight, out, nullptr);
     if (out.quick_total != nullptr) {
       quick_sums powers(weight, out.inverse_temperature);
       if (powers.usable()) {
         [[maybe_unused]] const flushed_denormals no_assists;
-        const row_extremes<float> found = coarse_rows<false>(source, weight, out, powers);
+        const row_extremes<float> found = coarse_rows<false>(source, weight, out, &powers);
         *out.quick_total = powers.value();
         return found;
       }
     }
-    return coarse_rows<false>(source, weight, out, none);
+    return coarse_rows<false>(source, weight, out, nullptr);
   } else {
     return coarse_pass(exec::seq, source, weight, out);  // double rows are for tests and references
   }

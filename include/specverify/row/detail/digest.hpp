@@ -206,7 +206,7 @@ template <class Policy, class Scalar>
   if (!tops) return row_error(errc::workspace_too_small);
   double quick_total = 0;
   if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(),
-                                     request.total_bounds ? &quick_total : nullptr, digest, scratch);
+                                     request.close_total ? &quick_total : nullptr, digest, scratch);
       !why.ok())
     return why;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);

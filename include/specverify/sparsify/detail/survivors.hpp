@@ -39,7 +39,7 @@ struct survivor_view {
   view.weights = row.survivor_weights();
   view.vocab_size = row.vocab_size();
   view.complete = row.survivors_complete();
-  view.total_weight = row.asked_total();
+  view.total_weight = row.support_total();
   view.promised = row.minimum_probability();
   view.smallest = view.weights.empty() ? 0 : view.weights[0];
   for (const std::uint32_t weight : view.weights) {
@@ -98,7 +98,7 @@ struct kept_count {
 template <class Least>
 [[nodiscard]] inline result<support> keep_from(const row_summary& row, const survivor_view& from, const Least& least,
                                                std::uint32_t cap, workspace& scratch) noexcept {
-  const kept_count kept = row.by_total([&](std::uint64_t total) noexcept {
+  const kept_count kept = row.decide_by_total([&](std::uint64_t total) noexcept {
     const std::uint64_t bound = least(total);
     const std::uint32_t found = count_from(from, bound);
     const bool enough = from.has_all_from(bound, total) || (cap > 0 && found >= cap);
