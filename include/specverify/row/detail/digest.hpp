@@ -179,7 +179,7 @@ template <class Policy, class Scalar>
   const bool listed = take_survivors(layout, list, digest, scratch);
   const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
-  digest.mark = *mark_slice;
+  digest.mark = {mark_slice->offset, 1};  // the row behind it is its own business
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark = {};
 
