@@ -61,7 +61,7 @@ class claimed_row {
     const bool listed = take_survivors(layout, list, digest, scratch);
     const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
     if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
-    digest.mark = *mark_slice;
+    digest.mark = {mark_slice->offset, 1};
     reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
     mark = {};
     if (const status why = find_argmax(digest); !why.ok()) return why;
