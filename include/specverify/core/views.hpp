@@ -23,6 +23,8 @@ SPECVERIFY_TYPES_BEGIN
 using token_id = std::int32_t;  //!< the engines' own type; -1 ends a draft
 inline constexpr token_id no_token = -1;
 inline constexpr std::uint32_t max_vocab_size = std::uint32_t{1} << 24;
+//! The highest temperature: logits that a float cannot tell apart by subtraction have no weight there.
+inline constexpr double max_temperature = 0x1p120;
 
 //! IEEE binary16 and bfloat16 as storage: bits only, converted in register by the kernels.
 struct float16_bits {

@@ -65,8 +65,10 @@ struct lattice {
     const kernel::lattice_rounding rounding =
         round(kept, total.least > *listed ? total.least : *listed, resolution, *least);
     const bool whole = total.exact() && *listed == total.most;
-    if (!whole && !is_sufficient(kept, rounding))
+    if (!whole && !is_sufficient(kept, rounding)) {
+      if (!total.exact()) return counts.first(0);
       return status{errc::digest_insufficient, part::quantize, lattice_support_size(kept.vocab_size, resolution)};
+    }
     if (!total.exact()) {
       const kernel::lattice_rounding other = round(kept, total.most, resolution, *most);
       if (!same(least->counts, most->counts, kept.size())) return counts.first(0);

@@ -104,7 +104,7 @@ class row_reading : public row_summary {
     return specverify::softmax(policy_, row_, transform_, out);
   }
 
-  //! Reads the same row again, under another transform or for more. Errors: those of `read_row`.
+  //! Reads the same row again, under another transform or for more. Errors: those of `read_row`, reading_expired.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
 
@@ -231,6 +231,7 @@ template <execution_policy Policy, class Scalar>
 result<row_reading<Policy, Scalar>> row_reading<Policy, Scalar>::again(const row_transform& transform,
                                                                        const read_request& request,
                                                                        workspace& scratch) const noexcept {
+  if (this->expired()) return detail::row_error(errc::reading_expired);
   return read_row(policy_, row_, transform, request, scratch);
 }
 

@@ -25,7 +25,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct perturbation_options {
   std::uint32_t samples = 20;      //!< M, [1, 2^16]: draws, or points of the grid
-  double maximum_temperature = 2;  //!< finite, above 1e-6; temperatures are uniform on [0, this)
+  double maximum_temperature = 2;  //!< above 1e-6, at most max_temperature; temperatures are uniform on [0, this)
 };
 
 //! What the draws said.
@@ -57,7 +57,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors (where = field in order, from 0): invalid_argument.
 [[nodiscard]] inline status check(const perturbation_options& options) noexcept {
   if (options.samples == 0 || options.samples > 65536) return {errc::invalid_argument, part::uncertainty, 0};
-  const bool hot = kernel::is_finite(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
+  const bool hot = kernel::is_finite(options.maximum_temperature) && options.maximum_temperature > detail::coldest &&
+                   options.maximum_temperature <= max_temperature;
   return hot ? status{} : status{errc::invalid_argument, part::uncertainty, 1};
 }
 

@@ -115,6 +115,7 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
       {86, 8, bits(-1.0), errc::invalid_temperature},
       {86, 8, bits(-0.0), errc::invalid_temperature},
       {86, 8, bits(std::numeric_limits<double>::infinity()), errc::invalid_temperature},
+      {86, 8, bits(0x1.0000000000001p120), errc::invalid_temperature},
       {86, 8, bits(std::numeric_limits<double>::quiet_NaN()), errc::invalid_temperature},
       {98, 8, bits(0.0), errc::invalid_truncation},
       {98, 8, bits(1.0) + 1, errc::invalid_truncation},

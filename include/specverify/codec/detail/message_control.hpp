@@ -38,7 +38,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
   if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
   if (const status why = check(value.format); !why.ok()) return why;
-  if (std::bit_cast<std::uint64_t>(value.temperature) >= bits_of_infinity)
+  if (std::bit_cast<std::uint64_t>(value.temperature) > std::bit_cast<std::uint64_t>(max_temperature))
     return codec_error(errc::invalid_temperature, 86);
   const std::uint64_t top_p = std::bit_cast<std::uint64_t>(value.truncation.top_p);
   if (top_p == 0 || top_p > bits_of_one) return codec_error(errc::invalid_truncation, 98);

@@ -134,7 +134,10 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   }
   if (list.size == list.capacity) {
     floor = shrink(list);
-    if (weight <= floor) return;
+    if (weight <= floor || list.size == list.capacity) {
+      list.dropped = true;
+      return;
+    }
   }
   list.ids[list.size] = id;
   list.weights[list.size] = weight;

@@ -133,7 +133,10 @@ template <class Policy, class Scalar>
   digest.reference = static_cast<double>(weight.reference);
   digest.coarse_total = total;
   digest.upper = total * (1.0 + kernel::coarse_margin);
-  digest.lower = total * (1.0 - kernel::coarse_margin) / (source.probabilities ? 1.0 : kernel::coarse_excess);
+  // The envelope lifts a positive probability to 2^-126: all may be below it where a mask leaves only such ids.
+  const double lifted = total - 0x1.0p-126 * static_cast<double>(source.size);
+  const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
+  digest.lower = least * (1.0 - kernel::coarse_margin);
   return {};
 }
 
@@ -145,6 +148,8 @@ template <class Policy, class Scalar>
                                                const row_digest& digest) noexcept {
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   const double share = digest.minimum_probability;
+  // The room of the list was made for shares of W: a bracket that is too wide could fill it.
+  if (share > 0.0 && mark.most - mark.least > mark.least) mark.narrow(mark, true);
   const kernel::candidate_list empty = list;
   for (;;) {
     list = empty;

@@ -23,7 +23,8 @@ inline void bound_total(reading_mark& mark, const kernel::row_source<Scalar>& so
   const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
   const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
   const double all = one * size;
-  const auto low = least > one ? static_cast<std::uint64_t>(least) : std::uint64_t{kernel::weight_one};
+  const auto low =
+      least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
   const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
   mark.least = low > mark.least ? low : mark.least;
   mark.most = mark.most == 0 || high < mark.most ? high : mark.most;
