@@ -103,12 +103,12 @@ struct digest_layout {
   std::uint32_t wanted = 0;    // survivors asked for
   std::uint32_t capacity = 0;  // candidates held while gathering
   std::uint32_t kept = 0;      // truncated rows: at most this many ids
-  std::uint32_t weights = 0;   // truncated rows: integer weights of the whole row
+  std::uint32_t weights = 0;   // truncated rows: candidates held while they are cut
   std::uint32_t tops = 0;      // largest values of lanes, while gathering
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
-           2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(kept) + slice_bytes<double>(kept) +
+           2 * slice_bytes<std::uint32_t>(capacity) + slice_bytes<token_id>(weights) + slice_bytes<double>(kept) +
            slice_bytes<std::uint32_t>(weights) + slice_bytes<float>(tops) + slice_bytes<std::byte>(marked_row_size) +
            workspace_alignment;
   }
@@ -128,13 +128,13 @@ struct digest_layout {
   const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;
   layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;
   if (transform.truncation.active()) {
-    layout.weights = vocab_size;
-    layout.kept = transform.truncation.top_k != 0 && transform.truncation.top_k < vocab_size
-                      ? transform.truncation.top_k
-                      : vocab_size;
-  } else if (layout.capacity > 0) {
-    layout.tops = (kernel::block_count(vocab_size, kernel::top_size) + layout.blocks) * kernel::lane_count;
+    const std::uint32_t count = transform.truncation.top_k;
+    const std::uint64_t listed = std::uint64_t{count} * 2 + 1024;
+    layout.kept = count != 0 && count < vocab_size ? count : vocab_size;
+    layout.weights = layout.kept == count && listed < vocab_size ? static_cast<std::uint32_t>(listed) : vocab_size;
   }
+  if (transform.truncation.active() || layout.capacity > 0)
+    layout.tops = (kernel::block_count(vocab_size, kernel::top_size) + layout.blocks) * kernel::lane_count;
   return layout;
 }
 

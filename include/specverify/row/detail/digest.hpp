@@ -5,7 +5,7 @@
 
 #include <specverify/core/workspace.hpp>
 #include <specverify/kernel/scalar/standard_deviation.hpp>
-#include <specverify/row/detail/total.hpp>
+#include <specverify/row/detail/truncate.hpp>
 #include <specverify/row/digest.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -49,45 +49,47 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
   finish_survivors(request, list, digest);
 }
 
-//! Truncated rows: the kept ids with their exact weights, and survivors among them.
+//! Truncated rows: the kept ids with their exact weights, and survivors among them. Bounds of Z and `quick_total` are
+//! those of the read.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
-                                                    const row_transform& transform, const digest_layout& layout,
-                                                    kernel::candidate_list& list, row_digest& digest,
-                                                    workspace& scratch) noexcept {
-  const auto id_slice = scratch.take_slice<token_id>(layout.kept);
+                                                    const row_truncation& cut, const digest_layout& layout, float* tops,
+                                                    double quick_total, kernel::candidate_list& list,
+                                                    row_digest& digest, workspace& scratch) noexcept {
+  const auto id_slice = scratch.take_slice<token_id>(layout.weights);
   const auto weight_slice = scratch.take_slice<double>(layout.kept);
-  const auto all_weights = scratch.take<std::uint32_t>(layout.weights);
-  if (!id_slice || !weight_slice || !all_weights) return false;
+  const auto weights = scratch.take<std::uint32_t>(layout.weights);
+  if (!id_slice || !weight_slice || !weights) return false;
   digest.kept_ids = *id_slice;
   digest.kept_weights = *weight_slice;
-  std::uint32_t* weights = all_weights->data();
-  const std::uint64_t total =
-      sum_weights(policy, source, weights_of(source, digest.maximum, digest.temperature), weights);
-  kernel::order_cut cut = truncation_cut(transform.truncation, weights, source.size, total);
+  kernel::candidate_list kept;
+  kept.ids = scratch.at<token_id>(digest.kept_ids).data();
+  kept.weights = weights->data();
+  kept.capacity = layout.weights;
+  reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
+  mark_row(mark, policy, source, digest, quick_total);
+  const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
+  kept_entries<Policy, Scalar>(policy, source, weight, tops, mark).gather(cut, kept);
+  const bool summed = mark.summed;
+  mark = {};
+  mark.summed = summed;
   const kernel::exact_weight exact{digest.maximum, 1.0 / digest.temperature, source.probabilities};
-  token_id* ids = scratch.at<token_id>(digest.kept_ids).data();
-  double* kept_weights = scratch.at<double>(digest.kept_weights).data();
-  std::uint32_t kept = 0, floor = 0;
-  digest.total_weight = 0;
+  double* const exact_weights = scratch.at<double>(digest.kept_weights).data();
   double sum = 0;
-  for (std::uint32_t id = 0; id < source.size; ++id) {
-    const std::uint32_t weight = weights[id];
-    if (weight < cut.weight || (weight == cut.weight && cut.ties == 0)) continue;
-    if (weight == cut.weight) --cut.ties;
-    ids[kept] = static_cast<token_id>(id);
-    kept_weights[kept] = exact(static_cast<double>(source.value(id)));
-    sum += kept_weights[kept];
-    digest.total_weight += weight;
-    weights[kept++] = weight;
+  digest.total_weight = 0;
+  for (std::uint32_t i = 0; i < kept.size; ++i) {
+    exact_weights[i] = exact(static_cast<double>(source.value(static_cast<std::uint32_t>(kept.ids[i]))));
+    sum += exact_weights[i];
+    digest.total_weight += kept.weights[i];
   }
-  digest.kept_ids.count = digest.kept_weights.count = kept;
+  digest.kept_ids.count = digest.kept_weights.count = kept.size;
   digest.truncated = true;
   digest.reference = digest.maximum;
   digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
   if (layout.capacity > 0) {
     if (digest.minimum_probability > 0) list.always = weight_bound(digest.minimum_probability, digest.total_weight);
-    for (std::uint32_t i = 0; i < kept; ++i) kernel::push_candidate(list, ids[i], weights[i], floor);
+    std::uint32_t floor = 0;
+    for (std::uint32_t i = 0; i < kept.size; ++i) kernel::push_candidate(list, kept.ids[i], kept.weights[i], floor);
     (void)kernel::shrink(list);
   } else {
     list.dropped = true;
@@ -210,15 +212,17 @@ template <class Policy, class Scalar>
   const auto tops = scratch.take<float>(layout.tops);
   if (!tops) return row_error(errc::workspace_too_small);
   double quick_total = 0;
+  const bool wants_bounds =
+      transform.truncation.active() ? is_share_of_total(transform.truncation, source.size) : request.close_total;
   if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(),
-                                     request.close_total ? &quick_total : nullptr, digest, scratch);
+                                     wants_bounds ? &quick_total : nullptr, digest, scratch);
       !why.ok())
     return why;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
   if (transform.truncation.active()) {
     temporary.keep();
-    if (!build_kept(policy, source, transform, layout, list, digest, scratch))
+    if (!build_kept(policy, source, transform.truncation, layout, tops->data(), quick_total, list, digest, scratch))
       return row_error(errc::workspace_too_small);
     finish_survivors(request, list, digest);
     return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prefixes of the total order (integer weight descending, id ascending), and integer weights of whole rows.
+//! Bounds of integer weights by a share of their total, and integer weights of whole rows.
 #ifndef SPECVERIFY_ROW_DETAIL_ORDER_HPP
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 
@@ -7,11 +7,6 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-[[nodiscard]] SPECVERIFY_INLINE constexpr kernel::order_cut tighter(kernel::order_cut a, kernel::order_cut b) noexcept {
-  if (a.weight != b.weight) return a.weight > b.weight ? a : b;
-  return a.ties < b.ties ? a : b;
-}
 
 //! The smallest integer t with double(t) >= share * double(total), at least 1.
 [[nodiscard]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
@@ -25,32 +20,6 @@ namespace detail {
 [[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total) noexcept {
   const std::uint64_t target = share_of(share, total);
   return target < 0xFFFFFFFFu ? static_cast<std::uint32_t>(target) : 0xFFFFFFFFu;
-}
-
-//! The prefix of the total order that a truncation keeps.
-[[nodiscard]] inline kernel::order_cut truncation_cut(const row_truncation& cut, const std::uint32_t* weights,
-                                                      std::uint32_t size, std::uint64_t total) noexcept {
-  kernel::order_cut kept;
-  if (cut.min_p > 0.0) {
-    const std::uint64_t least = share_of(cut.min_p, kernel::weight_one);
-    kept = tighter(kept, {static_cast<std::uint32_t>(least), 0xFFFFFFFFu});
-  }
-  kernel::order_cut largest;
-  if (cut.top_k != 0 && cut.top_k < size) largest = kernel::radix_cut(weights, size, cut.top_k, false);
-  if (cut.top_p < 1.0) {
-    std::uint64_t mass = total;
-    if (cut.order == truncation_order::top_k_then_top_p) {
-      mass = 0;
-      kernel::order_cut left = largest;
-      for (std::uint32_t i = 0; i < size; ++i) {
-        if (weights[i] < left.weight || (weights[i] == left.weight && left.ties == 0)) continue;
-        if (weights[i] == left.weight) --left.ties;
-        mass += weights[i];
-      }
-    }
-    kept = tighter(kept, kernel::radix_cut(weights, size, share_of(cut.top_p, mass), true));
-  }
-  return tighter(kept, largest);
 }
 
 template <class Scalar>

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Truncated rows: what a truncation keeps is a prefix of the total order, so only the largest entries are weighed.
+//!
+//! As many are gathered as the truncation asks for: top_k says how many, min_p from which weight on. top_p says which
+//! share of W, so entries are gathered until they hold that share of the most that W can be. The cut is made at the
+//! least W can be, and W is learnt more closely while the most would make another.
+#ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
+#define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
+
+#include <specverify/core/workspace.hpp>
+#include <specverify/row/detail/total.hpp>
+#include <specverify/row/digest.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Whether the first entries of the order are kept, whatever they hold.
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool is_counted(const row_truncation& cut, std::uint32_t size) noexcept {
+  return cut.top_k != 0 && cut.top_k < size;
+}
+//! Whether what is kept depends on W.
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool is_share_of_total(const row_truncation& cut,
+                                                                 std::uint32_t size) noexcept {
+  return cut.top_p < 1.0 && !(is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p);
+}
+
+[[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list) noexcept {
+  std::uint64_t mass = 0;
+  for (std::uint32_t i = 0; i < list.size; ++i) mass += list.weights[i];
+  return mass;
+}
+//! What a cut keeps of a list that has all its ties.
+[[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list, kernel::order_cut cut) noexcept {
+  std::uint64_t mass = std::uint64_t{cut.weight} * cut.ties;
+  for (std::uint32_t i = 0; i < list.size; ++i) mass += list.weights[i] > cut.weight ? list.weights[i] : 0u;
+  return mass;
+}
+
+//! Gathers what a truncation keeps. `mark` knows W as closely as the read says; its bounds are used up.
+template <class Policy, class Scalar>
+class kept_entries {
+ public:
+  kept_entries(Policy policy, const kernel::row_source<Scalar>& source, const kernel::integer_weight& weight,
+               float* tops, reading_mark& mark) noexcept
+      : policy_(policy), source_(source), weight_(weight), tops_(tops), mark_(mark) {}
+
+  //! `list` has room for the row, or for twice top_k and 1024.
+  void gather(const row_truncation& cut, kernel::candidate_list& list) noexcept {
+    const std::uint64_t floor = cut.min_p > 0.0 ? share_of(cut.min_p, kernel::weight_one) : 1;
+    const auto least = static_cast<std::uint32_t>(floor);
+    if (is_counted(cut, source_.size)) {
+      gather_largest(cut.top_k, list);
+      if (cut.top_p < 1.0 && !is_share_of_total(cut, source_.size)) know_total(list);
+      drop_below(least, list);
+      if (cut.top_p < 1.0) (void)cut_share(cut.top_p, true, list);
+    } else if (!(cut.top_p < 1.0)) {
+      gather_from(least, list);
+    } else {
+      gather_share(cut.top_p, least, list);
+    }
+  }
+
+ private:
+  static constexpr bool is_vector =
+      !std::is_same_v<Policy, exec::seq_policy> && std::is_same_v<kernel::working<Scalar>, float>;
+  static constexpr std::uint32_t first_look = 256, looks = 3;
+
+  void gather_largest(std::uint32_t count, kernel::candidate_list& list) noexcept { look(count, 0xFFFFFFFFu, list); }
+  void gather_from(std::uint32_t least, kernel::candidate_list& list) noexcept { look(0, least, list); }
+  void look(std::uint32_t wanted, std::uint32_t always, kernel::candidate_list& list) noexcept {
+    const std::uint32_t room = list.capacity;
+    const std::uint64_t needed = std::uint64_t{wanted} * 2 + 1024;
+    if (wanted > 0 && needed < room) list.capacity = static_cast<std::uint32_t>(needed);
+    list.size = 0;
+    list.dropped = false;
+    list.wanted = wanted;
+    list.always = always;
+    kernel::gather(policy_, source_, weight_, tops_, list);
+    list.capacity = room;
+  }
+
+  void know_total(const kernel::candidate_list& list) noexcept { mark_.least = mark_.most = mass_of(list); }
+
+  //! Returns whether an entry fell out.
+  static bool drop_below(std::uint32_t least, kernel::candidate_list& list) noexcept {
+    const std::uint32_t before = list.size;
+    if (least > 1) kernel::apply_cut({least, 0xFFFFFFFFu}, list);
+    return list.size < before;
+  }
+
+  //! The smallest prefix of the list that holds its share of W; all of a list that is `whole`, the rest being cut by
+  //! another rule, and holds less. False where that takes more entries.
+  [[nodiscard]] bool cut_share(double share, bool whole, kernel::candidate_list& list) noexcept {
+    const std::uint64_t mass = mass_of(list);
+    for (;;) {
+      const std::uint64_t target = share_of(share, mark_.least), most = share_of(share, mark_.most);
+      if (mass < target) return whole;
+      const kernel::order_cut cut = kernel::radix_cut(list.weights, list.size, target, true);
+      const std::uint64_t reached = mass_of(list, cut);
+      if (reached >= most || (whole && reached == mass)) {
+        kernel::apply_cut(cut, list);
+        return true;
+      }
+      mark_.narrow(mark_, false);
+    }
+  }
+
+  void gather_share(double share, std::uint32_t least, kernel::candidate_list& list) noexcept {
+    const bool looks_first = is_vector && source_.size >= 4 * first_look;
+    std::uint32_t from = 1;
+    for (std::uint32_t count = 0;; ++count) {
+      if (count == 0 && looks_first) {
+        gather_largest(first_look, list);
+      } else {
+        gather_from(from, list);
+      }
+      if (!list.dropped) know_total(list);
+      const bool whole = drop_below(least, list) || !list.dropped;
+      if (cut_share(share, whole, list)) return;
+      from = count < looks ? sampled_bar(share, count, list) : 1;
+    }
+  }
+
+  //! A weight that entries with the share that is missing reach, and not many more, by a look at 16 ids in every 256.
+  //! Overwrites the list.
+  [[nodiscard]] std::uint32_t sampled_bar(double share, std::uint32_t number, kernel::candidate_list& list) noexcept {
+    const std::uint64_t missing = share_of(share, mark_.most) - mass_of(list);
+    std::uint32_t listed = kernel::weight_one;  // from here on all were listed
+    for (std::uint32_t i = 0; i < list.size; ++i) listed = list.weights[i] < listed ? list.weights[i] : listed;
+    constexpr std::uint32_t vectors = kernel::top_size / kernel::lane_count;
+    kernel::working<Scalar> buffer[kernel::lane_count];
+    std::uint32_t size = 0;
+    for (std::uint32_t first = 0; first < source_.size; first += kernel::top_size) {
+      const std::uint32_t place = ((first * 0x9E3779B9u + number * 0x85EBCA6Bu) >> 20) % vectors * kernel::lane_count;
+      const auto* values = kernel::load(source_, first + place, kernel::lane_count, buffer);
+      (void)kernel::write_weights(policy_, values, kernel::lane_count, weight_, list.weights + size);
+      size += kernel::lane_count;
+    }
+    for (std::uint32_t i = 0; i < size; ++i) list.weights[i] = list.weights[i] <= listed ? list.weights[i] : 0u;
+    return kernel::radix_cut(list.weights, size, (missing + missing / 4) / vectors + 1, true).weight;
+  }
+
+  Policy policy_;
+  const kernel::row_source<Scalar>& source_;
+  const kernel::integer_weight& weight_;
+  float* tops_;
+  reading_mark& mark_;
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
