@@ -104,8 +104,8 @@ void compare(row_view<Scalar> row, row_transform transform, bool few = false) {
     std::uint64_t mass = 0;
     for (const std::uint32_t weight : expected.weights) mass += weight;
     const read_request wanted{.survivors = row.valid_size()};
-    const auto plain = make_digest(exec::seq, row, transform, wanted),
-               made = make_digest(exec::simd, row, transform, wanted);
+    const auto plain = make_digest(exec::seq, row, transform, wanted);
+    const auto made = make_digest(exec::simd, row, transform, wanted);
     REQUIRE(plain.outcome.ok());
     REQUIRE(made.outcome.ok());
     const bool same_ids = kept_ids(plain) == expected.ids && kept_ids(made) == expected.ids;

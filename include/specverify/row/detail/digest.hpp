@@ -69,19 +69,15 @@ template <class Policy, class Scalar>
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark_row(mark, policy, source, digest, quick_total);
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
-  kept_entries<Policy, Scalar>(policy, source, weight, tops, mark).gather(cut, kept);
+  double* const exact_weights = scratch.at<double>(digest.kept_weights).data();
+  auto* const room = reinterpret_cast<std::uint32_t*>(exact_weights);
+  kept_entries<Policy, Scalar>(policy, source, weight, tops, room, mark).gather(cut, kept);
   const bool summed = mark.summed;
   mark = {};
   mark.summed = summed;
   const kernel::exact_weight exact{digest.maximum, 1.0 / digest.temperature, source.probabilities};
-  double* const exact_weights = scratch.at<double>(digest.kept_weights).data();
-  double sum = 0;
-  digest.total_weight = 0;
-  for (std::uint32_t i = 0; i < kept.size; ++i) {
-    exact_weights[i] = exact(static_cast<double>(source.value(static_cast<std::uint32_t>(kept.ids[i]))));
-    sum += exact_weights[i];
-    digest.total_weight += kept.weights[i];
-  }
+  const double sum = weigh_exactly(source, exact, kept, exact_weights);
+  digest.total_weight = mass_of(kept);
   digest.kept_ids.count = digest.kept_weights.count = kept.size;
   digest.truncated = true;
   digest.reference = digest.maximum;

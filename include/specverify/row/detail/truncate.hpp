@@ -36,13 +36,79 @@ namespace detail {
   return mass;
 }
 
+//! The cut of a list at a mass that it has: by the weights near it, which a sample finds. `room` is as long as the list.
+[[nodiscard]] inline kernel::order_cut mass_cut(const kernel::candidate_list& list, std::uint64_t mass,
+                                                std::uint64_t target, std::uint32_t* room) noexcept {
+  constexpr std::uint32_t sampled = 1024, part = 64;
+  const std::uint32_t* const weights = list.weights;
+  const std::uint32_t size = list.size;
+  if (size >= 4 * sampled) {
+    std::uint32_t sample[sampled];
+    std::uint64_t all = 0, above = 0, between = 0;
+    for (std::uint32_t i = 0; i < sampled; ++i)
+      all += sample[i] = weights[static_cast<std::uint32_t>(std::uint64_t{size} * i / sampled)];
+    const double part_of_mass = static_cast<double>(target) / static_cast<double>(mass);
+    const auto near = static_cast<std::uint64_t>(static_cast<double>(all) * part_of_mass);
+    const std::uint64_t off = (all - near) / 2 < all / 16 ? (all - near) / 2 : all / 16;
+    const std::uint32_t low = kernel::radix_cut(sample, sampled, near + off, true).weight;
+    const std::uint32_t high = near > off ? kernel::radix_cut(sample, sampled, near - off, true).weight : 0xFFFFFFFEu;
+    std::uint32_t count = 0, i = 0;
+    for (; i + part <= size; i += part) {
+      for (std::uint32_t j = 0; j < part; ++j) above += weights[i + j] > high ? weights[i + j] : 0u;
+    }
+    for (; i < size; ++i) above += weights[i] > high ? weights[i] : 0u;
+    for (i = 0; i < size; ++i) {
+      room[count] = weights[i];
+      count += weights[i] - low <= high - low ? 1u : 0u;
+    }
+    for (i = 0; i < count; ++i) between += room[i];
+    if (above < target && above + between >= target) {
+      const std::uint64_t missing = target - above;
+      if (low == high) return {low, static_cast<std::uint32_t>((missing + low - 1) / low)};
+      return kernel::radix_cut(room, count, missing, true);
+    }
+  }
+  return kernel::radix_cut(weights, size, target, true);
+}
+
+//! e_v of all entries of a list, one by one as kernel::exact_weight has them, and their sum in the order of the ids.
+//! Loops of fixed length, for compilers to take several at a time.
+template <class Scalar>
+[[nodiscard]] inline double weigh_exactly(const kernel::row_source<Scalar>& source, const kernel::exact_weight& exact,
+                                          const kernel::candidate_list& list, double* weights) noexcept {
+  constexpr std::uint32_t held = 64;
+  double values[held], results[held], sum = 0;
+  const double reference = exact.reference, inverse = exact.inverse_temperature;
+  for (std::uint32_t first = 0; first < list.size; first += held) {
+    const std::uint32_t count = list.size - first < held ? list.size - first : held;
+    const token_id* const ids = list.ids + first;
+    if (const auto* plain = source.plain()) {
+      for (std::uint32_t i = 0; i < count; ++i) values[i] = static_cast<double>(plain[ids[i]]);
+    } else {
+      for (std::uint32_t i = 0; i < count; ++i)
+        values[i] = static_cast<double>(source.value(static_cast<std::uint32_t>(ids[i])));
+    }
+    if (count == held && !source.probabilities) {  // positive integer weights: no exponent is below -23
+      for (std::uint32_t i = 0; i < held; ++i)
+        results[i] = kernel::bounded_exponential((values[i] - reference) * inverse);
+    } else {
+      for (std::uint32_t i = 0; i < count; ++i) results[i] = exact(values[i]);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      weights[first + i] = results[i];
+      sum += results[i];
+    }
+  }
+  return sum;
+}
+
 //! Gathers what a truncation keeps. `mark` knows W as closely as the read says; its bounds are used up.
 template <class Policy, class Scalar>
 class kept_entries {
  public:
   kept_entries(Policy policy, const kernel::row_source<Scalar>& source, const kernel::integer_weight& weight,
-               float* tops, reading_mark& mark) noexcept
-      : policy_(policy), source_(source), weight_(weight), tops_(tops), mark_(mark) {}
+               float* tops, std::uint32_t* room, reading_mark& mark) noexcept
+      : policy_(policy), source_(source), weight_(weight), tops_(tops), room_(room), mark_(mark) {}
 
   //! `list` has room for the row, or for twice top_k and 1024.
   void gather(const row_truncation& cut, kernel::candidate_list& list) noexcept {
@@ -63,7 +129,7 @@ class kept_entries {
  private:
   static constexpr bool is_vector =
       !std::is_same_v<Policy, exec::seq_policy> && std::is_same_v<kernel::working<Scalar>, float>;
-  static constexpr std::uint32_t first_look = 256, looks = 3;
+  static constexpr std::uint32_t first_look = 128, looks = 3;
 
   void gather_largest(std::uint32_t count, kernel::candidate_list& list) noexcept { look(count, 0xFFFFFFFFu, list); }
   void gather_from(std::uint32_t least, kernel::candidate_list& list) noexcept { look(0, least, list); }
@@ -92,10 +158,11 @@ class kept_entries {
   //! another rule, and holds less. False where that takes more entries.
   [[nodiscard]] bool cut_share(double share, bool whole, kernel::candidate_list& list) noexcept {
     const std::uint64_t mass = mass_of(list);
+    if (list.size >= 4096 && mass >= share_of(share, mark_.least)) mark_.narrow(mark_, true);  // no bounds will do
     for (;;) {
       const std::uint64_t target = share_of(share, mark_.least), most = share_of(share, mark_.most);
       if (mass < target) return whole;
-      const kernel::order_cut cut = kernel::radix_cut(list.weights, list.size, target, true);
+      const kernel::order_cut cut = mass_cut(list, mass, target, room_);
       const std::uint64_t reached = mass_of(list, cut);
       if (reached >= most || (whole && reached == mass)) {
         kernel::apply_cut(cut, list);
@@ -106,7 +173,7 @@ class kept_entries {
   }
 
   void gather_share(double share, std::uint32_t least, kernel::candidate_list& list) noexcept {
-    const bool looks_first = is_vector && source_.size >= 4 * first_look;
+    const bool looks_first = is_vector && source_.size >= 8 * first_look;
     std::uint32_t from = 1;
     for (std::uint32_t count = 0;; ++count) {
       if (count == 0 && looks_first) {
@@ -121,29 +188,38 @@ class kept_entries {
     }
   }
 
-  //! A weight that entries with the share that is missing reach, and not many more, by a look at 16 ids in every 256.
-  //! Overwrites the list.
+  //! A weight that entries of the missing mass reach, and not many more, by a look at 16 ids in every 1024: of what is
+  //! not listed, a quarter more is taken than has to be. Overwrites the list.
   [[nodiscard]] std::uint32_t sampled_bar(double share, std::uint32_t number, kernel::candidate_list& list) noexcept {
-    const std::uint64_t missing = share_of(share, mark_.most) - mass_of(list);
-    std::uint32_t listed = kernel::weight_one;  // from here on all were listed
+    const double mass = static_cast<double>(mass_of(list)), all = static_cast<double>(mark_.most);
+    const double left = (all - static_cast<double>(share_of(share, mark_.most))) / (all - mass);
+    std::uint32_t listed = kernel::weight_one;
     for (std::uint32_t i = 0; i < list.size; ++i) listed = list.weights[i] < listed ? list.weights[i] : listed;
-    constexpr std::uint32_t vectors = kernel::top_size / kernel::lane_count;
+    listed -= number > 0 ? 1u : 0u;  // the largest entries alone may leave ties, later looks do not
+    const std::uint32_t step = source_.size < 64 * kernel::block_size ? kernel::top_size : kernel::block_size;
     kernel::working<Scalar> buffer[kernel::lane_count];
     std::uint32_t size = 0;
-    for (std::uint32_t first = 0; first < source_.size; first += kernel::top_size) {
-      const std::uint32_t place = ((first * 0x9E3779B9u + number * 0x85EBCA6Bu) >> 20) % vectors * kernel::lane_count;
-      const auto* values = kernel::load(source_, first + place, kernel::lane_count, buffer);
-      (void)kernel::write_weights(policy_, values, kernel::lane_count, weight_, list.weights + size);
+    std::uint64_t sampled = 0;
+    for (std::uint32_t first = 0; first < source_.size; first += step) {
+      const std::uint32_t place = ((first + number) * 0x9E3779B9u >> 16) % (step / kernel::lane_count);
+      const auto* values = kernel::load(source_, first + place * kernel::lane_count, kernel::lane_count, buffer);
+      std::uint32_t* const weights = list.weights + size;
+      (void)kernel::write_weights(policy_, values, kernel::lane_count, weight_, weights);
+      for (std::uint32_t i = 0; i < kernel::lane_count; ++i) {
+        weights[i] = weights[i] <= listed ? weights[i] : 0u;
+        sampled += weights[i];
+      }
       size += kernel::lane_count;
     }
-    for (std::uint32_t i = 0; i < size; ++i) list.weights[i] = list.weights[i] <= listed ? list.weights[i] : 0u;
-    return kernel::radix_cut(list.weights, size, (missing + missing / 4) / vectors + 1, true).weight;
+    const auto target = static_cast<std::uint64_t>(static_cast<double>(sampled) * (1.0 - 0.75 * left));
+    return kernel::radix_cut(list.weights, size, target > 0 ? target : 1, true).weight;
   }
 
   Policy policy_;
   const kernel::row_source<Scalar>& source_;
   const kernel::integer_weight& weight_;
   float* tops_;
+  std::uint32_t* room_;  // as long as the list
   reading_mark& mark_;
 };
 
