@@ -24,48 +24,125 @@ namespace detail {
   return cut.top_p < 1.0 && !(is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p);
 }
 
-[[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list) noexcept {
+// Loops over long lists go in runs of fixed length, for compilers to take several entries at a time.
+inline constexpr std::uint32_t list_run = 64;
+
+//! The sum of all weights from `least` on.
+[[nodiscard]] inline std::uint64_t mass_from(const std::uint32_t* weights, std::uint32_t size,
+                                             std::uint32_t least) noexcept {
   std::uint64_t mass = 0;
-  for (std::uint32_t i = 0; i < list.size; ++i) mass += list.weights[i];
+  std::uint32_t first = 0;
+  for (; first + list_run <= size; first += list_run) {
+    std::uint32_t low = 0, high = 0;  // halves, whose sums stay below 2^32
+    for (std::uint32_t i = 0; i < list_run; ++i) {
+      const std::uint32_t weight = weights[first + i] >= least ? weights[first + i] : 0u;
+      low += weight & 0xFFFFu;
+      high += weight >> 16;
+    }
+    mass += (std::uint64_t{high} << 16) + low;
+  }
+  for (; first < size; ++first) mass += weights[first] >= least ? weights[first] : 0u;
   return mass;
+}
+[[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list) noexcept {
+  return mass_from(list.weights, list.size, 0);
 }
 //! What a cut keeps of a list that has all its ties.
 [[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list, kernel::order_cut cut) noexcept {
-  std::uint64_t mass = std::uint64_t{cut.weight} * cut.ties;
-  for (std::uint32_t i = 0; i < list.size; ++i) mass += list.weights[i] > cut.weight ? list.weights[i] : 0u;
-  return mass;
+  return std::uint64_t{cut.weight} * cut.ties + mass_from(list.weights, list.size, cut.weight + 1);
+}
+
+struct run_counts {
+  std::uint32_t above = 0;
+  std::uint32_t equal = 0;
+};
+[[nodiscard]] inline run_counts counts_of(const std::uint32_t* weights, std::uint32_t count,
+                                          std::uint32_t weight) noexcept {
+  run_counts found;
+  if (count == list_run) {
+    for (std::uint32_t i = 0; i < list_run; ++i) {
+      found.above += weights[i] > weight ? 1u : 0u;
+      found.equal += weights[i] == weight ? 1u : 0u;
+    }
+    return found;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    found.above += weights[i] > weight ? 1u : 0u;
+    found.equal += weights[i] == weight ? 1u : 0u;
+  }
+  return found;
+}
+
+//! Leaves what a cut keeps, in place. Runs that are kept or dropped as a whole are not looked at entry by entry.
+inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcept {
+  token_id* const ids = list.ids;
+  std::uint32_t* const weights = list.weights;
+  std::uint32_t kept = 0;
+  for (std::uint32_t first = 0; first < list.size; first += list_run) {
+    const std::uint32_t count = list.size - first < list_run ? list.size - first : list_run;
+    const run_counts found = counts_of(weights + first, count, cut.weight);
+    const std::uint32_t ties = found.equal < cut.ties ? found.equal : cut.ties, all = found.above + ties;
+    cut.ties -= ties;
+    if (kept == first && all == count) {
+      kept += count;
+      continue;
+    }
+    const bool some = ties > 0 && ties < found.equal;  // of one run alone
+    const std::uint32_t least = cut.weight + (ties > 0 ? 0u : 1u);
+    std::uint32_t left = some ? ties : count;
+    for (std::uint32_t i = 0, taken = 0; taken < all; ++i) {
+      const std::uint32_t weight = weights[first + i];
+      ids[kept + taken] = ids[first + i];
+      weights[kept + taken] = weight;
+      const bool tie = some && weight == cut.weight;
+      taken += weight >= least && !(tie && left == 0) ? 1u : 0u;
+      left -= tie && left > 0 ? 1u : 0u;
+    }
+    kept += all;
+  }
+  list.size = kept;
 }
 
 //! The cut of a list at a mass that it has: by the weights near it, which a sample finds. `room` is as long as the list.
 [[nodiscard]] inline kernel::order_cut mass_cut(const kernel::candidate_list& list, std::uint64_t mass,
                                                 std::uint64_t target, std::uint32_t* room) noexcept {
-  constexpr std::uint32_t sampled = 1024, part = 64;
+  constexpr std::uint32_t sampled = 1024;
   const std::uint32_t* const weights = list.weights;
   const std::uint32_t size = list.size;
   if (size >= 4 * sampled) {
     std::uint32_t sample[sampled];
-    std::uint64_t all = 0, above = 0, between = 0;
+    std::uint64_t all = 0;
     for (std::uint32_t i = 0; i < sampled; ++i)
       all += sample[i] = weights[static_cast<std::uint32_t>(std::uint64_t{size} * i / sampled)];
-    const double part_of_mass = static_cast<double>(target) / static_cast<double>(mass);
-    const auto near = static_cast<std::uint64_t>(static_cast<double>(all) * part_of_mass);
+    const double share = static_cast<double>(target) / static_cast<double>(mass);
+    const auto near = static_cast<std::uint64_t>(static_cast<double>(all) * share);
     const std::uint64_t off = (all - near) / 2 < all / 16 ? (all - near) / 2 : all / 16;
-    const std::uint32_t low = kernel::radix_cut(sample, sampled, near + off, true).weight;
-    const std::uint32_t high = near > off ? kernel::radix_cut(sample, sampled, near - off, true).weight : 0xFFFFFFFEu;
-    std::uint32_t count = 0, i = 0;
-    for (; i + part <= size; i += part) {
-      for (std::uint32_t j = 0; j < part; ++j) above += weights[i + j] > high ? weights[i + j] : 0u;
+    // the weight at the cut if it has many ties, else one side of it
+    const std::uint32_t middle = kernel::radix_cut(sample, sampled, near > 0 ? near : 1, true).weight;
+    const std::uint64_t above_middle = mass_from(weights, size, middle + 1),
+                        to_middle = mass_from(weights, size, middle);
+    const auto ties_of = [&](std::uint64_t missing) {
+      return static_cast<std::uint32_t>((missing + middle - 1) / middle);
+    };
+    if (above_middle < target && to_middle >= target) return {middle, ties_of(target - above_middle)};
+    std::uint32_t low = middle + 1, high = 0xFFFFFFFEu;
+    std::uint64_t above = 0, reached = above_middle;
+    if (to_middle < target) {
+      low = kernel::radix_cut(sample, sampled, near + off, true).weight;
+      high = middle - 1;
+      above = to_middle;
+      reached = mass_from(weights, size, low);
+    } else if (near > off) {
+      high = kernel::radix_cut(sample, sampled, near - off, true).weight;
+      above = mass_from(weights, size, high + 1);
     }
-    for (; i < size; ++i) above += weights[i] > high ? weights[i] : 0u;
-    for (i = 0; i < size; ++i) {
-      room[count] = weights[i];
-      count += weights[i] - low <= high - low ? 1u : 0u;
-    }
-    for (i = 0; i < count; ++i) between += room[i];
-    if (above < target && above + between >= target) {
-      const std::uint64_t missing = target - above;
-      if (low == high) return {low, static_cast<std::uint32_t>((missing + low - 1) / low)};
-      return kernel::radix_cut(room, count, missing, true);
+    if (above < target && reached >= target && low <= high) {
+      std::uint32_t count = 0;
+      for (std::uint32_t i = 0; i < size; ++i) {
+        room[count] = weights[i];
+        count += weights[i] - low <= high - low ? 1u : 0u;
+      }
+      return kernel::radix_cut(room, count, target - above, true);
     }
   }
   return kernel::radix_cut(weights, size, target, true);
@@ -150,7 +227,7 @@ class kept_entries {
   //! Returns whether an entry fell out.
   static bool drop_below(std::uint32_t least, kernel::candidate_list& list) noexcept {
     const std::uint32_t before = list.size;
-    if (least > 1) kernel::apply_cut({least, 0xFFFFFFFFu}, list);
+    if (least > 1) shorten(list, {least, 0xFFFFFFFFu});
     return list.size < before;
   }
 
@@ -163,9 +240,9 @@ class kept_entries {
       const std::uint64_t target = share_of(share, mark_.least), most = share_of(share, mark_.most);
       if (mass < target) return whole;
       const kernel::order_cut cut = mass_cut(list, mass, target, room_);
-      const std::uint64_t reached = mass_of(list, cut);
+      const std::uint64_t reached = target == most ? most : mass_of(list, cut);
       if (reached >= most || (whole && reached == mass)) {
-        kernel::apply_cut(cut, list);
+        shorten(list, cut);
         return true;
       }
       mark_.narrow(mark_, false);
