@@ -140,7 +140,7 @@ std::vector<float> peaked_row(std::uint32_t size, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("row.truncate: every rule keeps what a sort keeps, of hard rows") {
+TEST_CASE("row.truncate: a sort keeps the same of hard rows") {
   for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
     CAPTURE(kind);
     for (const std::uint32_t size : {1u, 2u, 63u, 300u, 1025u, 4099u}) {
@@ -151,8 +151,8 @@ TEST_CASE("row.truncate: every rule keeps what a sort keeps, of hard rows") {
   }
 }
 
-TEST_CASE_TEMPLATE("row.truncate: every rule keeps what a sort keeps, with bias and mask", Scalar, float, double,
-                   bfloat16_bits, float16_bits) {
+TEST_CASE_TEMPLATE("row.truncate: a sort keeps the same with bias and mask", Scalar, float, double, bfloat16_bits,
+                   float16_bits) {
   for (const std::uint32_t size : {17u, 1024u, 1500u}) {
     const auto row = row_of<Scalar>(normal_logits(size, size));
     generator random{size};
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("row.truncate: every rule keeps what a sort keeps, with bias 
   }
 }
 
-TEST_CASE("row.truncate: every rule keeps what a sort keeps, of probabilities") {
+TEST_CASE("row.truncate: a sort keeps the same of probabilities") {
   for (const std::uint32_t size : {5u, 1024u, 3000u}) {
     generator random{size};
     std::vector<double> law(size);
@@ -190,7 +190,7 @@ TEST_CASE("row.truncate: every rule keeps what a sort keeps, of probabilities") 
   }
 }
 
-TEST_CASE("row.truncate: shares that end at an entry, or just behind it") {
+TEST_CASE("row.truncate: shares that end at an entry or just behind it") {
   for (const std::uint32_t size : {1200u, 20000u}) {
     const auto row = peaked_row(size, size);
     const sorted_row sorted(logits(row), {});
@@ -213,7 +213,7 @@ TEST_CASE("row.truncate: shares that end at an entry, or just behind it") {
   }
 }
 
-TEST_CASE("row.truncate: exact weights, summed in the order of ids") {
+TEST_CASE("row.truncate: exact weights are summed in the order of ids") {
   const auto row = row_of<float>(normal_logits(5000, 8));
   const double largest = *std::max_element(row.begin(), row.end());
   for (const double share : {0.3, 0.9, 0.9999}) {

@@ -33,9 +33,10 @@ inline constexpr std::uint32_t list_run = 64;
   std::uint64_t mass = 0;
   std::uint32_t first = 0;
   for (; first + list_run <= size; first += list_run) {
+    const std::uint32_t* const run = weights + first;
     std::uint32_t low = 0, high = 0;  // halves, whose sums stay below 2^32
     for (std::uint32_t i = 0; i < list_run; ++i) {
-      const std::uint32_t weight = weights[first + i] >= least ? weights[first + i] : 0u;
+      const std::uint32_t weight = run[i] >= least ? run[i] : 0u;
       low += weight & 0xFFFFu;
       high += weight >> 16;
     }
@@ -103,49 +104,63 @@ inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcep
   list.size = kept;
 }
 
-//! The cut of a list at a mass that it has: by the weights near it, which a sample finds. `room` is as long as the list.
+//! A cut by mass near that of a list, out of a part of its weights.
+class sampled_cut {
+ public:
+  static constexpr std::uint32_t size = 1024;
+  //! The list has at least as many entries. `left`: the mass behind the cut, which many entries share.
+  sampled_cut(const kernel::candidate_list& list, std::uint64_t left) noexcept {
+    for (std::uint32_t i = 0; i < size; ++i) {  // one of each 1024th part, at a place that is no rule of its number
+      const std::uint64_t place = (i << 16) + (i * 0x9E3779B9u >> 16);
+      all_ += weights_[i] = list.weights[static_cast<std::uint32_t>(list.size * place >> 26)];
+    }
+    const auto behind = static_cast<std::uint64_t>(static_cast<double>(left) * size / list.size);
+    near_ = all_ > behind ? all_ - behind : 0;
+    off_ = (all_ - near_) / 2 < all_ / 16 ? (all_ - near_) / 2 : all_ / 16;
+  }
+  [[nodiscard]] std::uint32_t middle() const noexcept { return at(near_); }
+  [[nodiscard]] std::uint32_t low() const noexcept { return at(near_ + off_); }
+  [[nodiscard]] std::uint32_t high() const noexcept { return near_ > off_ ? at(near_ - off_) : 0xFFFFFFFEu; }
+
+ private:
+  [[nodiscard]] std::uint32_t at(std::uint64_t target) const noexcept {
+    return kernel::radix_cut(weights_, size, target > 0 ? target : 1, true).weight;
+  }
+  std::uint32_t weights_[size];
+  std::uint64_t all_ = 0, near_ = 0, off_ = 0;
+};
+
+//! The cut of a list of this mass at one that it reaches. Of a long list only the weights near the cut are looked at
+//! one by one: those of a sample say which. `room` is as long as the list.
 [[nodiscard]] inline kernel::order_cut mass_cut(const kernel::candidate_list& list, std::uint64_t mass,
                                                 std::uint64_t target, std::uint32_t* room) noexcept {
-  constexpr std::uint32_t sampled = 1024;
   const std::uint32_t* const weights = list.weights;
   const std::uint32_t size = list.size;
-  if (size >= 4 * sampled) {
-    std::uint32_t sample[sampled];
-    std::uint64_t all = 0;
-    for (std::uint32_t i = 0; i < sampled; ++i)
-      all += sample[i] = weights[static_cast<std::uint32_t>(std::uint64_t{size} * i / sampled)];
-    const double share = static_cast<double>(target) / static_cast<double>(mass);
-    const auto near = static_cast<std::uint64_t>(static_cast<double>(all) * share);
-    const std::uint64_t off = (all - near) / 2 < all / 16 ? (all - near) / 2 : all / 16;
-    // the weight at the cut if it has many ties, else one side of it
-    const std::uint32_t middle = kernel::radix_cut(sample, sampled, near > 0 ? near : 1, true).weight;
-    const std::uint64_t above_middle = mass_from(weights, size, middle + 1),
-                        to_middle = mass_from(weights, size, middle);
-    const auto ties_of = [&](std::uint64_t missing) {
-      return static_cast<std::uint32_t>((missing + middle - 1) / middle);
-    };
-    if (above_middle < target && to_middle >= target) return {middle, ties_of(target - above_middle)};
-    std::uint32_t low = middle + 1, high = 0xFFFFFFFEu;
-    std::uint64_t above = 0, reached = above_middle;
-    if (to_middle < target) {
-      low = kernel::radix_cut(sample, sampled, near + off, true).weight;
-      high = middle - 1;
-      above = to_middle;
-      reached = mass_from(weights, size, low);
-    } else if (near > off) {
-      high = kernel::radix_cut(sample, sampled, near - off, true).weight;
-      above = mass_from(weights, size, high + 1);
-    }
-    if (above < target && reached >= target && low <= high) {
-      std::uint32_t count = 0;
-      for (std::uint32_t i = 0; i < size; ++i) {
-        room[count] = weights[i];
-        count += weights[i] - low <= high - low ? 1u : 0u;
-      }
-      return kernel::radix_cut(room, count, target - above, true);
-    }
+  if (size < 4 * sampled_cut::size) return kernel::radix_cut(weights, size, target, true);
+  const sampled_cut sample(list, mass - target);
+  const std::uint32_t middle = sample.middle();
+  std::uint32_t low = middle, high = middle;
+  std::uint64_t above = mass_from(weights, size, middle + 1), reached = mass_from(weights, size, middle);
+  if (above < target && reached >= target)  // the cut is among its ties
+    return {middle, static_cast<std::uint32_t>((target - above + middle - 1) / middle)};
+  if (reached < target) {
+    low = sample.low();
+    high = middle - 1;
+    above = reached;
+    reached = mass_from(weights, size, low);
+  } else {
+    low = middle + 1;
+    high = sample.high();
+    reached = above;
+    above = mass_from(weights, size, high + 1);
   }
-  return kernel::radix_cut(weights, size, target, true);
+  if (above >= target || reached < target || low > high) return kernel::radix_cut(weights, size, target, true);
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    room[count] = weights[i];
+    count += weights[i] - low <= high - low ? 1u : 0u;
+  }
+  return kernel::radix_cut(room, count, target - above, true);
 }
 
 //! e_v of all entries of a list, one by one as kernel::exact_weight has them, and their sum in the order of the ids.
