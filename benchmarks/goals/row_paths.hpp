@@ -34,6 +34,19 @@ inline path reading(std::string name, std::uint32_t vocab_size, const read_reque
           }};
 }
 
+//! Reads a truncated row.
+inline path truncated(std::string name, std::uint32_t vocab_size, const row_truncation& truncation) {
+  row_transform transform;
+  transform.truncation = truncation;
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, transform, {}));
+  return {std::move(name), [memory = std::move(memory), transform](std::span<const float> row) mutable {
+            workspace scratch{std::span(memory)};
+            const auto read = read_row(exec::simd, logits_row(row), transform, {}, scratch);
+            must(read.ok(), "read_row");
+            keep(read->total_weight());
+          }};
+}
+
 //! Reads a row for a rule and asks the sparsifier.
 inline path decision(std::string name, std::uint32_t vocab_size, const threshold& sparsifier) {
   const read_request request = sparsifier.request({}, vocab_size);
@@ -85,6 +98,9 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(reading("digest, sample", vocab_size, {}, true));
   paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
   paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
+  paths.push_back(truncated("truncated, top-50 top-p", vocab_size, {50, 0.9}));
+  paths.push_back(truncated("truncated, top-p", vocab_size, {0, 0.9}));
+  paths.push_back(truncated("truncated, min-p", vocab_size, {0, 1.0, 0.05}));
   paths.push_back(decision("top-64 by W", vocab_size, {0.001, 64}));
   paths.push_back(dense_point("dense lattice, l = 240", vocab_size, 240));
   paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
