@@ -40,7 +40,8 @@ struct batch_reader;  // row/parallel.hpp
 struct block_reader;  // row/blocks.hpp
 }  // namespace detail
 
-//! A row that was read under one policy. Errors of all members: reading_expired, and those named.
+//! A row that was read under one policy. Errors of all members: reading_expired, and those named; where an engine
+//! claimed the sums of blocks (row/blocks.hpp), accept, sample and residual may say blocks_disagree or row_has_nan.
 template <execution_policy Policy, class Scalar>
 class row_reading : public row_summary {
  public:
