@@ -105,7 +105,8 @@ class row_reading : public row_summary {
     return specverify::softmax(policy_, row_, transform_, out);
   }
 
-  //! Reads the same row again, under another transform or for more. Errors: those of `read_row`, reading_expired.
+  //! Reads the same row again, under another transform or for more. It needs the row alone, and so
+  //! may be expired. Errors: those of `read_row`.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
 
@@ -232,7 +233,6 @@ template <execution_policy Policy, class Scalar>
 result<row_reading<Policy, Scalar>> row_reading<Policy, Scalar>::again(const row_transform& transform,
                                                                        const read_request& request,
                                                                        workspace& scratch) const noexcept {
-  if (this->expired()) return detail::row_error(errc::reading_expired);
   return read_row(policy_, row_, transform, request, scratch);
 }
 

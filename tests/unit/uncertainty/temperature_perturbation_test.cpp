@@ -41,10 +41,10 @@ measured perturb(Policy policy, const std::vector<Scalar>& row, token_id token, 
 template <class Scalar>
 double mean_disagreement(const std::vector<Scalar>& row, token_id token, const perturbation_options& options,
                          const row_transform& transform = {}) {
-  std::vector<std::byte> memory(perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
+  std::vector<std::byte> memory(digest_workspace_size(static_cast<std::uint32_t>(row.size()), transform, {}));
   workspace scratch{std::span<std::byte>(memory)};
   const auto reading = read_row(exec::simd, logits(row), transform, {}, scratch);
-  CHECK(reading.ok());
+  REQUIRE(reading.ok());
   const auto mean = expected_disagreement(*reading, token, options);
   CHECK(mean.ok());
   return *mean;
