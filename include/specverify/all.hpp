@@ -8,6 +8,9 @@
 
 #include <specverify/specverify.hpp>
 
+// rows whose engine has sums of their blocks
+#include <specverify/row/blocks.hpp>
+
 // the drafts of a round, in an arena
 #include <specverify/distribution/draft_block.hpp>
 

@@ -24,7 +24,6 @@
 // everything that is V wide
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/argmax.hpp>
-#include <specverify/row/blocks.hpp>
 #include <specverify/row/digest.hpp>
 #include <specverify/row/fp16_row.hpp>
 #include <specverify/row/integer_weights.hpp>

@@ -11,8 +11,6 @@
 
 #include <specverify/row/detail/normaliser.hpp>
 
-#include <cmath>
-
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -30,7 +28,8 @@ template <class Policy, class Scalar>
   if (!possible) return kernel::negative_infinity<double>();
   if (digest.one_hot) return 0.0;
   const double total = exact_normaliser(row);
-  return probabilities ? std::log(value / total) : (value - digest.reference) / digest.temperature - std::log(total);
+  return probabilities ? numeric::log(value / total)
+                       : (value - digest.reference) / digest.temperature - numeric::log(total);
 }
 
 //! The body of `row_reading::acceptance_probability`: the sum of min(p, q) over the law's ids. Errors: as there.
@@ -42,7 +41,7 @@ template <class Policy, class Scalar, class Law>
     if (count == 0 || static_cast<std::uint32_t>(id) >= row.digest.valid_size) return status{};
     const result<double> log_p = log_probability(row, id);
     if (!log_p.ok()) return log_p.error();
-    const double p = std::exp(log_p.value());
+    const double p = numeric::exp(log_p.value());
     const double q = static_cast<double>(count) / static_cast<double>(drawn_from.resolution);
     sum += p < q ? p : q;
     return status{};

@@ -6,8 +6,6 @@
 
 #include <specverify/kernel/block_source.hpp>
 
-#include <cmath>
-
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -37,7 +35,7 @@ template <class Policy, class Scalar>
   }
   if (!(count > 1)) return 0;
   const double mean = sum / count, variance = squares / count - mean * mean;
-  return variance > 0 ? std::sqrt(variance) : 0.0;
+  return variance > 0 ? numeric::square_root(variance) : 0.0;
 }
 
 }  // namespace kernel

@@ -7,8 +7,6 @@
 #include <specverify/kernel/simd/argmax.hpp>
 #include <specverify/kernel/simd/quick_powers.hpp>
 
-#include <cmath>
-
 #if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
@@ -146,7 +144,7 @@ class quick_sums {
   SPECVERIFY_INLINE void add(const Stored* values, Size size) noexcept {
     total_.add(quick_block(powers_, values, size));
   }
-  [[nodiscard]] double value() const noexcept { return total_.value() * std::exp2(-powers_.offset()); }
+  [[nodiscard]] double value() const noexcept { return total_.value() * numeric::exp2(-powers_.offset()); }
 
  private:
   quick_powers powers_;

@@ -5,7 +5,6 @@
 
 #include <specverify/kernel/simd/digest.hpp>
 
-#include <cmath>
 #include <type_traits>
 
 #if SPECVERIFY_WITH_SIMD
@@ -84,7 +83,7 @@ template <class Level, class Scalar>
       for (; source.size - first >= block_size; first += block_size)
         add(first, std::integral_constant<std::uint32_t, block_size>{});
       if (first < source.size) add(first, block_groups(source.size - first, quick_group));
-      return total.value() * std::exp2(-powers.offset());
+      return total.value() * numeric::exp2(-powers.offset());
     }
   }
   return 0;

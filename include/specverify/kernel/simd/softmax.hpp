@@ -17,7 +17,7 @@ inline void write_softmax(exec::simd_on<Level> policy, const row_source<Scalar>&
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     const quick_powers powers(weight);
     if (!weight.probabilities && powers.usable()) {
-      const double total = (sum > 0.0 ? sum : quick_sum(policy, source, weight)) * std::exp2(powers.offset());
+      const double total = (sum > 0.0 ? sum : quick_sum(policy, source, weight)) * numeric::exp2(powers.offset());
       [[maybe_unused]] const flushed_denormals no_assists;
       const pack<float> inverse(static_cast<float>(1.0 / total));
       constexpr std::uint32_t width = pack_size<float>;

@@ -7,7 +7,6 @@
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/simd/pack.hpp>
 
-#include <cmath>
 #include <cstring>
 
 #if SPECVERIFY_WITH_SIMD
@@ -27,9 +26,9 @@ inline constexpr float largest_float = 0x1.fffffep127f;
 //! Near the smallest value whose integer weight is at least `least`, in 1 .. weight_one.
 [[nodiscard]] inline float value_near(const integer_weight& weight, std::uint32_t least) noexcept {
   const double share = (static_cast<double>(least) - 0.5) * 0x1.0p-31;  // weights are rounded
-  const double value = weight.probabilities
-                           ? share * weight.maximum
-                           : weight.maximum + std::log2(share) * (67108864.0 / weight.scale);  // 2^26 octaves a logit
+  const double value = weight.probabilities ? share * weight.maximum
+                                            : weight.maximum + numeric::log2(share) *
+                                                                   (67108864.0 / weight.scale);  // 2^26 octaves a logit
   return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
 }
 

@@ -8,7 +8,6 @@
 #include <specverify/row/detail/digest.hpp>
 
 #include <bit>
-#include <cmath>
 #if SPECVERIFY_WITH_SIMD
 #include <specverify/kernel/simd/blocks.hpp>
 #endif
@@ -35,7 +34,7 @@ namespace detail {
 
 //! A logit that every entry of at least this integer weight reaches: a little low, so that rounding loses none.
 [[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
-  const double octaves = std::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
+  const double octaves = numeric::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
   const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;
   const double value = digest.maximum + digest.temperature * (octaves * 0.69314718055994530942 - 1e-5) - size * 1e-6;
   return value > -0x1.0p127 ? static_cast<float>(value) : -0x1.fffffep127f;

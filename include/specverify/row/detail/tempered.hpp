@@ -5,8 +5,6 @@
 
 #include <specverify/row/detail/normaliser.hpp>
 
-#include <cmath>
-
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -23,13 +21,13 @@ class tempered_rest {
  public:
   //! `size`: entries at most; `below` >= 0: each lies at least so far under the maximum.
   tempered_rest(std::uint32_t size, double below) noexcept : below_(below) {
-    nodes_[0].upper = std::log(size > 0 ? static_cast<double>(size) : smallest);
+    nodes_[0].upper = numeric::log(size > 0 ? static_cast<double>(size) : smallest);
   }
 
   //! From here on lower <= B(beta) <= upper at this `beta` > 0; a lower bound of 0 says nothing.
   void learn(double beta, double lower, double upper) noexcept {
-    const node found{beta, std::log(upper > smallest ? upper : smallest), std::log(lower > smallest ? lower : 1.0),
-                     lower > smallest};
+    const node found{beta, numeric::log(upper > smallest ? upper : smallest),
+                     numeric::log(lower > smallest ? lower : 1.0), lower > smallest};
     std::uint32_t at = size_;
     while (nodes_[at - 1].beta > beta) --at;
     if (node& same = nodes_[at - 1]; same.beta == beta) {
@@ -98,7 +96,7 @@ class tempered_rest {
     for (const std::uint32_t weight : weights) least = weight < least ? weight : least;
   }
   const double share = (static_cast<double>(least) + 1.0) / static_cast<double>(kernel::weight_one) * (1.0 + 0x1.0p-24);
-  return share < 1.0 ? -digest.temperature * std::log(share) : 0.0;
+  return share < 1.0 ? -digest.temperature * numeric::log(share) : 0.0;
 }
 
 //! A row of logits at inverse temperatures, relative to its maximum.

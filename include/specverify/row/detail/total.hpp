@@ -7,8 +7,6 @@
 #include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
 
-#include <cmath>
-
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -18,8 +16,9 @@ inline void bound_total(reading_mark& mark, const kernel::row_source<Scalar>& so
                         normaliser_bounds of) noexcept {
   constexpr double slack = 0x1p-25;
   const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
-  const double unit = source.probabilities ? one / digest.maximum
-                                           : one * std::exp((digest.reference - digest.maximum) / digest.temperature);
+  const double unit = source.probabilities
+                          ? one / digest.maximum
+                          : one * numeric::exp((digest.reference - digest.maximum) / digest.temperature);
   const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
   const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
   const double all = one * size;
