@@ -106,16 +106,11 @@ void all_shapes() {
     generator random{size};
     for (auto& word : mask) word = random.next() | (random.next() & 1u);
     mask[0] |= 1;
-    std::vector<token_id> ids;
-    std::vector<float> bias;
-    for (std::uint32_t id = 0; id < size; id += 1 + random.below(40)) {
-      ids.push_back(static_cast<token_id>(id));
-      bias.push_back(static_cast<float>(random.normal()));
-    }
+    const sparse_bias bias(size, random);
     row_transform transform;
     transform.mask_words = mask;
-    transform.bias_ids = ids;
-    transform.bias_values = bias;
+    transform.bias_ids = bias.ids;
+    transform.bias_values = bias.values;
     for (const double temperature : {0.0, 0.05, 1.0, 30.0}) {
       transform.temperature = temperature;
       compare(logits(row), transform);

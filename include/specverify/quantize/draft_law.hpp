@@ -114,10 +114,11 @@ namespace detail {
   if (!kept) return kept.error();
   const auto room = scratch.take<std::uint32_t>(kept->size());
   if (!room) return status{errc::workspace_too_small, part::quantize, kept->size()};
-  auto counts = lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch);
-  for (; counts && counts->empty();
-       counts = lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch))
-    row.narrow_total();
+  const auto counts_now = [&]() noexcept {
+    return lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch);
+  };
+  auto counts = counts_now();
+  for (; counts && counts->empty(); counts = counts_now()) row.narrow_total();
   if (!counts) return counts.error();
   result<law> drafted = make_law(*kept, *counts);
   if (drafted) drafted = drop_zero(*drafted, scratch);

@@ -87,6 +87,11 @@ struct row_digest {
   workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
   workspace_slice kept_weights{};      //!< truncated rows: double e_v
   workspace_slice mark{};              //!< one reading_mark, and where it finds the row again
+
+  //! Whether the coarse sums are of all ids, and were read.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
+    return !one_hot && !truncated && claimed_size == 0;
+  }
 };
 static_assert(std::is_trivially_copyable_v<row_digest>);
 

@@ -61,9 +61,7 @@ class row_summary {
     }
   }
   //! Whether the read took sums over all ids: not of claimed blocks, one-hot and truncated rows.
-  [[nodiscard]] bool has_coarse_sums() const noexcept {
-    return !digest_.one_hot && !digest_.truncated && digest_.claimed_size == 0;
-  }
+  [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
   //! W for a support: 0 unless `integer_total` was asked for or every weight is listed.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;

@@ -59,8 +59,7 @@ template <class Policy, class Scalar>
   if (row.source.probabilities) return row_error(errc::unsupported);
   if (!row.has(token)) return row_error(errc::token_out_of_range);
   for (std::size_t m = 0; m < temperatures.size(); ++m) {
-    if (!kernel::is_finite(temperatures[m]) || temperatures[m] < 0.0 || temperatures[m] > max_temperature)
-      return row_error(errc::invalid_temperature, static_cast<std::uint32_t>(m));
+    if (!is_temperature(temperatures[m])) return row_error(errc::invalid_temperature, static_cast<std::uint32_t>(m));
   }
   return {};
 }

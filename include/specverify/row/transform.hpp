@@ -49,12 +49,15 @@ struct row_transform {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+//! From 0 to max_temperature.
+[[nodiscard]] constexpr bool is_temperature(double value) noexcept {
+  return numeric::is_finite(value) && value >= 0.0 && value <= max_temperature;
+}
+
 //! What can be said of a transform without a row. Errors, under part::row: invalid_temperature (negative, NaN, above
 //! max_temperature), invalid_truncation (top_p outside (0, 1], min_p outside [0, 1]).
 [[nodiscard]] constexpr status check(const row_transform& transform) noexcept {
-  if (!numeric::is_finite(transform.temperature) || transform.temperature < 0.0 ||
-      transform.temperature > max_temperature)
-    return {errc::invalid_temperature, part::row, 0};
+  if (!is_temperature(transform.temperature)) return {errc::invalid_temperature, part::row, 0};
   const row_truncation& cut = transform.truncation;
   const bool ok = numeric::is_finite(cut.top_p) && cut.top_p > 0.0 && cut.top_p <= 1.0 &&
                   numeric::is_finite(cut.min_p) && cut.min_p >= 0.0 && cut.min_p <= 1.0;

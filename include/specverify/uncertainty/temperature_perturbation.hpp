@@ -57,8 +57,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Errors (where = field in order, from 0): invalid_argument.
 [[nodiscard]] inline status check(const perturbation_options& options) noexcept {
   if (options.samples == 0 || options.samples > 65536) return {errc::invalid_argument, part::uncertainty, 0};
-  const bool hot = kernel::is_finite(options.maximum_temperature) && options.maximum_temperature > detail::coldest &&
-                   options.maximum_temperature <= max_temperature;
+  const bool hot = is_temperature(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
   return hot ? status{} : status{errc::invalid_argument, part::uncertainty, 1};
 }
 

@@ -42,6 +42,18 @@ struct generator {
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(next() % bound); }
 };
 
+//! Biases of about every twentieth id.
+struct sparse_bias {
+  std::vector<token_id> ids{};
+  std::vector<float> values{};
+  sparse_bias(std::uint32_t size, generator& random) {
+    for (std::uint32_t id = 0; id < size; id += 1 + random.below(40)) {
+      ids.push_back(static_cast<token_id>(id));
+      values.push_back(static_cast<float>(random.normal()));
+    }
+  }
+};
+
 inline std::uint16_t half_bits_of(double value) {  // exact for the values used here, else truncated
   const float narrow = static_cast<float>(value);
   std::uint32_t bits;

@@ -158,12 +158,7 @@ TEST_CASE_TEMPLATE("row.truncate: a sort keeps the same with bias and mask", Sca
     generator random{size};
     std::vector<std::uint64_t> mask(size / 64 + 1);
     for (auto& word : mask) word = random.next() | 1u;
-    std::vector<token_id> ids;
-    std::vector<float> bias;
-    for (std::uint32_t id = 0; id < size; id += 1 + random.below(40)) {
-      ids.push_back(static_cast<token_id>(id));
-      bias.push_back(static_cast<float>(random.normal()));
-    }
+    const sparse_bias bias(size, random);
     row_transform transform;
     for (const double temperature : {0.05, 1.0, 30.0}) {
       transform.temperature = temperature;
@@ -172,8 +167,8 @@ TEST_CASE_TEMPLATE("row.truncate: a sort keeps the same with bias and mask", Sca
     transform.temperature = 1.0;
     transform.mask_words = mask;
     compare(logits(row), transform, true);
-    transform.bias_ids = ids;
-    transform.bias_values = bias;
+    transform.bias_ids = bias.ids;
+    transform.bias_values = bias.values;
     compare(logits(row), transform, true);
   }
 }

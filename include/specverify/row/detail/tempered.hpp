@@ -152,9 +152,7 @@ class tempered_row {
 
  private:
   // Only then do coarse sum and survivors say something about the ids left out.
-  [[nodiscard]] bool usable() const noexcept {
-    return !row_.digest.one_hot && !row_.digest.truncated && row_.digest.claimed_size == 0;
-  }
+  [[nodiscard]] bool usable() const noexcept { return row_.digest.has_coarse_sums(); }
 
   const opened_row<Policy, Scalar>& row_;
   std::span<const token_id> survivors_{};

@@ -10,25 +10,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
-template <class Scalar>
-inline void bound_total(reading_mark& mark, const kernel::row_source<Scalar>& source, const row_digest& digest,
-                        normaliser_bounds of) noexcept {
-  constexpr double slack = 0x1p-25;
-  const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
-  const double unit = source.probabilities
-                          ? one / digest.maximum
-                          : one * numeric::exp((digest.reference - digest.maximum) / digest.temperature);
-  const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
-  const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
-  const double all = one * size;
-  const auto low =
-      least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
-  const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
-  mark.least = low > mark.least ? low : mark.least;
-  mark.most = mark.most == 0 || high < mark.most ? high : mark.most;
-}
-
 //! A mark that finds its row again. It stands in the workspace, the mark first.
 template <class Policy, class Scalar>
 struct marked_row {
@@ -56,12 +37,22 @@ struct marked_row {
   //! What a quick sum says; false if it is none.
   [[nodiscard]] bool bound_by(double sum) noexcept {
     if (!(sum > 0) || !kernel::is_finite(sum)) return false;
-    row_digest digest;
-    digest.maximum = maximum;
-    digest.reference = reference;
-    digest.temperature = temperature;
-    bound_total(mark, source, digest, {sum * (1 - kernel::quick_error), sum * (1 + kernel::quick_error)});
+    bound({sum * (1 - kernel::quick_error), sum * (1 + kernel::quick_error)});
     return true;
+  }
+  //! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
+  void bound(normaliser_bounds of) noexcept {
+    constexpr double slack = 0x1p-25;
+    const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
+    const double unit = source.probabilities ? one / maximum : one * numeric::exp((reference - maximum) / temperature);
+    const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
+    const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
+    const double all = one * size;
+    const auto low =
+        least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
+    const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
+    mark.least = low > mark.least ? low : mark.least;
+    mark.most = mark.most == 0 || high < mark.most ? high : mark.most;
   }
 };
 
@@ -79,7 +70,7 @@ inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source
   self.temperature = digest.temperature;
   self.policy = policy;
   self.quick = !source.probabilities && !self.bound_by(quick_total);
-  bound_total(mark, source, digest, {digest.lower, digest.upper});
+  self.bound({digest.lower, digest.upper});
   mark.narrow = &marked::narrow;
 }
 
