@@ -19,6 +19,8 @@ if(SPECVERIFY_TEST_SETS STREQUAL "default")
 else()
   set(specverify_test_sets ${SPECVERIFY_TEST_SETS})
 endif()
+set(SPECVERIFY_ROOMS_LEFT_OUT "" CACHE STRING
+  "Rooms of tests/unit that are not configured, separated by semicolons: a preset leaves them to the long run")
 set(specverify_extra_sets headers consumer odr outputs)
 
 # Sets ${result} when tests of this set belong to the build.

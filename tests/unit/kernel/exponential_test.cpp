@@ -51,7 +51,7 @@ TEST_CASE("kernel.exponential: relative error below 2^-51 over its range, 0 belo
   }
 #if !defined(__FAST_MATH__)
   CHECK(static_cast<double>(worst) < 0x1.0p-51);
-  CHECK(static_cast<double>(worst) > 0x1.0p-51 / 3);
+  CHECK(static_cast<double>(worst) > 0x1.0p-51 / 4);  // fused products: 1.3e-16
 #else
   CHECK(static_cast<double>(worst) < 1e-12);
 #endif
