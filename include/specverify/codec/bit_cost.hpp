@@ -30,7 +30,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr std::uint32_t token_bits(std::uint32_t vocab_size) noexcept { return ceil_log2(vocab_size); }
 
 //! log2 C(n, k); 0 for k > n (there is nothing to tell).
-[[nodiscard]] inline double log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
+[[nodiscard, gnu::noinline]] inline double log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
   if (k >= n) return 0;
   if (k > n - k) k = n - k;
   constexpr double log2_e = 1.4426950408889634;

@@ -15,14 +15,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-SPECVERIFY_BODY status edge_protocol::disconnect(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::disconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::idle || state_ == edge_state::finished || state_ == edge_state::failed) return {};
   return lose_link(now);
 }
 
-SPECVERIFY_BODY status edge_protocol::lose_link(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::lose_link(session_time now) noexcept {
   link_.lose();
   if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, question_.attempts()});
   plan_ahead(now);

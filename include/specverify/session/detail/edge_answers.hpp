@@ -10,7 +10,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! A damaged message: most likely the answer to the open question, so the question is asked again at once.
-SPECVERIFY_BODY status edge_protocol::on_damage(errc code, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_damage(errc code, session_time now) noexcept {
   const bool streams = state_ == edge_state::streaming && !question_.is_open();
   count_fault(statistics_, code);
   if (streams || (question_.is_open() && state_ != edge_state::streaming)) {
@@ -57,8 +57,9 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 }
 
 //! The cloud said where it stands.
-SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message, const message_header& header,
-                                                  session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message,
+                                                                const message_header& header,
+                                                                session_time now) noexcept {
   const bool is_hello = header.kind == message_kind::hello;
   const result<wire_context> read = greeting_context(message, header.kind);
   if (!read) return on_damage(read.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
@@ -87,7 +88,8 @@ SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> mes
 }
 
 //! Compares the cloud's text with ours: sends what it lacks, fetches what we lack.
-SPECVERIFY_BODY status edge_protocol::follow_greeting(const wire_context& peer, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_greeting(const wire_context& peer,
+                                                                    session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
   peer_.stands_at(length, peer.round);
   // nobody has the prompt
@@ -183,8 +185,9 @@ SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens
   return in_step(now);
 }
 
-SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message, const message_header& header,
-                                                 session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message,
+                                                               const message_header& header,
+                                                               session_time now) noexcept {
   const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;

@@ -16,7 +16,7 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   return transmit(now);
 }
 
-SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
+[[gnu::cold]] SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
   hello_message hello;
   hello.context = context();
   hello.fingerprint_low = options_.fingerprint.low;
@@ -102,7 +102,7 @@ SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
   return {};
 }
 
-SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
   question_.ask_again();
   const std::uint32_t attempts = question_.attempts();
   if (attempts > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts});
@@ -121,7 +121,7 @@ SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
 }
 
 //! Goes on in another epoch. Text that is being fetched and is not whole was never journaled: that begins again.
-SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
   if (state_ == edge_state::fetching_text) {
     const std::uint32_t start = peer_.fetch_start();
     place_.stand_at(start, start, prefix_hash(text().first(start)));
@@ -142,7 +142,7 @@ SPECVERIFY_BODY status edge_protocol::tick(session_time now) noexcept {
   return want_row(ahead());
 }
 
-SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::drafting) {
@@ -155,7 +155,7 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   return ask(question::resume, now);
 }
 
-SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
   state_ = edge_state::failed;
   question_.close();
   ahead_.stop();
@@ -165,13 +165,13 @@ SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
   return why;
 }
 
-SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   return fail(why);
 }
 
 //! The end: tells the cloud (no answer is expected) and the host.
-SPECVERIFY_BODY status edge_protocol::finish(bool tell) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell) noexcept {
   state_ = edge_state::finished;
   question_.close();
   ahead_.cancel();

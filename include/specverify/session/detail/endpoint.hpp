@@ -22,7 +22,7 @@ namespace detail {
 //! Outputs in order. One input makes at most 8.
 class output_queue {
  public:
-  void push(const session_output& output) noexcept {
+  [[gnu::noinline]] void push(const session_output& output) noexcept {
     SPECVERIFY_ASSERT(count_ < capacity, "too many outputs for one input");
     if (count_ < capacity) outputs_[(first_ + count_++) % capacity] = output;
   }
@@ -70,7 +70,7 @@ class journal_buffer {
 };
 
 //! Counts a message that is not used, by its errc.
-inline void count_fault(session_statistics& statistics, errc code) noexcept {
+[[gnu::cold]] inline void count_fault(session_statistics& statistics, errc code) noexcept {
   switch (code) {
     case errc::duplicate:
       statistics.duplicates += 1;
@@ -128,16 +128,16 @@ class endpoint {
   [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
   void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
   //! A message that is not used.
-  [[nodiscard]] status drop(errc code) noexcept {
+  [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
     count_fault(statistics_, code);
     return {code, part::session, 0};
   }
   //! A message of a context that is no longer in use.
-  [[nodiscard]] status drop_late(const wire_context& then, const message_header& header) noexcept {
+  [[nodiscard, gnu::cold]] status drop_late(const wire_context& then, const message_header& header) noexcept {
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : why_stale(context(), then));
   }
 
-  void emit(session_action action, std::uint32_t position) noexcept {
+  [[gnu::noinline]] void emit(session_action action, std::uint32_t position) noexcept {
     session_output out;
     out.action = action;
     out.position = position;
@@ -165,7 +165,7 @@ class endpoint {
     out.position = place_.length();
     outputs_.push(out);
   }
-  void emit_failure(status why) noexcept {
+  [[gnu::cold]] void emit_failure(status why) noexcept {
     session_output out;
     out.action = session_action::failed;
     out.reason = why;
