@@ -63,6 +63,27 @@ struct reading_mark {
   std::uint64_t check = 0;     //!< of stamp and previous
 };
 
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Expires the readings behind a mark. Returns the newest one that is left.
+[[nodiscard, gnu::noinline]] inline std::uint64_t expire_readings(workspace_base base, std::uint64_t newest,
+                                                                  std::size_t earlier) noexcept {
+  while (newest > earlier) {
+    auto* mark = reinterpret_cast<reading_mark*>(base.data() + (newest - 1));
+    const std::uint64_t previous = mark->previous;
+    // Memory that something else wrote to holds no list of readings: leave it alone.
+    newest = mark->check == (mark->stamp ^ ~previous) && previous < newest ? previous : 0;
+    if (newest == previous) mark->stamp = 0;
+  }
+  return newest;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+SPECVERIFY_TYPES_BEGIN
+
 //! Caller-owned scratch. Taking advances a cursor; `mark` and `rewind` give space back in the order of a stack.
 class workspace {
  public:
@@ -84,13 +105,7 @@ class workspace {
   SPECVERIFY_INLINE void rewind(std::size_t earlier) noexcept {
     SPECVERIFY_ASSERT(earlier <= used_, "rewind to a later mark");
     used_ = earlier;
-    while (newest_ > earlier) {
-      auto* mark = reinterpret_cast<reading_mark*>(data_ + (newest_ - 1));
-      const std::uint64_t previous = mark->previous;
-      // Memory that something else wrote to holds no list of readings: leave it alone.
-      newest_ = mark->check == (mark->stamp ^ ~previous) && previous < newest_ ? previous : 0;
-      if (newest_ == previous) mark->stamp = 0;
-    }
+    if (newest_ > earlier) newest_ = detail::expire_readings(base(), newest_, earlier);
   }
 
   //! Cuts `count` elements, aligned to 64 bytes; their values are unspecified.

@@ -18,8 +18,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are
 //! allowed.
 //! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution.
-[[nodiscard]] constexpr result<law> make_law(std::span<const token_id> ids, std::span<const std::uint32_t> counts,
-                                             std::uint32_t vocab_size, std::uint32_t tail_count = 0) noexcept {
+[[nodiscard, gnu::noinline]] constexpr result<law> make_law(std::span<const token_id> ids,
+                                                            std::span<const std::uint32_t> counts,
+                                                            std::uint32_t vocab_size,
+                                                            std::uint32_t tail_count = 0) noexcept {
   if (ids.size() != counts.size()) return status{errc::size_mismatch, part::distribution, 0};
   if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};
   if (ids.size() > vocab_size) return status{errc::token_out_of_range, part::distribution, vocab_size};

@@ -58,21 +58,25 @@ class gap_model {
     const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), reciprocal(members_)));
     std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
-    while (found.here < level) {
-      --gap;
-      found = {gap, survival(gap), found.here};
-    }
-    while (found.after >= level) {
-      ++gap;
-      found = {gap, found.after, survival(gap + 1)};
-    }
+    while (found.here < level || found.after >= level) found = next_gap(found, level);
     return found;
   }
 
   //! The smallest gap with S(gap) <= 2^-8.
-  [[nodiscard]] constexpr std::uint32_t escape() const noexcept { return quantile(escape_survival + 1).gap + 1; }
+  [[nodiscard, gnu::noinline]] constexpr std::uint32_t escape() const noexcept {
+    return quantile(escape_survival + 1).gap + 1;
+  }
 
  private:
+  //! The next gap in the direction of the level.
+  [[nodiscard, gnu::noinline]] constexpr found_gap next_gap(const found_gap& found,
+                                                            std::uint64_t level) const noexcept {
+    const bool shorter = found.here < level;
+    const std::uint32_t gap = shorter ? found.gap - 1 : found.gap + 1;
+    const std::uint64_t other = survival(shorter ? gap : gap + 1);
+    return shorter ? found_gap{gap, other, found.here} : found_gap{gap, found.after, other};
+  }
+
   std::uint32_t doubled_;
   std::uint32_t members_;
   std::uint64_t whole_;

@@ -116,7 +116,8 @@ inline constexpr crc_tables crc{};
 }
 
 inline constexpr std::size_t context_bytes = 28;
-inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire_context& context) noexcept {
+[[gnu::noinline]] inline void store_context(std::span<std::byte> bytes, std::size_t at,
+                                            const wire_context& context) noexcept {
   field_writer fields(bytes, at);
   fields.put(context.session_id, 8);
   fields.put(context.epoch, 4);
@@ -133,6 +134,16 @@ inline void store_context(std::span<std::byte> bytes, std::size_t at, const wire
   context.base_length = fields.u32();
   context.prefix_hash = fields.u64();
   return context;
+}
+
+[[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const wire_context& context,
+                                                              std::span<const std::byte> message) noexcept {
+  std::byte unsent[context_bytes + 4];
+  store_context(unsent, 0, context);
+  numeric::store_le(unsent + context_bytes, message.size(), 4);
+  std::uint32_t state = crc_update(~std::uint32_t{0}, unsent);
+  state = crc_update(state, message.first(4));
+  return ~crc_update(state, message.subspan(message_header_bytes));
 }
 
 }  // namespace detail
@@ -154,12 +165,7 @@ inline result<message_header> peek_header(std::span<const std::byte> message) no
 }
 
 inline std::uint32_t message_checksum(const wire_context& context, std::span<const std::byte> message) noexcept {
-  std::byte unsent[detail::context_bytes + 4];
-  detail::store_context(unsent, 0, context);
-  numeric::store_le(unsent + detail::context_bytes, message.size(), 4);
-  std::uint32_t state = detail::crc_update(~std::uint32_t{0}, unsent);
-  state = detail::crc_update(state, message.first(4));
-  return ~detail::crc_update(state, message.subspan(message_header_bytes));
+  return detail::checksum_of(context, message);
 }
 
 inline status check_message(const wire_context& context, std::span<const std::byte> message) noexcept {

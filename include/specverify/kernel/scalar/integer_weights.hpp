@@ -21,8 +21,8 @@ struct integer_weight {
 
 //! Writes `count` weights and returns their sum.
 template <class Work>
-inline std::uint64_t write_weights(exec::seq_policy, const Work* values, std::uint32_t count,
-                                   const integer_weight& weight, std::uint32_t* weights) noexcept {
+[[gnu::noinline]] inline std::uint64_t write_weights(exec::seq_policy, const Work* values, std::uint32_t count,
+                                                     const integer_weight& weight, std::uint32_t* weights) noexcept {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     weights[i] = weight(static_cast<double>(values[i]));

@@ -52,8 +52,8 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
 
 //! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it.
 //! Three radix steps, O(size); few weights are sorted.
-[[nodiscard]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target,
-                                         bool by_mass) noexcept {
+[[nodiscard, gnu::noinline]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size,
+                                                        std::uint64_t target, bool by_mass) noexcept {
   if (size <= sorted_cut_size) return sorted_cut(weights, size, target, by_mass);
   constexpr int shifts[3] = {21, 10, 0};
   constexpr std::uint32_t widths[3] = {11, 11, 10};

@@ -176,7 +176,7 @@ template <bool Probabilities, class Scalar>
     for (std::uint32_t b = 0; b < count; ++b) group.values[b] = values_of(b);
     const pack<float> top = coarse_group<count, Probabilities>(group, size, weight, source.forbidden(), state);
     for (std::uint32_t b = 0; !Probabilities && powers != nullptr && b < count; ++b) {
-      if (size % quick_group == 0) {
+      if constexpr (!std::is_same_v<decltype(size), std::uint32_t>) {
         powers->add(group.values[b], size);
       } else {  // the last block
         const std::uint32_t whole = block_groups(size, quick_group);

@@ -32,20 +32,23 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
 }
 
+//! Whether the integer weight of a place is at least `least`.
+[[nodiscard, gnu::noinline]] inline bool reaches(const integer_weight& weight, std::int64_t place,
+                                                 std::uint32_t least) noexcept {
+  return weight(static_cast<double>(float_at(place))) >= least;
+}
+
 //! The smallest float whose integer weight is at least `least`, in 1 .. weight_one: weights never fall as values rise.
 //! From a value that is near by steps that grow, then by halves.
 [[nodiscard]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
-  const auto reaches = [&](std::int64_t place) noexcept {
-    return weight(static_cast<double>(float_at(place))) >= least;
-  };
   const std::int64_t bottom = weight.probabilities ? 0 : float_place(-largest_float);
   const std::int64_t top = float_place(static_cast<float>(weight.maximum));  // reaches
   const std::int64_t near = float_place(value_near(weight, least));
   std::int64_t low = bottom - 1, high = near < top ? near : top;
-  if (reaches(high)) {
+  if (reaches(weight, high, least)) {
     for (std::int64_t step = 1; high > bottom; step *= 2) {
       const std::int64_t next = high - step > bottom ? high - step : bottom;
-      if (!reaches(next)) {
+      if (!reaches(weight, next, least)) {
         low = next;
         break;
       }
@@ -55,7 +58,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
     low = high;
     high = top;
     for (std::int64_t step = 1; low + step < top; step *= 2) {
-      if (reaches(low + step)) {
+      if (reaches(weight, low + step, least)) {
         high = low + step;
         break;
       }
@@ -64,7 +67,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   }
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    (reaches(middle) ? high : low) = middle;
+    (reaches(weight, middle, least) ? high : low) = middle;
   }
   return float_at(high);
 }

@@ -12,8 +12,8 @@ namespace detail {
 inline constexpr std::uint32_t list_run = 64;
 
 //! The sum of all weights from `least` on.
-[[nodiscard]] inline std::uint64_t mass_from(const std::uint32_t* weights, std::uint32_t size,
-                                             std::uint32_t least) noexcept {
+[[nodiscard, gnu::noinline]] inline std::uint64_t mass_from(const std::uint32_t* weights, std::uint32_t size,
+                                                            std::uint32_t least) noexcept {
   std::uint64_t mass = 0;
   std::uint32_t first = 0;
   for (; first + list_run <= size; first += list_run) {

@@ -41,7 +41,7 @@ struct marked_row {
     return true;
   }
   //! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
-  void bound(normaliser_bounds of) noexcept {
+  [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
     constexpr double slack = 0x1p-25;
     const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
     const double unit = source.probabilities ? one / maximum : one * numeric::exp((reference - maximum) / temperature);
@@ -59,8 +59,8 @@ struct marked_row {
 //! Lets `mark`, with marked_row_size bytes, learn W of a row whose digest was read. `quick_total`: a sum in float that
 //! was taken with it, or 0.
 template <class Policy, class Scalar>
-inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
-                     const row_digest& digest, double quick_total) noexcept {
+[[gnu::noinline]] inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
+                                       const row_digest& digest, double quick_total) noexcept {
   using marked = marked_row<Policy, Scalar>;
   static_assert(sizeof(marked) <= marked_row_size && std::is_trivially_copyable_v<marked>);
   auto& self = reinterpret_cast<marked&>(mark);

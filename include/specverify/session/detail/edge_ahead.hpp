@@ -36,7 +36,7 @@ SPECVERIFY_BODY void edge_protocol::link_is_back() noexcept {
 
 //! Sets a time for the next token ahead, if there may be one: a deadline, so that the host looks at its transport
 //! between two of them.
-SPECVERIFY_BODY void edge_protocol::plan_ahead(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::plan_ahead(session_time now) noexcept {
   const std::uint32_t position = ahead();
   const bool may = options_.on_link_loss == link_loss::continue_local && options_.mode == session_mode::draft &&
                    drafts_.is_complete() && question_.is_open();

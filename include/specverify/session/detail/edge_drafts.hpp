@@ -21,7 +21,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws (draw_from_row), or
-//! alone. Complete: nothing is drafted any more, the cloud is asked.
+//! alone. Complete: nothing is drafted any more, the cloud is asked. Laws of both kinds travel in one way, so they are
+//! kept in one block.
 class edge_drafts {
  public:
   //! Errors: unsupported (draw_from_row in a format other than top_k_tail), invalid_argument (no room for the token).
@@ -43,14 +44,13 @@ class edge_drafts {
   }
   void clear() noexcept {
     with_laws_.clear();
-    with_claims_.clear();
     size_ = 0;
     complete_ = false;
   }
   void charge(std::uint64_t bits) noexcept { charged_ = bits; }
   //! The law of the draft that `add` counts next.
-  [[nodiscard]] status push(const draft& drawn) noexcept { return with_laws_.push(drawn); }
-  [[nodiscard]] status push(const claim& drawn) noexcept { return with_claims_.push(drawn); }
+  [[nodiscard]] status push(const draft& drawn) noexcept { return push(claim{drawn.token(), drawn.source_law()}); }
+  [[nodiscard]] status push(const claim& drawn) noexcept { return with_laws_.push(drawn); }
   void add(token_id token) noexcept { tokens_[size_++] = {token, 0, 0}; }
   void complete() noexcept { complete_ = true; }
 
@@ -61,11 +61,10 @@ class edge_drafts {
                                                     std::span<std::byte> out) const noexcept;
 
  private:
-  edge_drafts(draft_block&& with_laws, basic_draft_block<claim>&& with_claims, std::uint32_t drafts)
-      : with_laws_(std::move(with_laws)), with_claims_(std::move(with_claims)), tokens_(drafts) {}
+  edge_drafts(basic_draft_block<claim>&& with_laws, std::uint32_t drafts)
+      : with_laws_(std::move(with_laws)), tokens_(drafts) {}
 
-  draft_block with_laws_;
-  basic_draft_block<claim> with_claims_;
+  basic_draft_block<claim> with_laws_;
   std::vector<claimed_draft> tokens_;
   std::uint64_t charged_ = 0;
   std::uint32_t size_ = 0;

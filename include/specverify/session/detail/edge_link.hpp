@@ -71,15 +71,13 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_cont
   const wire_format format = format_of(options);
   if (carries_claims(format.format))
     return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size_), attachments, out);
-  if (options.draw_from_row) return encode_draft(context, format, with_claims_.drafts(), attachments, out);
   return encode_draft(context, format, with_laws_.drafts(), attachments, out);
 }
 
 SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const edge_options& options) const noexcept {
   draft_attachments plain;
   plain.resolution = resolution_;
-  return options.draw_from_row ? draft_bytes(format_of(options), with_claims_.drafts(), plain)
-                               : draft_bytes(format_of(options), with_laws_.drafts(), plain);
+  return draft_bytes(format_of(options), with_laws_.drafts(), plain);
 }
 
 SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {

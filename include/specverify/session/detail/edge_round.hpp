@@ -74,7 +74,7 @@ SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden)
   return hidden_.keep(drafts_.size(), hidden, format.hidden);
 }
 
-SPECVERIFY_BODY status edge_protocol::close_block(session_time now) noexcept {
+[[gnu::noinline]] SPECVERIFY_BODY status edge_protocol::close_block(session_time now) noexcept {
   drafts_.complete();
   if (announce_) {
     announce_ = false;
@@ -120,7 +120,7 @@ SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
 }
 
 //! Forgets the drafts of the open round.
-SPECVERIFY_BODY void edge_protocol::discard_draft() noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::discard_draft() noexcept {
   const std::uint32_t length = place_.length();
   if (drafts_.size() > 0 || ahead_.shown_end() > length) emit(session_action::retracted, length);
   roll_back(length);

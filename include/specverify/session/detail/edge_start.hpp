@@ -40,12 +40,9 @@ namespace detail {
   // no room for the token itself
   if (options.draw_from_row && format.support_size == 1)
     return status{errc::invalid_argument, part::session, options.at_support_size};
-  const draft_block_options unused{1, 1};
-  auto with_laws = draft_block::make(options.draw_from_row ? unused : space);
-  auto with_claims = basic_draft_block<claim>::make(options.draw_from_row ? space : unused);
+  auto with_laws = basic_draft_block<claim>::make(space);
   if (!with_laws) return with_laws.error();
-  if (!with_claims) return with_claims.error();
-  return edge_drafts(*std::move(with_laws), *std::move(with_claims), format.max_draft_length);
+  return edge_drafts(*std::move(with_laws), format.max_draft_length);
 }
 
 [[nodiscard, gnu::cold]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,

@@ -118,7 +118,7 @@ class endpoint {
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
-  endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
+  [[gnu::cold]] endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
       : text_(sizes.text),
         stop_tokens_(stop_tokens.begin(), stop_tokens.end()),
         received_(sizes.received),
@@ -180,7 +180,7 @@ class endpoint {
   }
 
   //! Keeps the first `length` positions of the engine's cache.
-  void roll_back(std::uint32_t length) noexcept {
+  [[gnu::noinline]] void roll_back(std::uint32_t length) noexcept {
     if (cached_ <= length) return;
     cached_ = length;
     statistics_.rollbacks += 1;

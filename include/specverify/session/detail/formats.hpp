@@ -37,7 +37,7 @@ constexpr void fill(draft_format& format, const draft_plan& most = {}) noexcept 
   return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
 
-//! A token with a law that it was not drawn from, as it travels. Never a `draft`.
+//! A token with a law, as they travel. Only who drew the token knows whether it was from that law: never a `draft`.
 class claim {
  public:
   static constexpr guarantee strength = guarantee::lossy;
