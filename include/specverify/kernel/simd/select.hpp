@@ -44,18 +44,21 @@ class value_list {
   template <class Scalar>
   [[nodiscard]] bool take(const topped_row<Scalar>& row, value_cut cut) noexcept {
     list_.size = 0;
-    std::uint32_t next = 0;
-    bool whole = true;
+    std::uint32_t from = 0;
     if (cut.ties > 0) {  // until the last of them, then those that reach `all`
-      const bool ended = row.each(cut.some, 0, [&](marked_groups& groups) noexcept {
-        cut.apply(groups);
-        next = groups.end;
-        whole = append(groups);
-        return whole && cut.ties > 0;
-      });
-      if (ended || !whole) return whole;
+      typename topped_row<Scalar>::walk some(row, cut.some, 0);
+      while (cut.ties > 0) {
+        if (!some.next()) return true;
+        cut.apply(some.groups);
+        from = some.groups.end;
+        if (!append(some.groups)) return false;
+      }
     }
-    return row.each(cut.all, next, [&](const marked_groups& groups) noexcept { return append(groups); });
+    typename topped_row<Scalar>::walk all(row, cut.all, from);
+    while (all.next()) {
+      if (!append(all.groups)) return false;
+    }
+    return true;
   }
 
  private:

@@ -190,48 +190,58 @@ class topped_row {
     return value_search(tops, blocks * lane_count, wanted, maximum_).find();
   }
 
-  //! Calls `visit(groups)` for the groups with an id that reaches `bar`, from id `start` on, a multiple of top_size,
-  //! until it returns false.
-  template <class Visit>
-  bool each(float bar, std::uint32_t start, const Visit& visit) const noexcept {
-    marked_groups found;
-    alignas(64) float buffer[marked_groups::held * top_size];
-    const float* const plain = source_.plain();
-    const pack<float> least(bar);
-    for (std::uint32_t from = start / top_size; from < groups_;) {
-      const std::uint32_t until = groups_ - from < found.held ? groups_ : from + found.held;
-      found.count = 0;
-      for (; from < until; ++from) {
-        found.firsts[found.count] = from * top_size;
-        found.count += reaches(tops_ + std::size_t{from} * lane_count, least) ? 1u : 0u;
-      }
-      if (found.count == 0) continue;
-      found.end = until * top_size;
-      found.plain = plain;
-      for (std::uint32_t i = 0; i < found.count; ++i) {
-        const std::uint32_t first = found.firsts[i];
-        if (plain != nullptr && source_.size - first >= top_size) {
-          found.values[i] = plain + first;
-        } else {
-          found.values[i] = load(source_, first, top_size, buffer + i * top_size);
-          found.plain = nullptr;
+  //! The groups with an id that reaches a bar, a few at a time.
+  class walk {
+   public:
+    //! From id `start` on, a multiple of top_size.
+    walk(const topped_row& row, float bar, std::uint32_t start) noexcept
+        : row_(row), bar_(bar), from_(start / top_size) {}
+
+    //! The next of them; false behind the last.
+    [[nodiscard, gnu::noinline]] bool next() noexcept {
+      const row_source<Scalar>& source = row_.source_;
+      const float* const plain = source.plain();
+      const pack<float> least(bar_);
+      groups.count = 0;
+      while (groups.count == 0) {
+        if (from_ >= row_.groups_) return false;
+        const std::uint32_t until = row_.groups_ - from_ < groups.held ? row_.groups_ : from_ + groups.held;
+        for (; from_ < until; ++from_) {
+          groups.firsts[groups.count] = from_ * top_size;
+          groups.count += row_.reaches(row_.tops_ + std::size_t{from_} * lane_count, least) ? 1u : 0u;
         }
-        write_masks(found.values[i], top_size, least, found.words[i]);
       }
-      if (!visit(found)) return false;
+      groups.end = from_ * top_size;
+      groups.plain = plain;
+      for (std::uint32_t i = 0; i < groups.count; ++i) {
+        const std::uint32_t first = groups.firsts[i];
+        if (plain != nullptr && source.size - first >= top_size) {
+          groups.values[i] = plain + first;
+        } else {
+          groups.values[i] = load(source, first, top_size, buffer_ + i * top_size);
+          groups.plain = nullptr;
+        }
+        write_masks(groups.values[i], top_size, least, groups.words[i]);
+      }
+      return true;
     }
-    return true;
-  }
+    marked_groups groups;
+
+   private:
+    const topped_row& row_;
+    float bar_;
+    std::uint32_t from_;
+    alignas(64) float buffer_[marked_groups::held * top_size];
+  };
 
   //! How many ids reach `bar`; once they are more than `most`, some number above it.
   [[nodiscard]] std::uint32_t count(float bar, std::uint32_t most) const noexcept {
     std::uint32_t found = 0;
-    (void)each(bar, 0, [&](const marked_groups& groups) noexcept {
-      for (std::uint32_t i = 0; i < groups.count; ++i) {
-        for (const std::uint64_t word : groups.words[i]) found += lanes_of(word);
+    for (walk reached(*this, bar, 0); found <= most && reached.next();) {
+      for (std::uint32_t i = 0; i < reached.groups.count; ++i) {
+        for (const std::uint64_t word : reached.groups.words[i]) found += lanes_of(word);
       }
-      return found <= most;
-    });
+    }
     return found;
   }
 

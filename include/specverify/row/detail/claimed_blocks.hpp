@@ -70,6 +70,7 @@ class claimed_row {
     }
     if (!enter_sums(digest, scratch)) return row_error(errc::workspace_too_small);
     mark_row(mark, policy_, source_, digest, 0);
+    reinterpret_cast<marked_row<Policy, Scalar>&>(mark).propose = propose_from_claim<Policy, Scalar>;
     list.dropped = layout.capacity == 0;
     if (layout.capacity > 0) {
       if (const status why = gather(digest, list, scratch); !why.ok()) return why;

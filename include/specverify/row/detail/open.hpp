@@ -17,7 +17,8 @@ inline constexpr double normalisation_tolerance = 4e-3;
 
 //! Everything about a transform that does not need the row's values.
 template <class Scalar>
-[[nodiscard]] inline status check_arguments(row_view<Scalar> row, const row_transform& transform) noexcept {
+[[nodiscard, gnu::noinline]] inline status check_arguments(row_view<Scalar> row,
+                                                           const row_transform& transform) noexcept {
   if (row.valid_size() == 0) return row_error(errc::empty_vocabulary);
   if (!row.has_data()) return row_error(errc::null_span);
   if (row.valid_size() > max_vocab_size) return row_error(errc::vocabulary_too_large);
@@ -67,7 +68,7 @@ struct normaliser_bounds {
 
 //! Which error a row has, and where: the slow path behind a fast detection.
 template <class Scalar>
-[[nodiscard]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {
+[[nodiscard, gnu::cold]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {
   using work = kernel::working<Scalar>;
   bool any = false;
   for (std::uint32_t id = 0; id < source.size; ++id) {

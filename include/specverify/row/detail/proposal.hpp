@@ -5,6 +5,7 @@
 
 #include <specverify/core/uniforms.hpp>
 #include <specverify/row/detail/block_proposal.hpp>
+#include <specverify/row/detail/total.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -15,11 +16,8 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double uniform) noexcept {
   using work = kernel::working<Scalar>;
-  if constexpr (std::is_same_v<work, float>) {
-    if (digest.claimed_size != 0) return propose_from_claim(policy, source, digest, base, uniform);
-  } else {
-    (void)policy;
-  }
+  if (digest.claimed_size != 0)
+    return base.first_of<marked_row<Policy, Scalar>>(digest.mark)->propose(policy, source, digest, base, uniform);
   const double* blocks = base.at<double>(digest.block_sums).data();
   const float* lanes = base.at<float>(digest.lane_sums).data();
   double position = uniform * digest.coarse_total;

@@ -10,6 +10,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+struct proposal;
+
 //! A mark that finds its row again. It stands in the workspace, the mark first.
 template <class Policy, class Scalar>
 struct marked_row {
@@ -20,6 +22,8 @@ struct marked_row {
   double temperature;
   Policy policy;
   bool quick;  // whether a sum in float may say more than `mark` does
+  // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
+  proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
@@ -71,6 +75,7 @@ template <class Policy, class Scalar>
   self.policy = policy;
   self.quick = !source.probabilities && !self.bound_by(quick_total);
   self.bound({digest.lower, digest.upper});
+  self.propose = nullptr;
   mark.narrow = &marked::narrow;
 }
 

@@ -138,8 +138,8 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
 }
 
 //! Text that the edge lacks (after a restart without a journal), or the stream.
-SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message, const message_header& header,
-                                              session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message,
+                                                            const message_header& header, session_time now) noexcept {
   const bool answers = question_.what() == question::resume && belongs_to(question_.context(), message, header);
   const wire_context under = answers ? question_.context() : context();
   const result<text_message> read = decode_text(under, format_of(options_), message, received_);
@@ -153,7 +153,8 @@ SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message
   return take_text(value.tokens, now);
 }
 
-SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
+                                                              session_time now) noexcept {
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
   link_is_back();
@@ -216,7 +217,8 @@ SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens
 }
 
 //! The cloud asks for hidden states before it decides.
-SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message,
+                                                               session_time now) noexcept {
   const result<request_message> request =
       decode_request(question_.context(), format_of(options_), drafts_.size(), message, hidden_.words());
   if (!request) return fail(request.error());
