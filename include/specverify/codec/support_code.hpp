@@ -45,11 +45,10 @@ class subset_encoder {
         --members_;
         return;
       }
-      const std::uint32_t escape = model.escape();
-      const std::uint64_t rest = model.survival(escape);
-      coder_.part(detail::certain - rest, rest);
-      gap -= escape;
-      slots_ -= escape;
+      const auto last = model.before_escape();
+      coder_.part(detail::certain - last.after, last.after);
+      gap -= last.gap + 1;
+      slots_ -= last.gap + 1;
     }
     if (members_ == 1) {
       coder_.uniform(gap, slots_);
@@ -98,10 +97,10 @@ class subset_decoder {
       const std::uint64_t level = detail::certain - coder_.peek();
       const auto found = model.quantile(level);
       if (found.here <= detail::escape_survival) [[unlikely]] {
-        const std::uint32_t part_of_gap = model.escape();
-        const std::uint64_t rest = model.survival(part_of_gap);
+        const auto last = model.before_escape();
+        const std::uint32_t part_of_gap = last.gap + 1;
         if (part_of_gap > slots_ - members_) return give_up();
-        coder_.take(detail::certain - rest, rest);
+        coder_.take(detail::certain - last.after, last.after);
         next_ += part_of_gap;
         slots_ -= part_of_gap;
         return std::nullopt;

@@ -56,16 +56,17 @@ class gap_model {
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
     // A guess that is rarely off; the survival function itself decides.
     const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), reciprocal(members_)));
-    std::uint32_t gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
+    const auto gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
     while (found.here < level || found.after >= level) found = next_gap(found, level);
     return found;
   }
 
-  //! The smallest gap with S(gap) <= 2^-8.
-  [[nodiscard, gnu::noinline]] constexpr std::uint32_t escape() const noexcept {
-    return quantile(escape_survival + 1).gap + 1;
+  //! The last gap with S(gap) > 2^-8: the one after it is escaped to.
+  [[nodiscard, gnu::noinline]] constexpr found_gap before_escape() const noexcept {
+    return quantile(escape_survival + 1);
   }
+  [[nodiscard]] constexpr std::uint32_t escape() const noexcept { return before_escape().gap + 1; }
 
  private:
   //! The next gap in the direction of the level.

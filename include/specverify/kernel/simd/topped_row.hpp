@@ -40,7 +40,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
 
 //! The smallest float whose integer weight is at least `least`, in 1 .. weight_one: weights never fall as values rise.
 //! From a value that is near by steps that grow, then by halves.
-[[nodiscard]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
+[[nodiscard, gnu::noinline]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
   const std::int64_t bottom = weight.probabilities ? 0 : float_place(-largest_float);
   const std::int64_t top = float_place(static_cast<float>(weight.maximum));  // reaches
   const std::int64_t near = float_place(value_near(weight, least));
