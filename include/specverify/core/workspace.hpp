@@ -114,7 +114,7 @@ class workspace {
   [[nodiscard]] SPECVERIFY_INLINE result<std::span<Element>> take(std::size_t count) noexcept {
     const auto slice = take_slice<Element>(count);
     if (!slice) return slice.error();
-    return at<Element>(*slice);
+    return base().at<Element>(*slice);
   }
   //! The same as a slice, for a value that holds offsets (a digest). Errors: as `take`.
   template <class Element>

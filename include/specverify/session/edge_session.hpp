@@ -192,8 +192,8 @@ class basic_edge_session : private detail::edge_protocol {
   [[nodiscard]] result<detail::drawn_draft> draw_from_law(const row_reading<Policy, Scalar>& row,
                                                           const row_extras& extras, state_type& state) noexcept;
   template <class Policy, class Scalar>
-  [[nodiscard]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                   session_time now) noexcept;
+  [[nodiscard, gnu::cold]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
+                                              session_time now) noexcept;
 
   Window window_;
   Skip skip_;

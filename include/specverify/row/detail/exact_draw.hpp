@@ -123,19 +123,23 @@ class block_walk {
   std::uint32_t count_ = 0;
 };
 
+//! The token of the exact rule from a row that is not truncated, one id after another: where sums of blocks do not say.
+template <class Policy, class Scalar>
+[[nodiscard, gnu::cold]] inline token_id serial_token(const opened_row<Policy, Scalar>& row, double uniform) noexcept {
+  const whole_weight itself;
+  const double mass = inverse_total(row.policy, row.source, row.digest, row.base, itself);
+  return inverse(row.policy, row.source, row.digest, row.base, uniform * mass, itself);
+}
+
 //! The token of the exact rule from p; no_token where no weight is positive.
 template <class Policy, class Scalar>
 [[nodiscard]] inline token_id exact_token(const opened_row<Policy, Scalar>& row, double uniform) noexcept {
   const whole_weight itself;
-  if (!row.digest.truncated) {
-    block_walk<Policy, Scalar, whole_weight> blocks(row, itself);
-    const double mass = blocks.mass();
-    const token_id token = blocks.find(uniform * mass, blocks.slack(mass, mass));
-    if (token != no_token) return token;
-  }
-  const double mass = row.digest.truncated ? row.digest.normaliser
-                                           : inverse_total(row.policy, row.source, row.digest, row.base, itself);
-  return inverse(row.policy, row.source, row.digest, row.base, uniform * mass, itself);
+  if (row.digest.truncated) return inverse_of_kept(row.digest, row.base, uniform * row.digest.normaliser, itself);
+  block_walk<Policy, Scalar, whole_weight> blocks(row, itself);
+  const double mass = blocks.mass();
+  const token_id token = blocks.find(uniform * mass, blocks.slack(mass, mass));
+  return token != no_token ? token : serial_token(row, uniform);
 }
 
 }  // namespace detail

@@ -60,26 +60,33 @@ template <class Policy, class Scalar>
           {}};
 }
 
+//! `inverse` of a truncated row.
+template <class Weight>
+[[nodiscard]] inline token_id inverse_of_kept(const row_digest& digest, workspace_base base, double target,
+                                              const Weight& weight) noexcept {
+  const auto ids = base.at<token_id>(digest.kept_ids);
+  const auto weights = base.at<double>(digest.kept_weights);
+  token_id last = no_token;
+  double sum = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const double entry = weight(ids[i], weights[i]);
+    if (!(entry > 0.0)) continue;
+    last = ids[i];
+    sum += entry;
+    if (sum > target) break;
+  }
+  return last;
+}
+
 //! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding
 //! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double target, const Weight& weight) noexcept {
   (void)policy;
+  if (digest.truncated) return inverse_of_kept(digest, base, target, weight);
   token_id last = no_token;
   double sum = 0;
-  if (digest.truncated) {
-    const auto ids = base.at<token_id>(digest.kept_ids);
-    const auto weights = base.at<double>(digest.kept_weights);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const double entry = weight(ids[i], weights[i]);
-      if (!(entry > 0.0)) continue;
-      last = ids[i];
-      sum += entry;
-      if (sum > target) break;
-    }
-    return last;
-  }
   using work = kernel::working<Scalar>;
   const kernel::exact_weight exact = exact_of(digest);
   work buffer[kernel::exact_size];

@@ -220,9 +220,13 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   const auto drawn = draw_draft(policy, row, transform, extras);
   if (!drawn) return fail(drawn.error());
   if (drawn->token == no_token) return close_block(now);
-  if (!drawn->keep) return take_draft(drawn->token, extras.hidden, now);
-  sparsifier_state_.set(states_[1]);
-  return do_what_is_due(commit_alone(drawn->token), now);
+  if constexpr (detail::gates<Skip>) {
+    if (drawn->keep) {
+      sparsifier_state_.set(states_[1]);
+      return do_what_is_due(commit_alone(drawn->token), now);
+    }
+  }
+  return take_draft(drawn->token, extras.hidden, now);
 }
 
 //! The row of a token ahead.
