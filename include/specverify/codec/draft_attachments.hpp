@@ -98,8 +98,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 //! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss
 //! of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate and on.
-[[nodiscard, gnu::cold]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
-                                                                                   std::span<std::byte> out) noexcept {
+[[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
+                                                                        std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
   const float fields[5] = {value.uplink_rate, value.downlink_rate, value.uplink_loss, value.downlink_loss,
                            value.round_trip};
@@ -123,8 +123,7 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 //! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range (`where` =
 //! channel_report::at_uplink_rate and on).
-[[nodiscard, gnu::cold]] inline result<channel_report> decode_channel_report(
-    std::span<const std::byte> bytes) noexcept {
+[[nodiscard]] inline result<channel_report> decode_channel_report(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};
   for (std::uint32_t i = 0; i < 5; ++i) {

@@ -24,7 +24,7 @@ template <class Draft>
 class basic_draft_block {
  public:
   //! Errors: invalid_argument (max_draft_length or max_entries is 0).
-  [[nodiscard, gnu::cold]] static result<basic_draft_block> make(draft_block_options options) {
+  [[nodiscard]] static result<basic_draft_block> make(draft_block_options options) {
     if (options.max_draft_length == 0 || options.max_entries == 0)
       return status{errc::invalid_argument, part::distribution, 0};
     return basic_draft_block(options);
@@ -72,7 +72,7 @@ class basic_draft_block {
   basic_draft_block& operator=(const basic_draft_block&) = delete;
 
  private:
-  [[gnu::cold]] explicit basic_draft_block(draft_block_options options)
+  explicit basic_draft_block(draft_block_options options)
       : ids_(static_cast<std::size_t>(options.max_entries)),
         counts_(static_cast<std::size_t>(options.max_entries)),
         max_draft_length_(options.max_draft_length) {

@@ -71,9 +71,9 @@ class basic_edge_session : private detail::edge_protocol {
   //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,
   //! at_resolution, at_support_size, at_window_support_size, at_sparsifier, at_vocab_size: the window counts with
   //! another V).
-  [[nodiscard, gnu::cold]] static result<basic_edge_session> make(const edge_options& options,
-                                                                  const std::optional<Sparsifier>& sparsifier = {},
-                                                                  const Window& window = {}, const Skip& skip = {});
+  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options,
+                                                       const std::optional<Sparsifier>& sparsifier = {},
+                                                       const Window& window = {}, const Skip& skip = {});
 
   // Inputs.
 
@@ -170,8 +170,8 @@ class basic_edge_session : private detail::edge_protocol {
  private:
   static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
 
-  [[gnu::cold]] basic_edge_session(const edge_options& options, const Sparsifier& sparsifier, const Window& window,
-                                   const Skip& skip, detail::edge_drafts&& drafts);
+  basic_edge_session(const edge_options& options, const Sparsifier& sparsifier, const Window& window, const Skip& skip,
+                     detail::edge_drafts&& drafts);
 
   // detail/edge_draft.hpp: what is due, and tokens drawn from rows
   [[nodiscard]] status do_what_is_due(status done, session_time now) noexcept;

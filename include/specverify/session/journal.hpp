@@ -86,9 +86,9 @@ struct journal_bytes_content {
 };
 
 //! Reads records whose snapshots have `snapshot_bytes` bytes.
-[[nodiscard, gnu::cold]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
-                                                                                 std::size_t snapshot_bytes,
-                                                                                 std::span<token_id> text) noexcept {
+[[nodiscard]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
+                                                                      std::size_t snapshot_bytes,
+                                                                      std::span<token_id> text) noexcept {
   journal_reading found;
   std::span<const std::byte> last;
   while (found.valid_bytes < bytes.size()) {

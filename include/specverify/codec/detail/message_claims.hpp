@@ -9,7 +9,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The ideal cost of the most expensive law and its token, in bits.
-[[nodiscard, gnu::cold]] inline double dearest_law_bits(const wire_format& format) noexcept {
+[[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)
     return log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) + std::log2(size);
@@ -71,7 +71,7 @@ namespace detail {
 
 }  // namespace detail
 
-[[gnu::cold]] inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
+inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
   if (!check(format).ok()) return 0;
   std::uint64_t bytes =
       message_header_bytes + detail::attachment_bytes(format, format.attachments.max_skipped, draft_length);
@@ -87,7 +87,7 @@ namespace detail {
   return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
-[[gnu::cold]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept {
+inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept {
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t either[] = {max_draft_bytes(format, drafts), max_supply_bytes(format, drafts),
                                 max_control_bytes(format), text_bytes(format, text_chunk)};

@@ -32,7 +32,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 }
 
 //! What hello may hold, for both ends; `where` = byte of the field.
-[[nodiscard, gnu::cold]] inline status check_hello(const hello_message& value) noexcept {
+[[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
   if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
   if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
@@ -89,8 +89,7 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   return largest > detail::hello_bytes ? largest : detail::hello_bytes;
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
-                                                               std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
   if (const status why = detail::check_hello(value); !why.ok()) return why;
   if (const status why = detail::begin_message(value.context, detail::hello_bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, value.version, 2);
@@ -124,7 +123,7 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   fields.put(attachments.max_skipped, 4);
   return detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out);
 }
-[[gnu::cold]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
+inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::hello, {}, message); !why.ok()) return why;
   hello_message read;
   read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
@@ -168,13 +167,12 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   return read;
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_resume(const resume_message& value,
-                                                                std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_resume(const resume_message& value, std::span<std::byte> out) noexcept {
   if (const status why = detail::begin_message(value.context, detail::resume_bytes, 1, out); !why.ok()) return why;
   detail::store_context(out, message_header_bytes, value.context);
   return detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out);
 }
-[[gnu::cold]] inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept {
+inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::resume, {}, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::resume_bytes, 1, message); !why.ok()) return why;
   resume_message read{detail::load_context(message, message_header_bytes)};
@@ -219,9 +217,8 @@ inline result<feedback_message> decode_feedback(const wire_context& context, con
   return read;
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_refuse(const wire_context& context,
-                                                                const refuse_message& value,
-                                                                std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_refuse(const wire_context& context, const refuse_message& value,
+                                                  std::span<std::byte> out) noexcept {
   if (value.reason.ok() || !detail::is_known(value.reason.code))
     return detail::codec_error(errc::field_out_of_range, 8);
   if (value.reason.reporter > part::host) return detail::codec_error(errc::field_out_of_range, 10);
@@ -231,8 +228,7 @@ inline result<feedback_message> decode_feedback(const wire_context& context, con
   numeric::store_le(out.data() + 12, value.reason.where, 4);
   return detail::end_message(message_kind::refuse, context, detail::refuse_bytes, 1, out);
 }
-[[gnu::cold]] inline result<refuse_message> decode_refuse(const wire_context& context,
-                                                          std::span<const std::byte> message) noexcept {
+inline result<refuse_message> decode_refuse(const wire_context& context, std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::refuse, context, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::refuse_bytes, 1, message); !why.ok()) return why;
   const auto code = static_cast<errc>(numeric::load_le(message.data() + 8, 2));
@@ -242,15 +238,14 @@ inline result<feedback_message> decode_feedback(const wire_context& context, con
   return refuse_message{{code, reporter, static_cast<std::uint32_t>(numeric::load_le(message.data() + 12, 4))}};
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_stop(const wire_context& context, const stop_message& value,
-                                                              std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_stop(const wire_context& context, const stop_message& value,
+                                                std::span<std::byte> out) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
   if (const status why = detail::begin_message(context, detail::stop_bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
   return detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out);
 }
-[[gnu::cold]] inline result<stop_message> decode_stop(const wire_context& context,
-                                                      std::span<const std::byte> message) noexcept {
+inline result<stop_message> decode_stop(const wire_context& context, std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::stop, context, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::stop_bytes, 1, message); !why.ok()) return why;
   const unsigned cause = std::to_integer<unsigned>(message[8]);

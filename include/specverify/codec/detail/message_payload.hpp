@@ -73,9 +73,8 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
 
 }  // namespace detail
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_text(const wire_context& context, const wire_format& format,
-                                                              const text_message& value,
-                                                              std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_text(const wire_context& context, const wire_format& format,
+                                                const text_message& value, std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   const std::size_t count = value.tokens.size();
   if (count > detail::max_message_bytes) return detail::codec_error(errc::message_too_large, count);
@@ -93,9 +92,8 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
   bits.finish();
   return detail::end_message(message_kind::text, context, bytes, format.pad_to, out);
 }
-[[gnu::cold]] inline result<text_message> decode_text(const wire_context& context, const wire_format& format,
-                                                      std::span<const std::byte> message,
-                                                      std::span<token_id> storage) noexcept {
+inline result<text_message> decode_text(const wire_context& context, const wire_format& format,
+                                        std::span<const std::byte> message, std::span<token_id> storage) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (const status why = detail::open_message(message_kind::text, context, message); !why.ok()) return why;
   if (message.size() < detail::text_prefix_bytes) return detail::codec_error(errc::truncated, message.size());
@@ -118,10 +116,9 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
                       storage.first(static_cast<std::size_t>(count))};
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_request(const wire_context& context, const wire_format& format,
-                                                                 std::uint32_t draft_length,
-                                                                 const request_message& value,
-                                                                 std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_request(const wire_context& context, const wire_format& format,
+                                                   std::uint32_t draft_length, const request_message& value,
+                                                   std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status why = detail::check_positions(format, value.what, value.positions, draft_length); !why.ok())
@@ -132,10 +129,9 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
   detail::store_bitmap(out.data() + 9, value.positions, draft_length);
   return detail::end_message(message_kind::request, context, bytes, format.pad_to, out);
 }
-[[gnu::cold]] inline result<request_message> decode_request(const wire_context& context, const wire_format& format,
-                                                            std::uint32_t draft_length,
-                                                            std::span<const std::byte> message,
-                                                            std::span<std::uint64_t> words) noexcept {
+inline result<request_message> decode_request(const wire_context& context, const wire_format& format,
+                                              std::uint32_t draft_length, std::span<const std::byte> message,
+                                              std::span<std::uint64_t> words) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status why = detail::open_message(message_kind::request, context, message); !why.ok()) return why;
@@ -146,9 +142,9 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
   return request_message{std::to_integer<std::uint8_t>(message[8]), words.first(detail::bitmap_words(draft_length))};
 }
 
-[[gnu::cold]] inline result<std::span<std::byte>> encode_supply(const wire_context& context, const wire_format& format,
-                                                                std::uint32_t draft_length, const supply_message& value,
-                                                                std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_supply(const wire_context& context, const wire_format& format,
+                                                  std::uint32_t draft_length, const supply_message& value,
+                                                  std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status why = detail::check_positions(format, value.what, value.positions, draft_length); !why.ok())
@@ -171,10 +167,9 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
   return detail::end_message(message_kind::supply, context, std::uint64_t{head} + value.payload.size(), format.pad_to,
                              out);
 }
-[[gnu::cold]] inline result<supply_message> decode_supply(const wire_context& context, const wire_format& format,
-                                                          std::uint32_t draft_length,
-                                                          std::span<const std::byte> message,
-                                                          std::span<std::uint64_t> words) noexcept {
+inline result<supply_message> decode_supply(const wire_context& context, const wire_format& format,
+                                            std::uint32_t draft_length, std::span<const std::byte> message,
+                                            std::span<std::uint64_t> words) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (draft_length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, draft_length);
   if (const status why = detail::open_message(message_kind::supply, context, message); !why.ok()) return why;

@@ -31,8 +31,8 @@ class drafter {
  public:
   using state_type = typename Sparsifier::state_type;
 
-  [[gnu::cold]] drafter(const wire_format& format, const row_transform& transform, const Sparsifier& sparsifier,
-                        drafter_wishes wishes)
+  drafter(const wire_format& format, const row_transform& transform, const Sparsifier& sparsifier,
+          drafter_wishes wishes)
       : format_(format), sparsifier_(sparsifier), wishes_(wishes) {
     const std::uint32_t vocab_size = format.vocab_size;
     // The papers' code names exactly K ids.

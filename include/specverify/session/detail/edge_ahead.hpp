@@ -15,7 +15,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::disconnect(session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::disconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::idle || state_ == edge_state::finished || state_ == edge_state::failed) return {};

@@ -61,7 +61,7 @@ class edge_drafts {
                                                     std::span<std::byte> out) const noexcept;
 
  private:
-  [[gnu::cold]] edge_drafts(basic_draft_block<claim>&& with_laws, std::uint32_t drafts)
+  edge_drafts(basic_draft_block<claim>&& with_laws, std::uint32_t drafts)
       : with_laws_(std::move(with_laws)), tokens_(drafts) {}
 
   basic_draft_block<claim> with_laws_;
@@ -76,7 +76,7 @@ class edge_drafts {
 //! Vectors of the round's drafts, as they travel: with the draft, or those that the cloud asks for.
 class hidden_store {
  public:
-  [[gnu::cold]] hidden_store(const attachment_format& format, std::uint32_t drafts)
+  hidden_store(const attachment_format& format, std::uint32_t drafts)
       : each_(hidden_bytes(format)),
         vectors_(each_ * drafts),
         payload_(vectors_.size()),

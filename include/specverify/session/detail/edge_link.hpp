@@ -140,7 +140,7 @@ SPECVERIFY_BODY status edge_protocol::tick(session_time now) noexcept {
   return want_row(ahead());
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::drafting) {
@@ -163,7 +163,7 @@ SPECVERIFY_BODY status edge_protocol::tick(session_time now) noexcept {
   return why;
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
+SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   return fail(why);
 }

@@ -12,7 +12,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
+SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.format.format == law_format::token_and_count)
@@ -28,7 +28,7 @@ namespace detail {
   return {};
 }
 
-[[gnu::cold]] SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& options) {
+SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& options) {
   const wire_format format = format_of(options);
   draft_block_options space;
   space.max_draft_length = format.max_draft_length;
@@ -45,8 +45,8 @@ namespace detail {
   return edge_drafts(*std::move(with_laws), format.max_draft_length);
 }
 
-[[nodiscard, gnu::cold]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,
-                                                                   std::size_t snapshot_bytes) noexcept {
+[[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,
+                                                        std::size_t snapshot_bytes) noexcept {
   const wire_format format = format_of(options);
   const std::uint32_t drafts = format.max_draft_length;
   endpoint_sizes sizes;
@@ -58,8 +58,8 @@ namespace detail {
   return sizes;
 }
 
-[[gnu::cold]] SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength,
-                                                           edge_drafts&& drafts, committed_state&& state)
+SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength, edge_drafts&& drafts,
+                                             committed_state&& state)
     : endpoint(edge_sizes(options, state.snapshot_bytes()), options.stop_tokens),
       options_(options),
       strength_(strength),
@@ -71,7 +71,7 @@ namespace detail {
   source_.key = derive_session_keys(options.secret, options.session_id).draft;
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   if (prompt.empty()) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (prompt.size() >= options_.max_text_length)
@@ -90,8 +90,8 @@ namespace detail {
   return ask(question::hello, now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
-                                                                             session_time now) noexcept {
+SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
+                                                               session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space);
@@ -125,7 +125,7 @@ namespace detail {
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::announce_text() noexcept {
+SPECVERIFY_BODY void edge_protocol::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length(), agreed = place_.agreed();
   session_output out = of_text(session_action::committed, prompt, std::max(agreed, prompt));
   out.stop = place_.pending() == 0 ? place_.stop() : stop_reason::none;
@@ -136,7 +136,7 @@ namespace detail {
   if (!out.tokens.empty()) outputs_.push(out);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   place_ = text_place(options_.session_id, 0, 0, prompt_length);
   peer_.name_by(now);

@@ -118,7 +118,7 @@ class endpoint {
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
-  [[gnu::cold]] endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
+  endpoint(const endpoint_sizes& sizes, std::span<const token_id> stop_tokens)
       : text_(sizes.text),
         stop_tokens_(stop_tokens.begin(), stop_tokens.end()),
         received_(sizes.received),
