@@ -25,8 +25,41 @@ bool same(std::span<Element> a, std::span<Element> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+//! A read that leaves the sums out finds what one with sums finds, errors included, and answers as that one does.
+template <class Policy, class Scalar>
+void compare_without_sums(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t wanted) {
+  const auto with = make_digest(policy, row, transform, {.survivors = wanted});
+  const auto without = make_digest(policy, row, transform, {.survivors = wanted, .sums = false});
+  REQUIRE(with.outcome == without.outcome);
+  if (!with.outcome.ok()) return;
+  CHECK_FALSE((row.kind() == row_kind::logits && without->has_coarse_sums()));
+  CHECK(with->argmax() == without->argmax());
+  CHECK(with->maximum() == without->maximum());
+  CHECK(with->survivors_complete() == without->survivors_complete());
+  CHECK(same(with->survivor_ids(), without->survivor_ids()));
+  CHECK(same(with->survivor_weights(), without->survivor_weights()));
+  CHECK(with->total_weight() == without->total_weight());
+  const weight_bounds known = without->total_bounds();
+  CHECK(known.least == known.most);
+  const auto stream = uniforms{philox{{wanted, 9}}, row.valid_size(), 1}.at(purpose::bonus_draw);
+  const auto x = with->sample(stream), y = without->sample(stream);
+  REQUIRE((x.ok() && y.ok()));
+  CHECK((x->token == y->token && x->trials == y->trials && x->exact == y->exact));
+  const auto a = with->accept({x->token, 1, 3}, stream), b = without->accept({x->token, 1, 3}, stream);
+  CHECK((a->accepted == b->accepted && a->exact == b->exact));
+  CHECK(*with->log_probability(x->token) == *without->log_probability(x->token));
+#if !defined(__FAST_MATH__)
+  CHECK(same(with.space.template at<float>(with.value.lane_sums),
+             without.space.template at<float>(with.value.lane_sums)));
+#endif
+}
+
 template <class Scalar>
 void compare(row_view<Scalar> row, const row_transform& transform) {
+  for_each_policy([&](auto policy) {
+    compare_without_sums(policy, row, transform, 0);
+    compare_without_sums(policy, row, transform, 40);
+  });
   read_request request;
   request.survivors = 40;
   request.minimum_probability = 0.01;
@@ -195,6 +228,7 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
       const auto weight_of = [&](token_id id) { return weights[static_cast<std::size_t>(id)]; };
       std::stable_sort(order.begin(), order.end(), [&](token_id a, token_id b) { return weight_of(a) > weight_of(b); });
       for (const std::uint32_t wanted : {1u, 64u, 1024u}) {
+        for_each_policy([&](auto policy) { compare_without_sums(policy, logits(row), {}, wanted); });
         for (const double share : {0.0, 1e-3}) {
           read_request request;
           request.survivors = wanted;
@@ -258,6 +292,7 @@ TEST_CASE("row backends: the largest entries of rows of random structure, as the
     CHECK(same(a.space.template at<std::uint32_t>(a.value.survivor_weights),
                b.space.template at<std::uint32_t>(b.value.survivor_weights)));
     CHECK(a.value.survivors_complete == b.value.survivors_complete);
+    compare_without_sums(exec::simd, logits(row), transform, request.survivors);
   }
 }
 
@@ -346,6 +381,7 @@ TEST_CASE("NUM-1 NUM-2 row backends: a NaN or an infinity is found wherever it s
         CHECK(argmax(policy, logits(row), {}).error() == expected);
         CHECK(log_sum_exp(policy, logits(row), {}).error() == expected);
         CHECK(make_digest(policy, logits(row), {}).outcome == expected);
+        CHECK(make_digest(policy, logits(row), {}, {.survivors = 2, .sums = false}).outcome == expected);
         std::fill(out.begin(), out.end(), -1.0f);
         CHECK(softmax(policy, logits(row), {}, std::span<float>(out)) == expected);
         CHECK(std::all_of(out.begin(), out.end(), [](float p) { return p == -1.0f; }));

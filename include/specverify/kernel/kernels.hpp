@@ -18,6 +18,7 @@
 #include <specverify/kernel/simd/select.hpp>
 #include <specverify/kernel/simd/softmax.hpp>
 #include <specverify/kernel/simd/tempered.hpp>
+#include <specverify/kernel/simd/tops.hpp>
 #endif
 
 #endif

@@ -43,6 +43,10 @@ struct read_request {
   bool exact_normaliser = false;  //!< compute Z in double; else only its bracket
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
+  //! take the sums that draws and tests need in the same read. Without them it costs half as much, and what asks for
+  //! them reads the row again, once, with the same answers. No effect on rows of probabilities and truncated ones, nor
+  //! next to minimum_probability, close_total or exact_normaliser
+  bool sums = true;
 };
 
 //! What is known of W.
@@ -90,7 +94,11 @@ struct row_digest {
 
   //! Whether the coarse sums are of all ids, and were read.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
-    return !one_hot && !truncated && claimed_size == 0;
+    return lane_sums.count != 0 && !one_hot && !truncated && claimed_size == 0;
+  }
+  //! Whether the read left the sums out: lane_sums and block_sums are empty, and where they start is kept for them.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool leaves_sums() const noexcept {
+    return lane_sums.count == 0 && !one_hot;
   }
 };
 static_assert(std::is_trivially_copyable_v<row_digest>);
@@ -100,7 +108,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t marked_row_size = 192;  // bytes of a mark with its row
+inline constexpr std::size_t marked_row_size = 320;  // bytes of a mark with its row and digest
 
 //! How many elements every array of a digest has.
 struct digest_layout {

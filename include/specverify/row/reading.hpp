@@ -6,8 +6,11 @@
 //! Symbols:    p(v) = e_v / Z, the law of the row under its transform (row/digest.hpp); q = count / resolution.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It holds until the
 //!             engine overwrites the row, the transform's spans die, or the workspace is rewound below it; after that
-//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z and W are
-//!             kept in the workspace once computed), unless both were asked for. On an error nothing is written.
+//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z, W and
+//!             sums left out of the read are kept in the workspace once computed), unless all were asked for. On an
+//!             error nothing is written.
+//! Sums:       a row that is not drawn from is read without them (`read_request::sums`) in half the time. Members of
+//!             row_reading then take them first, by one more read: every answer has the same bits as with them.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T is 1 or 0, no bias.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
@@ -119,7 +122,9 @@ class row_reading : public row_summary {
   row_reading(const row_summary& summary, Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept
       : row_summary(summary), policy_(policy), row_(row), transform_(transform) {}
   [[nodiscard]] SPECVERIFY_INLINE detail::opened_row<Policy, Scalar> opened() const noexcept {
-    return {policy_, detail::open(row_, transform_), digest_, base_};
+    const auto source = detail::open(row_, transform_);
+    if (digest_.leaves_sums()) return {policy_, source, detail::with_sums(policy_, source, digest_, base_), base_};
+    return {policy_, source, digest_, base_};
   }
 
   [[no_unique_address]] Policy policy_;

@@ -39,9 +39,9 @@ class row_summary {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
   }
-  //! What is known of W. At first 6.2 % wide (probabilities: 1e-4; claimed blocks: as their error). After one look, or
-  //! where `close_total` was asked for, 1e-4 wide of logits in float or 16 bits under exec::simd. Elsewhere that look
-  //! is W. 0 and 0 once expired.
+  //! What is known of W. At first 6.2 % wide (probabilities: 1e-4; claimed blocks: as their error; a read without sums:
+  //! 1 to V times the largest weight). After one look, or where `close_total` was asked for, 1e-4 wide of logits in
+  //! float or 16 bits under exec::simd. Elsewhere that look is W. 0 and 0 once expired.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
@@ -60,7 +60,8 @@ class row_summary {
       if (known.exact() || least == decide(known.most)) return least;
     }
   }
-  //! Whether the read took sums over all ids: not of claimed blocks, one-hot and truncated rows.
+  //! Whether the read took sums over all ids: not of claimed blocks, one-hot and truncated rows, nor where they were
+  //! not wanted (`read_request::sums`).
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
   //! W for a support: 0 unless `integer_total` was asked for or every weight is listed.
   [[nodiscard]] std::uint64_t support_total() const noexcept {

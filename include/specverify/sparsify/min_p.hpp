@@ -34,6 +34,7 @@ struct min_p {
     } else {
       wanted.survivors = vocab_size;  // max q may be as small as 1 / V, so no probability bounds the support
     }
+    wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {

@@ -34,6 +34,7 @@ struct threshold {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.integer_total = with_total_weight;
+    wanted.sums = !with_total_weight;  // they bound W
     wanted.survivors = 1;
     if (max_support_size < vocab_size) {
       wanted.survivors = max_support_size;

@@ -35,6 +35,7 @@ struct top_k {
     read_request wanted;
     wanted.survivors = support_size < vocab_size ? support_size : vocab_size;
     wanted.integer_total = with_total_weight;
+    wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {

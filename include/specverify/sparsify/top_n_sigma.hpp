@@ -35,6 +35,7 @@ struct top_n_sigma {
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     wanted.integer_total = with_total_weight;
     wanted.standard_deviation = true;
+    wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {

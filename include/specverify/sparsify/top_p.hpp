@@ -33,6 +33,7 @@ struct top_p {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.integer_total = with_total_weight;
+    wanted.sums = !with_total_weight;  // they bound W
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;
   }

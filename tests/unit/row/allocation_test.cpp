@@ -57,6 +57,9 @@ TEST_CASE("PKG-2 row: no operation allocates") {
       fine = fine && take(best, argmax(policy, logits(row), {})).ok() &&
              take(number, log_sum_exp(policy, logits(row), {})).ok();
       fine = fine && softmax(policy, logits(row), {}, std::span<float>(law)).ok();
+      space.rewind(0);
+      const auto bare = read_row(policy, logits(row), transform, {.survivors = 64, .sums = false}, space);
+      fine = fine && bare.ok() && bare->sample(uniforms<>{}.at(purpose::bonus_draw)).ok();
       fine = fine && take(total, integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts))).ok();
       const auto allocations = guard.count();
       CHECK(fine);

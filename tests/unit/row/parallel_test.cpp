@@ -100,6 +100,15 @@ TEST_CASE("row.parallel: every pool gives the readings of one thread, whatever t
   check_same(expected, found);
 }
 
+TEST_CASE("row.parallel: rows that were read without sums say and draw the same") {
+  batch_case expected, found;
+  REQUIRE(expected.read(exec::simd).ok());
+  found.request.sums = false;
+  REQUIRE(found.read(exec::parallel(last_first)).ok());
+  CHECK_FALSE(found.readings[6]->has_coarse_sums());
+  check_same(expected, found);
+}
+
 TEST_CASE("row.parallel: readings expire with their workspace, and not before") {
   batch_case one;
   REQUIRE(one.read(exec::parallel(last_first)).ok());

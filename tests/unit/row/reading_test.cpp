@@ -207,6 +207,76 @@ TEST_CASE("reading: a list of readings that something else wrote over is left al
   CHECK((row->expired() && next->expired()));
 }
 
+TEST_CASE("reading: sums that were not wanted are left out, taken once, and then the same") {
+  for_each_policy([&](auto policy) {
+    const read_request bare{.survivors = 9, .sums = false};
+    const auto with = make_digest(policy, logits(small_row()), {}, {.survivors = 9});
+    const auto without = make_digest(policy, logits(small_row()), {}, bare);
+    REQUIRE((with.outcome.ok() && without.outcome.ok()));
+    CHECK(with->has_coarse_sums());
+    CHECK_FALSE(without->has_coarse_sums());
+    CHECK(without.value.lane_sums.count == 0);
+    const auto copy = *without.reading;  // one workspace, one set of sums
+    const uniforms place{philox{{3, 4}}, 11, 2};
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      const auto stream = place.after(i).at(purpose::residual_draw);
+      const auto first = with->residual(one_id{with->argmax(), 9, 10}, stream);
+      const auto other = (i % 2 == 0 ? *without.reading : copy).residual(one_id{with->argmax(), 9, 10}, stream);
+      REQUIRE((first.ok() && other.ok()));
+      CHECK((first->token == other->token && first->trials == other->trials));
+      CHECK(with->sample(stream)->token == copy.sample(stream)->token);
+    }
+    std::vector<token_id> ids(700), other_ids(700);
+    std::vector<std::uint32_t> counts(700), other_counts(700);
+    REQUIRE(with->fp16_counts(ids, counts).ok());
+    REQUIRE(without->fp16_counts(other_ids, other_counts).ok());
+    CHECK((ids == other_ids && counts == other_counts));
+    const double temperatures[] = {0.5, 1.5}, drawn[] = {0.3, 0.9};
+    const auto hits = tempered_draws(*with.reading, with->argmax(), temperatures, drawn);
+    CHECK(tempered_draws(copy, with->argmax(), temperatures, drawn)->hits == hits->hits);
+  });
+}
+
+TEST_CASE("reading: the row is not read again for sums that it has taken") {
+  std::vector<float> row = small_row();
+  for_each_policy([&](auto policy) {
+    held scratch(digest_workspace_size(700, {}, {}));
+    const auto read = read_row(policy, logits(row), {}, {.sums = false}, scratch.space);
+    const auto stream = uniforms<>{}.at(purpose::bonus_draw);
+    const auto before = read->sample(stream, {.trial_cap = 1});
+    REQUIRE((before.ok() && !before->exact));
+    std::vector<std::byte> sums = scratch.memory;
+    for (float& value : row) value += 1.0f;  // the engine goes on
+    (void)read->accept({read->argmax(), 1, 2}, 0.5);
+    CHECK(scratch.memory == sums);
+    row = small_row();
+  });
+}
+
+TEST_CASE("reading: a read takes the sums all the same where it says what hangs on them") {
+  const std::vector<float> law(700, 1.0f / 700.0f);
+  for_each_policy([&](auto policy) {
+    const auto has = [&](read_request request) {
+      request.sums = false;
+      return make_digest(policy, logits(small_row()), {}, request)->has_coarse_sums();
+    };
+    CHECK(has({.minimum_probability = 0.01}));
+    CHECK(has({.close_total = true}));
+    CHECK(has({.exact_normaliser = true}));
+    CHECK_FALSE(has({.survivors = 700, .integer_total = true, .standard_deviation = true}));
+    CHECK(make_digest(policy, probabilities(law), {}, {.sums = false})->has_coarse_sums());
+    std::vector<float> heavy = law;
+    heavy[3] = 0.5f;
+    CHECK(make_digest(policy, probabilities(heavy), {}, {.sums = false}).outcome.code == errc::row_not_normalised);
+    row_transform cut, greedy;
+    cut.truncation.top_k = 20;
+    greedy.temperature = 0;
+    const auto truncated = make_digest(policy, logits(small_row()), cut, {.sums = false});
+    CHECK((truncated->is_truncated() && truncated->total_weight() > 0));
+    CHECK(make_digest(policy, logits(small_row()), greedy, {.sums = false})->is_one_hot());
+  });
+}
+
 TEST_CASE("reading: the exact normaliser is counted when it was asked for or needed, and kept") {
   for_each_policy([&](auto policy) {
     held scratch(3 * digest_workspace_size(700, {}, {}));

@@ -80,6 +80,14 @@ template <class Scalar>
   return found;
 }
 
+//! The read of a row of logits that takes no sums. The largest values of the lanes (coarse_output::tops) are for
+//! vectors.
+template <class Scalar>
+[[nodiscard]] inline row_extremes<working<Scalar>> find_tops(exec::seq_policy policy, const row_source<Scalar>& source,
+                                                             float*) noexcept {
+  return find_maximum(policy, source);
+}
+
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
 

@@ -96,12 +96,12 @@ template <class Policy, class Scalar>
 //! The coarse read: repeated from the maximum when the sampled reference lies too far below it. `quick_total` may be
 //! null, and `tops` too.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
-                                        double* quick_total, row_digest& digest, workspace& scratch) noexcept {
+[[nodiscard, gnu::noinline]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source,
+                                                       float* tops, double* quick_total, row_digest& digest,
+                                                       workspace_base base) noexcept {
   using work = kernel::working<Scalar>;
-  const kernel::coarse_output out{scratch.at<float>(digest.lane_sums).data(),
-                                  scratch.at<double>(digest.block_sums).data(), tops, quick_total,
-                                  1.0 / digest.temperature};
+  const kernel::coarse_output out{base.first_of<float>(digest.lane_sums), base.first_of<double>(digest.block_sums), tops,
+                                  quick_total, 1.0 / digest.temperature};
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
@@ -136,6 +136,43 @@ template <class Policy, class Scalar>
   const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
   digest.lower = least * (1.0 - kernel::coarse_margin);
   return {};
+}
+
+//! Whether a read takes the sums: asked for, or part of what it must say.
+[[nodiscard]] constexpr bool takes_sums(row_kind kind, const row_transform& transform,
+                                        const read_request& request) noexcept {
+  return request.sums || kind == row_kind::probabilities || transform.truncation.active() ||
+         request.minimum_probability > 0 || request.close_total || request.exact_normaliser;
+}
+
+//! The read of logits that leaves the sums out. Of Z it says what the maximum does.
+template <class Policy, class Scalar>
+[[nodiscard]] inline status read_tops(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
+                                      row_digest& digest) noexcept {
+  const auto found = kernel::find_tops(policy, source, tops);
+  if (const status why = check_values(source, found); !why.ok()) return why;
+  digest.argmax = static_cast<token_id>(found.argmax);
+  digest.maximum = digest.reference = static_cast<double>(found.maximum);
+  digest.lower = 1.0 - kernel::coarse_margin;
+  digest.upper = static_cast<double>(source.size) * (1.0 + kernel::coarse_margin);
+  digest.lane_sums.count = digest.block_sums.count = 0;
+  return {};
+}
+
+//! A digest with the sums that its read left out. They are taken at the first call: O(V). The row had no error then.
+template <class Policy, class Scalar>
+[[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
+                                                                const row_digest& digest,
+                                                                workspace_base base) noexcept {
+  row_digest& full =
+      reinterpret_cast<marked_row<Policy, Scalar>*>(base.first_of<reading_mark>(digest.mark))->full;
+  if (full.lane_sums.count == 0) {
+    full = digest;
+    full.block_sums.count = kernel::block_count(source.size);
+    full.lane_sums.count = full.block_sums.count * kernel::lane_count;
+    (void)read_coarse(policy, source, nullptr, nullptr, full, base);
+  }
+  return full;
 }
 
 //! The largest entries, and all from `minimum_probability` on: those that reach its share of the least W are listed,
@@ -210,10 +247,12 @@ template <class Policy, class Scalar>
   double quick_total = 0;
   const bool wants_bounds =
       transform.truncation.active() ? is_share_of_total(transform.truncation, source.size) : request.close_total;
-  if (const status why = read_coarse(policy, source, layout.tops == 0 ? nullptr : tops->data(),
-                                     wants_bounds ? &quick_total : nullptr, digest, scratch);
-      !why.ok())
-    return why;
+  float* const lane_tops = layout.tops == 0 ? nullptr : tops->data();
+  const status read = takes_sums(row.kind(), transform, request)
+                          ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest,
+                                        scratch.base())
+                          : read_tops(policy, source, lane_tops, digest);
+  if (!read.ok()) return read;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
   if (transform.truncation.active()) {

@@ -12,7 +12,7 @@ namespace detail {
 
 struct proposal;
 
-//! A mark that finds its row again. It stands in the workspace, the mark first.
+//! A mark that finds its row again. It stands in the workspace, the mark first, and only `mark_row` begins it.
 template <class Policy, class Scalar>
 struct marked_row {
   reading_mark mark;
@@ -21,7 +21,8 @@ struct marked_row {
   double reference;
   double temperature;
   Policy policy;
-  bool quick;  // whether a sum in float may say more than `mark` does
+  bool quick;       // whether a sum in float may say more than `mark` does
+  row_digest full;  // with the sums that the read left out, once they were taken
   // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
@@ -76,6 +77,7 @@ template <class Policy, class Scalar>
   self.quick = !source.probabilities && !self.bound_by(quick_total);
   self.bound({digest.lower, digest.upper});
   self.propose = nullptr;
+  self.full.lane_sums = {};
   mark.narrow = &marked::narrow;
 }
 

@@ -24,6 +24,7 @@ struct drafter_wishes {
   bool probabilities = false;  //!< the row's own probability of drawn tokens
   bool whole_row = false;      //!< tokens are drawn from the row, and their laws only travel (lossy)
   bool all_tokens = false;     //!< a round may keep all V tokens instead of K
+  bool measured = false;       //!< rows are drawn from at other temperatures, too
 };
 
 template <sparsifier Sparsifier>
@@ -146,6 +147,7 @@ class drafter {
     if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row)
       made.integer_total = true;
     if (wishes_.whole_row) made.survivors = format_.vocab_size;
+    made.sums = made.sums || wishes_.whole_row || wishes_.measured;
     return made;
   }
 

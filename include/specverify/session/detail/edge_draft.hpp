@@ -51,7 +51,7 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_opti
       window_(window),
       skip_(skip),
       drafter_(format_of(options), options.transform, sparsifier,
-               {observes_probabilities, options.draw_from_row, detail::may_send_all(window)}),
+               {observes_probabilities, options.draw_from_row, detail::may_send_all(window), Skip::needs_uncertainty}),
       states_(std::size_t{options.format.max_draft_length} + 1),
       probabilities_(options.format.max_draft_length) {
   if constexpr (Skip::needs_uncertainty)

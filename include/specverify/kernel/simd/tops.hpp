@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The read of a row of logits that takes no sums: the largest value of every lane of every 256 ids, the maximum, its
+//! id and whether there is a NaN. What it leaves is what the coarse pass leaves.
+#ifndef SPECVERIFY_KERNEL_SIMD_TOPS_HPP
+#define SPECVERIFY_KERNEL_SIMD_TOPS_HPP
+
+#include <specverify/kernel/scalar/digest.hpp>
+#include <specverify/kernel/simd/argmax.hpp>
+
+#if SPECVERIFY_WITH_SIMD
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`.
+template <class Stored>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, pack<float> best, float forbidden,
+                                                       float* tops, nan_finder<float>& nans) noexcept {
+  constexpr std::uint32_t width = pack_size<float>, rows = lane_count / width, chains = rows < 4 ? 4 : rows;
+  pack<float> top[chains];
+  for (auto& one : top) one = pack<float>(forbidden);
+  for (std::uint32_t i = 0; i < top_size; i += chains * width) {
+    pack<float> value[chains];
+    for (std::uint32_t c = 0; c < chains; ++c) value[c] = in_register(load_pack(values + i + c * width));
+    for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
+    for (std::uint32_t c = 0; c < chains; c += 2) nans.see(value[c], value[c + 1]);
+  }
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    for (std::uint32_t c = r + rows; c < chains; c += rows) top[r] = larger(top[c], top[r]);
+    store_pack(tops + r * width, top[r]);
+    best = larger(top[r], best);
+  }
+  return best;
+}
+
+//! `tops`: as coarse_output::tops, or null. Its `second` is none.
+template <class Level, class Scalar>
+[[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_tops(exec::simd_on<Level> policy,
+                                                                            const row_source<Scalar>& source,
+                                                                            float* tops) noexcept {
+  if constexpr (!std::is_same_v<working<Scalar>, float>) {
+    return find_maximum(policy, source);  // double rows are for tests and references
+  } else {
+    if (tops == nullptr) return find_maximum(policy, source);
+    row_extremes<float> found;
+    found.maximum = found.second = source.forbidden();
+    std::uint32_t best_first = 0;
+    nan_finder<float> nans;
+    const auto read = [&](std::uint32_t first, const auto* values, std::uint32_t size) {
+      pack<float> best(source.forbidden());
+      for (std::uint32_t i = 0; i < size; i += top_size)
+        best = write_tops(values + i, best, source.forbidden(), tops + (first + i) / top_size * lane_count, nans);
+      if (!any_above(best, pack<float>(found.maximum))) return;
+      found.maximum = largest_lane(best);
+      best_first = first;
+    };
+    std::uint32_t first = 0;
+    if (const Scalar* const stored = source.unchanged(); stored != nullptr) {
+      for (; source.size - first >= block_size; first += block_size) read(first, stored + first, block_size);
+    }
+    alignas(64) float buffer[block_size];
+    for (; first < source.size; first += block_size) {
+      const std::uint32_t size = block_groups(source.size - first, top_size);
+      read(first, load(source, first, size, buffer), size);
+    }
+    found.has_nan = nans.found() || is_nan(found.maximum);
+    if (!found.has_nan && is_finite(found.maximum)) found.argmax = locate_value(source, best_first, found.maximum);
+    return found;
+  }
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+#endif  // SPECVERIFY_WITH_SIMD
+
+#endif
