@@ -21,6 +21,46 @@ struct link_window {
   }
   [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
+
+//! top_k, which also counts how its rows were read.
+struct watching_top_k : top_k {
+  std::uint32_t* with_sums = nullptr;
+  std::uint32_t* without = nullptr;
+  [[nodiscard]] result<support> select(const row_summary& row, no_state state, workspace& scratch) const noexcept {
+    ++*(row.has_coarse_sums() ? with_sums : without);
+    return top_k::select(row, state, scratch);
+  }
+};
+
+//! How the rows of the first drafts are read.
+struct rows_read {
+  std::uint32_t with_sums = 0, without = 0;
+
+  template <class Skip>
+  rows_read(const pair_options& wanted, bool draw_from_row, const Skip& skip) {
+    basic_pair<Skip> other(wanted);
+    edge_options options = other.edge_options();
+    options.draw_from_row = draw_from_row;
+    const watching_top_k kept{{draw_from_row ? 7u : 8u}, &with_sums, &without};  // of 8 entries, one its token
+    auto edge = basic_edge_session<watching_top_k, fixed_window, Skip>::make(options, kept, {}, skip);
+    REQUIRE(edge.ok());
+    REQUIRE(edge->start(std::vector<token_id>{4, 5}, 1).ok());
+    std::vector<bytes> questions;
+    for (std::uint32_t rows = 0; rows < 3;) {
+      const session_output out = edge->next();
+      if (out.action == session_action::send) questions.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::none) {
+        if (questions.empty()) return;
+        REQUIRE(edge->receive(other.answer(questions.back()), 1).ok());
+        questions.clear();
+      }
+      if (out.action != session_action::evaluate) continue;
+      std::vector<float> row(pair::vocab_size, 0.25f);
+      row[++rows] = 3.0f;
+      REQUIRE(edge->supply_row(exec::simd, logits_row(std::span<const float>(row)), {}, 1).ok());
+    }
+  }
+};
 }  // namespace
 
 TEST_CASE("edge: options are checked") {
@@ -289,6 +329,17 @@ TEST_CASE("VOC-1 edge: a row longer than the vocabulary is refused by name, a sh
       if (entries > pair::vocab_size) CHECK(supplied == status{errc::row_size_mismatch, part::session, entries});
       if (entries <= pair::vocab_size) CHECK(supplied.ok());
     }
+  }
+}
+
+TEST_CASE("edge: a row is read with sums only where it is drawn from, or measured beyond its law") {
+  for (const law_format format : {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::top_k_tail}) {
+    pair_options o;
+    o.format = format;
+    CHECK(rows_read(o, false, always_send{}).without == 3);
+    if (format == law_format::top_k_tail) CHECK(rows_read(o, true, always_send{}).with_sums == 3);
+    o.attachments.max_skipped = 4;
+    CHECK(rows_read(o, false, uncertainty_gate{-1.0}).with_sums == 3);
   }
 }
 

@@ -100,8 +100,8 @@ template <class Policy, class Scalar>
                                                        float* tops, double* quick_total, row_digest& digest,
                                                        workspace_base base) noexcept {
   using work = kernel::working<Scalar>;
-  const kernel::coarse_output out{base.first_of<float>(digest.lane_sums), base.first_of<double>(digest.block_sums), tops,
-                                  quick_total, 1.0 / digest.temperature};
+  const kernel::coarse_output out{base.first_of<float>(digest.lane_sums), base.first_of<double>(digest.block_sums),
+                                  tops, quick_total, 1.0 / digest.temperature};
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
@@ -164,8 +164,7 @@ template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
                                                                 const row_digest& digest,
                                                                 workspace_base base) noexcept {
-  row_digest& full =
-      reinterpret_cast<marked_row<Policy, Scalar>*>(base.first_of<reading_mark>(digest.mark))->full;
+  row_digest& full = reinterpret_cast<marked_row<Policy, Scalar>*>(base.first_of<reading_mark>(digest.mark))->full;
   if (full.lane_sums.count == 0) {
     full = digest;
     full.block_sums.count = kernel::block_count(source.size);
@@ -248,10 +247,10 @@ template <class Policy, class Scalar>
   const bool wants_bounds =
       transform.truncation.active() ? is_share_of_total(transform.truncation, source.size) : request.close_total;
   float* const lane_tops = layout.tops == 0 ? nullptr : tops->data();
-  const status read = takes_sums(row.kind(), transform, request)
-                          ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest,
-                                        scratch.base())
-                          : read_tops(policy, source, lane_tops, digest);
+  const status read =
+      takes_sums(row.kind(), transform, request)
+          ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest, scratch.base())
+          : read_tops(policy, source, lane_tops, digest);
   if (!read.ok()) return read;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
