@@ -87,6 +87,13 @@ inline read_request survivors(std::uint32_t count, bool total = false) {
   return request;
 }
 
+//! The largest entries of a row that is not drawn from.
+inline path largest(std::string name, std::uint32_t vocab_size, std::uint32_t count) {
+  read_request request = survivors(count);
+  request.sums = false;
+  return reading(std::move(name), vocab_size, request);
+}
+
 inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   std::vector<path> paths;
   paths.push_back({"argmax", [](std::span<const float> row) {
@@ -98,6 +105,7 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(reading("digest, sample", vocab_size, {}, true));
   paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
   paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
+  paths.push_back(largest("top-64", vocab_size, 64));
   paths.push_back(truncated("truncated, top-50 top-p", vocab_size, {50, 0.9}));
   paths.push_back(truncated("truncated, top-p", vocab_size, {0, 0.9}));
   paths.push_back(truncated("truncated, min-p", vocab_size, {0, 1.0, 0.05}));

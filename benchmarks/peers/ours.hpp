@@ -70,6 +70,7 @@ inline peers ours(std::uint32_t vocab_size) {
                  }});
   read_request largest;
   largest.survivors = top_k;
+  largest.sums = false;  // torch has none either
   all.push_back({"top-64", "ours", [read = reader(vocab_size, {}, largest)](std::span<const float> row) mutable {
                    return read.sum_of_survivors(row);
                  }});

@@ -4,21 +4,22 @@
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 
-#include <specverify/kernel/scalar/digest.hpp>
-#include <specverify/kernel/simd/argmax.hpp>
+#include <specverify/kernel/simd/digest.hpp>
 
 #if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`.
+//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`. Asks for
+//! what stands `ahead` behind: every second line, since more of that would cost a row in the cache too much.
 template <class Stored>
-[[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, pack<float> best, float forbidden,
-                                                       float* tops, nan_finder<float>& nans) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, std::uint32_t ahead, pack<float> best,
+                                                       float forbidden, float* tops, nan_finder<float>& nans) noexcept {
   constexpr std::uint32_t width = pack_size<float>, rows = lane_count / width, chains = rows < 4 ? 4 : rows;
   pack<float> top[chains];
   for (auto& one : top) one = pack<float>(forbidden);
   for (std::uint32_t i = 0; i < top_size; i += chains * width) {
+    for (std::uint32_t c = 0; c < chains * width; c += 128 / sizeof(Stored)) ask_ahead(values + ahead + i + c);
     pack<float> value[chains];
     for (std::uint32_t c = 0; c < chains; ++c) value[c] = in_register(load_pack(values + i + c * width));
     for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
@@ -45,22 +46,25 @@ template <class Level, class Scalar>
     found.maximum = found.second = source.forbidden();
     std::uint32_t best_first = 0;
     nan_finder<float> nans;
-    const auto read = [&](std::uint32_t first, const auto* values, std::uint32_t size) {
+    const auto read = [&](std::uint32_t first, const auto* values, std::uint32_t size, std::uint32_t ahead) {
       pack<float> best(source.forbidden());
-      for (std::uint32_t i = 0; i < size; i += top_size)
-        best = write_tops(values + i, best, source.forbidden(), tops + (first + i) / top_size * lane_count, nans);
+      for (std::uint32_t i = 0; i < size; i += top_size) {
+        best =
+            write_tops(values + i, ahead, best, source.forbidden(), tops + (first + i) / top_size * lane_count, nans);
+      }
       if (!any_above(best, pack<float>(found.maximum))) return;
       found.maximum = largest_lane(best);
       best_first = first;
     };
     std::uint32_t first = 0;
     if (const Scalar* const stored = source.unchanged(); stored != nullptr) {
-      for (; source.size - first >= block_size; first += block_size) read(first, stored + first, block_size);
+      for (; source.size - first >= block_size; first += block_size)
+        read(first, stored + first, block_size, source.size - first >= ahead_size + block_size ? ahead_size : 0);
     }
     alignas(64) float buffer[block_size];
     for (; first < source.size; first += block_size) {
       const std::uint32_t size = block_groups(source.size - first, top_size);
-      read(first, load(source, first, size, buffer), size);
+      read(first, load(source, first, size, buffer), size, 0);
     }
     found.has_nan = nans.found() || is_nan(found.maximum);
     if (!found.has_nan && is_finite(found.maximum)) found.argmax = locate_value(source, best_first, found.maximum);
