@@ -10,16 +10,22 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`. Asks for
-//! what stands `ahead` behind: every second line, since more of that would cost a row in the cache too much.
+//! Asks for the first lines of the page after the next one: processors look ahead within a page, once it has begun.
+//! More would cost rows that stand in a cache.
 template <class Stored>
-[[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, std::uint32_t ahead, pack<float> best,
-                                                       float forbidden, float* tops, nan_finder<float>& nans) noexcept {
+SPECVERIFY_INLINE void begin_page_ahead(const Stored* values) noexcept {
+  constexpr std::uint32_t page = 4096 / sizeof(Stored), line = 64 / sizeof(Stored);
+  for (std::uint32_t i = 0; i < 4; ++i) ask_ahead(values + 2 * page + i * line);
+}
+
+//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`.
+template <class Stored>
+[[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, pack<float> best, float forbidden,
+                                                       float* tops, nan_finder<float>& nans) noexcept {
   constexpr std::uint32_t width = pack_size<float>, rows = lane_count / width, chains = rows < 4 ? 4 : rows;
   pack<float> top[chains];
   for (auto& one : top) one = pack<float>(forbidden);
   for (std::uint32_t i = 0; i < top_size; i += chains * width) {
-    for (std::uint32_t c = 0; c < chains * width; c += 128 / sizeof(Stored)) ask_ahead(values + ahead + i + c);
     pack<float> value[chains];
     for (std::uint32_t c = 0; c < chains; ++c) value[c] = in_register(load_pack(values + i + c * width));
     for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
@@ -46,25 +52,25 @@ template <class Level, class Scalar>
     found.maximum = found.second = source.forbidden();
     std::uint32_t best_first = 0;
     nan_finder<float> nans;
-    const auto read = [&](std::uint32_t first, const auto* values, std::uint32_t size, std::uint32_t ahead) {
+    const auto read = [&](std::uint32_t first, const auto* values, std::uint32_t size) {
       pack<float> best(source.forbidden());
-      for (std::uint32_t i = 0; i < size; i += top_size) {
-        best =
-            write_tops(values + i, ahead, best, source.forbidden(), tops + (first + i) / top_size * lane_count, nans);
-      }
+      for (std::uint32_t i = 0; i < size; i += top_size)
+        best = write_tops(values + i, best, source.forbidden(), tops + (first + i) / top_size * lane_count, nans);
       if (!any_above(best, pack<float>(found.maximum))) return;
       found.maximum = largest_lane(best);
       best_first = first;
     };
     std::uint32_t first = 0;
     if (const Scalar* const stored = source.unchanged(); stored != nullptr) {
-      for (; source.size - first >= block_size; first += block_size)
-        read(first, stored + first, block_size, source.size - first >= ahead_size + block_size ? ahead_size : 0);
+      for (; source.size - first >= block_size; first += block_size) {
+        if (source.size - first >= ahead_size) begin_page_ahead(stored + first);
+        read(first, stored + first, block_size);
+      }
     }
     alignas(64) float buffer[block_size];
     for (; first < source.size; first += block_size) {
       const std::uint32_t size = block_groups(source.size - first, top_size);
-      read(first, load(source, first, size, buffer), size, 0);
+      read(first, load(source, first, size, buffer), size);
     }
     found.has_nan = nans.found() || is_nan(found.maximum);
     if (!found.has_nan && is_finite(found.maximum)) found.argmax = locate_value(source, best_first, found.maximum);

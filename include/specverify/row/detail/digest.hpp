@@ -247,11 +247,11 @@ template <class Policy, class Scalar>
   const bool wants_bounds =
       transform.truncation.active() ? is_share_of_total(transform.truncation, source.size) : request.close_total;
   float* const lane_tops = layout.tops == 0 ? nullptr : tops->data();
-  const status read =
+  const status why =
       takes_sums(row.kind(), transform, request)
           ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest, scratch.base())
           : read_tops(policy, source, lane_tops, digest);
-  if (!read.ok()) return read;
+  if (!why.ok()) return why;
   if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
 
   if (transform.truncation.active()) {
