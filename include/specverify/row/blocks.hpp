@@ -41,12 +41,12 @@ struct block_reader {
 
 }  // namespace detail
 
-//! Bytes of workspace that `read_row_from_blocks` takes for blocks of `size` ids. Pure; O(1).
-[[nodiscard]] constexpr std::size_t row_blocks_workspace_size(std::uint32_t vocab_size, std::uint32_t size,
+//! Bytes of workspace that `read_row_from_blocks` takes for blocks of `block_size` ids. Pure; O(1).
+[[nodiscard]] constexpr std::size_t row_blocks_workspace_size(std::uint32_t vocab_size, std::uint32_t block_size,
                                                               const row_transform& transform,
                                                               const read_request& request) noexcept {
   const detail::digest_layout layout = detail::layout_of(vocab_size, transform, request);
-  const std::size_t blocks = detail::fits_blocks(size) ? kernel::block_count(vocab_size, size) : 0;
+  const std::size_t blocks = detail::fits_blocks(block_size) ? kernel::block_count(vocab_size, block_size) : 0;
   const std::size_t claimed = 2 * slice_bytes<std::uint32_t>(blocks) + slice_bytes<double>(blocks) +
                               2 * slice_bytes<std::uint32_t>(layout.capacity) +
                               slice_bytes<std::byte>(detail::marked_row_size) + workspace_alignment;
@@ -55,7 +55,7 @@ struct block_reader {
 
 //! A reading of a row from what its engine claims about its blocks. Reads one block; with survivors also those that may
 //! hold one. A truncation, and a request for anything but survivors, needs every id: then it is `read_row`. Rows of
-//! logits in float or 16 bits. O(V / size), and O(size) for each block that is read.
+//! logits in float or 16 bits. O(V / block_size), and O(block_size) for each block that is read.
 //! Errors: those of `read_row` about arguments; unsupported (a row of probabilities); invalid_argument (block size,
 //!         error), size_mismatch (not one maximum and one sum a block), row_has_nan, row_has_positive_infinity,
 //!         row_is_empty, and blocks_disagree, `where` = an id or the first of a block. `sample`, `residual` and

@@ -56,10 +56,10 @@ struct weight_bounds {
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool exact() const noexcept { return least == most; }
 };
 
-//! What an engine claims about a row of logits, in blocks of `size` neighbouring ids; the last one may be shorter. For
-//! row/blocks.hpp.
+//! What an engine claims about a row of logits, in blocks of `block_size` neighbouring ids; the last one may be
+//! shorter. For row/blocks.hpp.
 struct row_blocks {
-  std::uint32_t size = 1024;        //!< 64 .. 1024, a multiple of 64
+  std::uint32_t block_size = 1024;  //!< 64 .. 1024, a multiple of 64
   std::span<const float> maxima{};  //!< the largest logit after bias and mask, exactly; -infinity: none is allowed
   std::span<const float> sums{};    //!< of e^((z - maximum) / T), T of the transform; with -infinity not looked at
   double error = 0x1.0p-10;         //!< the largest relative error of a sum, [0, 1/2]

@@ -43,7 +43,7 @@ template <class Policy, class Scalar>
 held_digest<Policy, Scalar> read_claimed(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                          const row_blocks& blocks, const read_request& request = {}) {
   held_digest<Policy, Scalar> made;
-  made.memory.resize(row_blocks_workspace_size(row.valid_size(), blocks.size, transform, request));
+  made.memory.resize(row_blocks_workspace_size(row.valid_size(), blocks.block_size, transform, request));
   made.space = workspace(std::span<std::byte>(made.memory));
   made.reading = read_row_from_blocks(policy, row, transform, request, blocks, made.space);
   made.outcome = made.reading.error();
@@ -401,7 +401,7 @@ TEST_CASE("row.blocks: each wrong argument has its own error, and the workspace 
   row_blocks blocks = good.view;
   CHECK(code(blocks, row_kind::probabilities) == errc::unsupported);
   for (const std::uint32_t size : {0u, 32u, 100u, 2048u}) {
-    blocks.size = size;
+    blocks.block_size = size;
     CHECK(code(blocks) == errc::invalid_argument);
   }
   blocks = good.view;

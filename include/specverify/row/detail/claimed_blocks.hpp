@@ -84,13 +84,13 @@ class claimed_row {
     if (const result<float> largest = largest_claim(); !largest.ok()) return largest.error();
     float buffer[kernel::block_size];
     for (std::uint32_t b = 0; b < count(); ++b) {
-      const kernel::row_source<float> block = open_block(source_, b * blocks_.size, blocks_.size, buffer);
+      const kernel::row_source<float> block = open_block(source_, b * blocks_.block_size, blocks_.block_size, buffer);
       if (const status why = compare(b, block, kernel::find_maximum(policy_, block)); !why.ok()) return why;
       const auto maximum = static_cast<double>(blocks_.maxima[b]), sum = static_cast<double>(blocks_.sums[b]);
       if (transform.greedy() || kernel::is_negative_infinity(maximum)) continue;
       const double exact = kernel::exact_sum(policy_, block, {maximum, 1.0 / transform.temperature, false});
       const double apart = sum < exact ? exact - sum : sum - exact;
-      if (apart > (blocks_.error + 0x1.0p-40) * exact) return row_error(errc::blocks_disagree, b * blocks_.size);
+      if (apart > (blocks_.error + 0x1.0p-40) * exact) return row_error(errc::blocks_disagree, b * blocks_.block_size);
     }
     return {};
   }
@@ -99,19 +99,20 @@ class claimed_row {
   [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(blocks_.maxima.size()); }
   [[nodiscard]] status compare(std::uint32_t b, const kernel::row_source<float>& block,
                                const kernel::row_extremes<float>& found) const noexcept {
-    return compare_maximum(block, found, blocks_.maxima[b], b * blocks_.size);
+    return compare_maximum(block, found, blocks_.maxima[b], b * blocks_.block_size);
   }
 
   //! The claims by themselves, and their largest maximum.
   [[nodiscard]] result<float> largest_claim() const noexcept {
-    if (!fits_blocks(blocks_.size) || !kernel::is_finite(blocks_.error) || blocks_.error < 0.0 || blocks_.error > 0.5)
+    if (!fits_blocks(blocks_.block_size) || !kernel::is_finite(blocks_.error) || blocks_.error < 0.0 ||
+        blocks_.error > 0.5)
       return row_error(errc::invalid_argument);
-    const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.size);
+    const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.block_size);
     if (blocks_.maxima.size() != wanted || blocks_.sums.size() != wanted) return row_error(errc::size_mismatch);
     float best = kernel::negative_infinity<float>();
     for (std::uint32_t b = 0; b < wanted; ++b) {
-      const std::uint32_t first = b * blocks_.size, left = source_.size - first;
-      const std::uint32_t ids = left < blocks_.size ? left : blocks_.size;
+      const std::uint32_t first = b * blocks_.block_size, left = source_.size - first;
+      const std::uint32_t ids = left < blocks_.block_size ? left : blocks_.block_size;
       const status why = check_claim(blocks_.maxima[b], blocks_.sums[b], ids, blocks_.error, first);
       if (!why.ok()) return why;
       if (blocks_.maxima[b] > best) best = blocks_.maxima[b];
@@ -125,10 +126,10 @@ class claimed_row {
     std::uint32_t at = 0;
     while (static_cast<double>(blocks_.maxima[at]) < digest.maximum) ++at;
     float buffer[kernel::block_size];
-    const kernel::row_source<float> block = open_block(source_, at * blocks_.size, blocks_.size, buffer);
+    const kernel::row_source<float> block = open_block(source_, at * blocks_.block_size, blocks_.block_size, buffer);
     const auto found = kernel::find_maximum(policy_, block);
     if (const status why = compare(at, block, found); !why.ok()) return why;
-    digest.argmax = static_cast<token_id>(at * blocks_.size + found.argmax);
+    digest.argmax = static_cast<token_id>(at * blocks_.block_size + found.argmax);
     return {};
   }
 
@@ -150,7 +151,7 @@ class claimed_row {
     constexpr double rounding = 0x1.0p-33;  // of a serial sum of up to 2^18 blocks
     digest.lane_sums = *maxima_slice;
     digest.block_sums = *sums_slice;
-    digest.claimed_size = blocks_.size;
+    digest.claimed_size = blocks_.block_size;
     digest.reference = digest.maximum;
     digest.coarse_total = total;
     digest.lower = total / (1.0 + blocks_.error) * (1.0 - rounding);
@@ -174,8 +175,8 @@ class claimed_row {
     for (std::uint32_t b = 0; b < count(); ++b) {
       list.dropped = list.dropped || ((*tops)[b] > 0 && (*tops)[b] < least);
       if ((*tops)[b] < least) continue;
-      const std::uint32_t first = b * blocks_.size;
-      const kernel::row_source<float> block = open_block(source_, first, blocks_.size, buffer);
+      const std::uint32_t first = b * blocks_.block_size;
+      const kernel::row_source<float> block = open_block(source_, first, blocks_.block_size, buffer);
       if (const status why = compare(b, block, kernel::find_maximum(policy_, block)); !why.ok()) return why;
       kernel::write_reaching(policy_, block.data, block.size, list.dropped ? bar : any, reaching);
       for (std::uint32_t part = 0; part < block.size; part += 64) {
