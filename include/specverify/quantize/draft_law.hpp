@@ -107,25 +107,21 @@ template <sparsifier Sparsifier, quantizer Quantizer>
 namespace detail {
 
 //! The dense lattice point of a row: W is learnt more closely while the point hangs on it.
-[[nodiscard]] inline result<draft_law> make_dense_law(const row_summary& row, std::uint32_t resolution,
-                                                      workspace& scratch) noexcept {
-  workspace_scope scope(scratch);
-  const result<support> kept = dense_support(row.vocab_size(), resolution).select(row, {}, scratch);
-  if (!kept) return kept.error();
-  const auto room = scratch.take<std::uint32_t>(kept->size());
-  if (!room) return status{errc::workspace_too_small, part::quantize, kept->size()};
-  const auto counts_now = [&]() noexcept {
-    return lattice{}.quantize_within(*kept, row.total_bounds(), resolution, *room, scratch);
-  };
-  auto counts = counts_now();
-  for (; counts && counts->empty(); counts = counts_now()) row.narrow_total();
-  if (!counts) return counts.error();
-  result<law> drafted = make_law(*kept, *counts);
-  if (drafted) drafted = drop_zero(*drafted, scratch);
-  if (!drafted) return drafted.error();
-  scope.keep();
-  return draft_law{*drafted, *kept};
-}
+struct dense_point {
+  const row_summary* row;
+
+  [[nodiscard]] static constexpr std::size_t workspace_size(std::uint32_t support_size) noexcept {
+    return lattice::workspace_size(support_size);
+  }
+  [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
+                                                          std::span<std::uint32_t> counts,
+                                                          workspace& scratch) const noexcept {
+    for (;; row->narrow_total()) {
+      const auto found = lattice{}.quantize_within(kept, row->total_bounds(), resolution, counts, scratch);
+      if (!found || !found->empty()) return found;
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -162,7 +158,8 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
     case law_format::sparse_paper:
       return make_draft_law(row, sparsifier, sparse_lattice{}, state, options, scratch);
     case law_format::dense_lattice:
-      return detail::make_dense_law(row, options.resolution, scratch);
+      return make_draft_law(row, detail::dense_support(row.vocab_size(), options.resolution), detail::dense_point{&row},
+                            {}, options, scratch);
     case law_format::fp16_row: {
       const result<law> drafted = fp16_law(row, scratch);
       if (!drafted) return drafted.error();
