@@ -52,12 +52,13 @@ class workspace_base {
 //! What a reading of a row leaves in its workspace. Rewinding below it clears the stamp: the reading is then expired.
 struct reading_mark {
   double normaliser = 0;    //!< Z once an operation needed it, else 0
-  double close = 0;         //!< Z to 2^-15 once an operation needed that, else 0
+  double close = 0;         //!< Z by a quick sum (kernel::quick_error) once that was needed or asked for, else 0
   std::uint64_t least = 0;  //!< least <= W <= most: what is known of the total weight, 0 and 0: nothing yet
   std::uint64_t most = 0;
   //! learns more of W from the row, or W itself; needs least < most
   void (*narrow)(reading_mark& mark, bool exactly) noexcept = nullptr;
   bool summed = false;         //!< W was summed because a decision needed it
+  bool reopened = false;       //!< a decision needed Z closer than the digest's bounds
   std::uint64_t stamp = 0;     //!< tells this reading from every other one, 0: expired
   std::uint64_t previous = 0;  //!< the reading before it: its offset in bytes + 1, 0: none
   std::uint64_t check = 0;     //!< of stamp and previous

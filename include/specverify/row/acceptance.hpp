@@ -4,8 +4,8 @@
 //! Paper:      token-level verification (speculative sampling), accept with probability min(1, p / q).
 //! Symbols:    q(x) = count / resolution, p(x) = e_x / Z (row/digest.hpp), U = uniform.
 //! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. The bracket of
-//!             Z decides first; where it does not, one of 2^-15, by one more read; where that does not, the exact Z.
-//!             The cache of the digest keeps both.
+//!             Z decides first; where it does not, one by a quick sum of the row, to 2e-5; where that does not, the
+//!             exact Z. The cache of the digest keeps both.
 //! Guarantees: no allocation; noexcept; near-tie: decisions closer than a relative 2^-20 raise near_tie. O(1), or O(V)
 //!             when `exact`.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp

@@ -83,10 +83,10 @@ class row_summary {
   }
   //! Whether the workspace was rewound below this reading.
   [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
-  //! Whether the exact Z was asked for, or the digest's bounds of Z did not decide and the row was read again.
+  //! Whether the exact Z was asked for, or the digest's bounds of Z did not decide and closer ones were needed.
   //! Truncated rows have theirs from the start: false.
   [[nodiscard]] bool used_exact_normaliser() const noexcept {
-    return !expired() && !digest_.truncated && (mark().normaliser > 0.0 || mark().close > 0.0);
+    return !expired() && !digest_.truncated && (mark().normaliser > 0.0 || mark().reopened);
   }
 
  private:

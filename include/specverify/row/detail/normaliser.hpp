@@ -42,22 +42,33 @@ template <class Policy, class Scalar>
   return cached;
 }
 
-//! Z to 2^-15, for what the digest's bounds leave open: one more read, in a fraction of the time of the exact Z. Those
-//! of the digest where the exact Z is known, takes no longer, or must be compared with a claim. A near
-//! tie is left open.
+//! Keeps a quick sum of a row for bounds of Z and of W, if it is one.
+[[nodiscard]] inline bool keep_quick_sum(reading_mark& mark, double sum) noexcept {
+  if (!(sum > 0.0) || !kernel::is_finite(sum)) return false;
+  mark.close = sum;
+  return true;
+}
+//! Z by what is kept, or by one more read in a fraction of the time of the exact Z. False where there is no such way.
+template <class Policy, class Scalar>
+[[nodiscard]] inline bool take_quick_sum(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
+                                         const kernel::exact_weight& weight) noexcept {
+  return mark.close > 0.0 || keep_quick_sum(mark, kernel::quick_total(policy, source, weight));
+}
+[[nodiscard]] inline normaliser_bounds quick_bounds(const reading_mark& mark) noexcept {
+  return {mark.close * (1.0 - kernel::quick_error), mark.close * (1.0 + kernel::quick_error)};
+}
+
+//! Z by a quick sum, for what the digest's bounds leave open; a near tie stays open. The digest's bounds again where
+//! the exact Z is known, takes no longer, or must be compared with a claim.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;
   reading_mark& mark = *row.base.template first_of<reading_mark>(digest.mark);
-  if (mark.normaliser > 0.0 || row.source.probabilities || digest.claimed_size != 0)
+  if (mark.normaliser > 0.0 || digest.claimed_size != 0 ||
+      !take_quick_sum(mark, row.policy, row.source, exact_of(digest)))
     return {digest.lower, digest.upper};
-  if (!(mark.close > 0.0)) {
-    const double inverse = 1.0 / digest.temperature;
-    mark.close = kernel::quick_sum(row.policy, row.source, {digest.maximum, inverse, false}) *
-                 kernel::exponential((digest.maximum - digest.reference) * inverse);
-  }
-  constexpr double margin = 2 * kernel::tempered_margin;
-  return {mark.close * (1.0 - margin), mark.close * (1.0 + margin)};
+  mark.reopened = true;
+  return quick_bounds(mark);
 }
 
 //! Where an id stands among the kept ids of a truncated row, or their number.

@@ -4,6 +4,7 @@
 #define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 
 #include <specverify/core/workspace.hpp>
+#include <specverify/row/detail/normaliser.hpp>
 #include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
 
@@ -32,18 +33,11 @@ struct marked_row {
     if (self.quick && !exactly) {
       self.quick = false;
       const kernel::exact_weight weight{self.reference, 1.0 / self.temperature, self.source.probabilities};
-      const double sum = kernel::quick_total(self.policy, self.source, weight);
-      if (self.bound_by(sum)) return;
+      if (take_quick_sum(mark, self.policy, self.source, weight)) return self.bound(quick_bounds(mark));
     }
     mark.least = mark.most =
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
     mark.summed = true;
-  }
-  //! What a quick sum says; false if it is none.
-  [[nodiscard]] bool bound_by(double sum) noexcept {
-    if (!(sum > 0) || !kernel::is_finite(sum)) return false;
-    bound({sum * (1 - kernel::quick_error), sum * (1 + kernel::quick_error)});
-    return true;
   }
   //! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
   [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
@@ -74,7 +68,8 @@ template <class Policy, class Scalar>
   self.reference = digest.reference;
   self.temperature = digest.temperature;
   self.policy = policy;
-  self.quick = !source.probabilities && !self.bound_by(quick_total);
+  self.quick = !source.probabilities && !keep_quick_sum(mark, quick_total);
+  if (mark.close > 0.0) self.bound(quick_bounds(mark));
   self.bound({digest.lower, digest.upper});
   self.propose = nullptr;
   self.full.lane_sums = {};
