@@ -49,7 +49,7 @@ struct top_p {
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
     if (row.total_bounds().most == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
-    const std::uint64_t weight = listed_weight(from);
+    const std::uint64_t weight = retained_weight({from.ids, from.weights});
     const detail::kept_count kept =
         row.decide_by_total([&](std::uint64_t total) noexcept { return count(from, weight, total); });
     if (!kept.enough) return status{errc::digest_insufficient, part::sparsify, from.size()};
@@ -57,11 +57,6 @@ struct top_p {
   }
 
  private:
-  [[nodiscard]] static std::uint64_t listed_weight(const detail::survivor_view& from) noexcept {
-    std::uint64_t sum = 0;
-    for (const std::uint32_t weight : from.weights) sum += weight;
-    return sum;
-  }
   //! How many survivors, which weigh `listed`, the rule keeps where W is `total`.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {

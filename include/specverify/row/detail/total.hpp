@@ -4,6 +4,7 @@
 #define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 
 #include <specverify/core/workspace.hpp>
+#include <specverify/row/detail/long_list.hpp>
 #include <specverify/row/detail/normaliser.hpp>
 #include <specverify/row/detail/order.hpp>
 #include <specverify/row/digest.hpp>
@@ -82,9 +83,8 @@ template <class Policy, class Scalar>
   if (mark.stamp != stamp) return {};
   if (digest.total_weight > 0) return {digest.total_weight, digest.total_weight};
   if (digest.survivors_complete && (mark.most == 0 || mark.least != mark.most)) {
-    mark.least = 0;
-    for (const std::uint32_t weight : base.at<std::uint32_t>(digest.survivor_weights)) mark.least += weight;
-    mark.most = mark.least;
+    const auto weights = base.at<std::uint32_t>(digest.survivor_weights);
+    mark.least = mark.most = mass_from(weights.data(), static_cast<std::uint32_t>(weights.size()), 0);
   }
   return {mark.least, mark.most};
 }
