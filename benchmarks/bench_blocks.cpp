@@ -43,20 +43,11 @@ void from_blocks(benchmark::State& state, Policy policy, std::uint32_t survivors
   read_request request;
   request.survivors = survivors;
   std::vector<std::byte> memory(row_blocks_workspace_size(vocab_size, Block, {}, request));
-  workspace scratch{std::span(memory)};
-  std::uint32_t position = 0;
-  std::uint64_t trials = 0;
-  run(state, input, [&](const std::vector<float>& row) {
-    const workspace_scope scope(scratch);
-    const row_view<float> view = logits_row(row.data(), vocab_size);
-    const auto read = read_row_from_blocks(policy, view, {}, request, claimed.of(input.at), scratch);
-    if (!read) return state.SkipWithError("read_row_from_blocks");
-    const auto out = read->sample(uniforms{philox{{1, 2}}, position++, 0}.at(purpose::draft_draw));
-    if (!out) return state.SkipWithError("sample");
-    trials += out->trials;
-    benchmark::DoNotOptimize(out);
+  workspace scratch;
+  run_draws(state, input, [&](const std::vector<float>& row) {
+    scratch = workspace(std::span(memory));
+    return read_row_from_blocks(policy, view(row), {}, request, claimed.of(input.at), scratch);
   });
-  state.counters["trials"] = static_cast<double>(trials) / position;
 }
 
 template <class Policy>
@@ -76,12 +67,7 @@ void token_from_a_digest(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   row_memory made(vocab_size, {}, {});
-  std::uint32_t position = 0;
-  run(state, input, [&](const std::vector<float>& row) {
-    const auto read = made.read(policy, row);
-    if (!read) return state.SkipWithError("read_row");
-    benchmark::DoNotOptimize(read->sample(uniforms{philox{{1, 2}}, position++, 0}.at(purpose::draft_draw)));
-  });
+  run_draws(state, input, [&](const std::vector<float>& row) { return made.read(policy, row); });
 }
 
 }  // namespace

@@ -16,17 +16,7 @@ void digest_and_draw(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   row_memory made(vocab_size, {}, {});
-  std::uint32_t position = 0;
-  std::uint64_t trials = 0;
-  run(state, input, [&](const std::vector<float>& row) {
-    const auto read = made.read(policy, row);
-    if (!read) return state.SkipWithError("read_row");
-    const auto out = read->sample(uniforms{philox{{1, 2}}, position++, 0}.at(purpose::draft_draw));
-    if (!out) return state.SkipWithError("sample");
-    trials += out->trials;
-    benchmark::DoNotOptimize(out);
-  });
-  state.counters["trials"] = static_cast<double>(trials) / position;
+  run_draws(state, input, [&](const std::vector<float>& row) { return made.read(policy, row); });
 }
 
 void discrete_distribution(benchmark::State& state) {

@@ -116,6 +116,22 @@ void run(benchmark::State& state, rows& input, const Action& action) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(input.values[0].size()));
 }
 
+//! Runs draws of a token from what `read(row)` gives, and counts their trials.
+template <class Read>
+void run_draws(benchmark::State& state, rows& input, const Read& read) {
+  std::uint32_t position = 0;
+  std::uint64_t trials = 0;
+  run(state, input, [&](const std::vector<float>& row) {
+    const auto from = read(row);
+    if (!from) return state.SkipWithError("no reading");
+    const auto out = from->sample(uniforms{philox{{1, 2}}, position++, 0}.at(purpose::draft_draw));
+    if (!out) return state.SkipWithError("no token");
+    trials += out->trials;
+    benchmark::DoNotOptimize(out);
+  });
+  state.counters["trials"] = static_cast<double>(trials) / position;
+}
+
 //! Memory for one reading.
 struct row_memory {
   std::vector<std::byte> memory;
