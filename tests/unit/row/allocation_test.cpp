@@ -3,10 +3,12 @@
 
 #include <specverify/core/random.hpp>
 #include <specverify/row/argmax.hpp>
+#include <specverify/row/blocks.hpp>
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/log_sum_exp.hpp>
 #include <specverify/row/reading.hpp>
 #include <specverify/row/softmax.hpp>
+#include <specverify/row/tempered.hpp>
 
 #include <doctest/doctest.h>
 
@@ -65,5 +67,46 @@ TEST_CASE("PKG-2 row: no operation allocates") {
       CHECK(fine);
       CHECK(allocations == 0);
     }
+  });
+}
+
+TEST_CASE("PKG-2 row: neither bounds nor readings from claimed blocks allocate") {
+  const auto row = row_of<float>(normal_logits(5000, 2));
+  constexpr std::uint32_t block_size = 1024;
+  std::vector<float> maxima, sums;
+  for (std::size_t first = 0; first < row.size(); first += block_size) {
+    const auto begin = row.begin() + first, end = row.begin() + std::min<std::size_t>(first + block_size, row.size());
+    maxima.push_back(*std::max_element(begin, end));
+    double sum = 0;
+    for (auto z = begin; z != end; ++z) sum += std::exp(static_cast<double>(*z) - static_cast<double>(maxima.back()));
+    sums.push_back(static_cast<float>(sum));
+  }
+  const row_blocks blocks{block_size, maxima, sums, 1e-5};
+  read_request request;
+  request.survivors = 64;
+  const std::vector<double> temperatures{0.25, 0.75, 1.5}, drawn{0.5, 0.125, 0.9};
+  for_each_policy([&](auto policy) {
+    std::vector<std::byte> memory(digest_workspace_size(5000, {}, request) +
+                                  row_blocks_workspace_size(5000, block_size, {}, request));
+    workspace space{std::span<std::byte>(memory)};
+    std::vector<double> probabilities(3);
+    std::vector<probability_bounds> bounds(3);
+    bool fine = true;
+    const specverify_test::alloc_guard guard;
+    const auto from = read_row(policy, logits(row), {}, request, space);
+    fine = fine && from.ok() && tempered_draws(*from, 5, temperatures, drawn).ok();
+    fine = fine && tempered_probabilities(*from, 5, temperatures, std::span(probabilities)).ok();
+    fine = fine && tempered_bounds(*from, 5, temperatures, 1e-9, std::span(bounds)).ok();
+    from->narrow_total();
+    from->narrow_total();
+    fine = fine && from->total_bounds().exact();
+    fine = fine && check_blocks(policy, logits(row), {}, blocks).ok();
+    const auto claimed = read_row_from_blocks(policy, logits(row), {}, request, blocks, space);
+    fine = fine && claimed.ok() && claimed->sample(uniforms<>{}.at(purpose::bonus_draw)).ok();
+    fine = fine && claimed->residual(one_count{}, uniforms<>{}.at(purpose::residual_draw)).ok();
+    fine = fine && claimed->accept({5, 1, 10}, 0.5).ok();
+    const auto allocations = guard.count();
+    CHECK(fine);
+    CHECK(allocations == 0);
   });
 }
