@@ -22,10 +22,11 @@ int main() {
   for (std::size_t m = 0; m < 5; ++m) expected += drawn[m] < probability[m] ? 1u : 0u;
   const auto found = tempered_draws(*row, 2, temperatures, drawn);
   if (!found || found->hits != expected || found->hits != 4) return 3;
-  std::array<probability_bounds, 5> near{};  // the probabilities once more, a thousandth wide on average
-  if (!tempered_bounds(*row, 2, temperatures, 1e-3, near)) return 4;
+  std::array<probability_bounds, 5> room{};  // the probabilities once more, a thousandth wide on average
+  const auto near = tempered_bounds(*row, 2, temperatures, 1e-3, room);
+  if (!near) return 4;
   for (std::size_t m = 0; m < 5; ++m) {
-    if (probability[m] < near[m].lower || probability[m] > near[m].upper) return 5;
+    if (probability[m] < near->bounds[m].lower || probability[m] > near->bounds[m].upper) return 5;
   }
   return 0;
 }

@@ -33,7 +33,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 struct tempered_hits;
-struct tempered_reads;
+struct tempered_intervals;
 struct probability_bounds;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
@@ -150,9 +150,9 @@ class reading_access {
                                                           std::span<const double> temperatures,
                                                           std::span<double> out) noexcept;
   template <class Policy, class Scalar>
-  friend result<tempered_reads> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
-                                                std::span<const double> temperatures, double width,
-                                                std::span<probability_bounds> out) noexcept;
+  friend result<tempered_intervals> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
+                                                    std::span<const double> temperatures, double width,
+                                                    std::span<probability_bounds> out) noexcept;
   friend struct reading_test_access;  // tests/support: digests made by hand
 
   //! Enters a digest, whose arrays were just taken from `scratch`.

@@ -49,6 +49,11 @@ struct probability_bounds {
   double upper = 1;
 };
 
+struct tempered_intervals {
+  std::span<probability_bounds> bounds{};  //!< one per temperature
+  tempered_reads reads{};
+};
+
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -192,9 +197,9 @@ template <class Policy, class Scalar>
 }
 
 template <class Policy, class Scalar>
-[[nodiscard]] inline result<tempered_reads> bound_tempered(const opened_row<Policy, Scalar>& row, token_id token,
-                                                           std::span<const double> temperatures, double width,
-                                                           std::span<probability_bounds> out) noexcept {
+[[nodiscard]] inline result<tempered_intervals> bound_tempered(const opened_row<Policy, Scalar>& row, token_id token,
+                                                               std::span<const double> temperatures, double width,
+                                                               std::span<probability_bounds> out) noexcept {
   if (const status why = check_tempered(row, token, temperatures); !why.ok()) return why;
   if (!kernel::is_finite(width) || width < 0.0) return row_error(errc::invalid_argument);
   if (out.size() < temperatures.size()) return row_error(errc::output_too_small);
@@ -217,7 +222,7 @@ template <class Policy, class Scalar>
     reader.narrow(asked, width * asked.count, found);
     for (std::uint32_t m = 0; m < asked.count; ++m) out[places[m]] = found[m];
   }
-  return reader.reads();
+  return tempered_intervals{out.first(temperatures.size()), reader.reads()};
 }
 
 template <class Policy, class Scalar>
@@ -263,13 +268,13 @@ template <class Policy, class Scalar>
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
 }
 
-//! Bounds of p_t(token) for every temperature, at the front of `out`: their mean width is at most `width` unless that
-//! is beyond exact sums, whose bounds are 4e-12 p wide. The row is read where the bounds are widest, until then.
+//! Bounds of p_t(token) for every temperature: the filled part of `out`. Their mean width is at most `width` unless
+//! that is beyond exact sums, whose bounds are 4e-12 p wide. The row is read where the bounds are widest, until then.
 //! Errors: those of `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
 template <class Policy, class Scalar>
-[[nodiscard]] result<tempered_reads> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
-                                                     std::span<const double> temperatures, double width,
-                                                     std::span<probability_bounds> out) noexcept {
+[[nodiscard]] result<tempered_intervals> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
+                                                         std::span<const double> temperatures, double width,
+                                                         std::span<probability_bounds> out) noexcept {
   if (row.expired()) return detail::row_error(errc::reading_expired);
   return detail::bound_tempered(reading_access::open(row), token, temperatures, width, out);
 }

@@ -183,13 +183,13 @@ template <execution_policy Policy, class Scalar>
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
     const std::uint32_t size = detail::samples_from(options, first);
     for (std::uint32_t m = 0; m < size; ++m) temperatures[m] = detail::grid_temperature(options, first + m);
-    const auto reads = tempered_bounds(row, token, std::span<const double>(temperatures, size), width,
-                                       std::span<probability_bounds>(probabilities, size));
-    if (!reads) return reads.error();
-    found.reads += *reads;
-    for (std::uint32_t m = 0; m < size; ++m) {
-      found.lower += (1.0 - probabilities[m].upper) / static_cast<double>(options.samples);
-      found.upper += (1.0 - probabilities[m].lower) / static_cast<double>(options.samples);
+    const auto near = tempered_bounds(row, token, std::span<const double>(temperatures, size), width,
+                                      std::span<probability_bounds>(probabilities, size));
+    if (!near) return near.error();
+    found.reads += near->reads;
+    for (const probability_bounds& probability : near->bounds) {
+      found.lower += (1.0 - probability.upper) / static_cast<double>(options.samples);
+      found.upper += (1.0 - probability.lower) / static_cast<double>(options.samples);
     }
   }
   return found;
