@@ -6,27 +6,64 @@
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 #include <specverify/kernel/simd/powers.hpp>
 
+#include <limits>
+
 #if SPECVERIFY_WITH_SIMD
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 //! e^((z - reference) / T) as powers of two; all have the factor 2^offset() too much. The reference is a float.
-class quick_powers {
+template <class Table>
+class quick_powers_of {
  public:
-  explicit quick_powers(const exact_weight& weight) noexcept
-      : slope_(static_cast<float>(weight.inverse_temperature * log2_e)),
+  //! Of sums.
+  explicit quick_powers_of(const exact_weight& weight) noexcept : quick_powers_of(weight, 1.0f, -126.0) {}
+  //! Of results, which have another factor.
+  quick_powers_of(const exact_weight& weight, float factor) noexcept : quick_powers_of(weight, factor, -127.0) {}
+  //! Whether one rounding each is little, and -infinity stays that. Otherwise the exact sum is the way.
+  [[nodiscard]] bool usable() const noexcept {
+    constexpr float largest_shift = Table::has_lines ? 0x1p18f : 0x1p22f;
+    return slope_ >= 0x1p-126f && slope_ < 16777216.0f && shift_ > -largest_shift && shift_ < largest_shift &&
+           least_ >= -std::numeric_limits<float>::max();
+  }
+  [[nodiscard]] double offset() const noexcept { return offset_; }
+  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& values) const noexcept {
+    if constexpr (Table::has_lines) {
+      return table_.line(values, slope_, shift_, least_, most_);
+    } else {
+      return table_(exponent(values));
+    }
+  }
+  //! The products, 0 where an exponent is below the least of power_parts; none may be above its largest. Under
+  //! zeroed_denormals.
+  [[nodiscard]] SPECVERIFY_INLINE pack<float> results(const pack<float>& values) const noexcept {
+    if constexpr (Table::has_lines) {
+      const power_parts power = table_.line(larger(values, pack<float>(least_)), slope_, shift_);
+      return power.scale * power.fraction;
+    } else {
+      const pack<float> y = exponent(values);
+      const power_parts power = table_(y);
+      const pack<float> product = power.scale * power.fraction;
+      if constexpr (Table::flushes) return product;
+      return chosen(y > pack<float>(-126.0f), product, pack<float>(0.0f));
+    }
+  }
+
+ private:
+  quick_powers_of(const exact_weight& weight, float factor, double least) noexcept
+      : table_(factor),
+        slope_(static_cast<float>(weight.inverse_temperature * log2_e)),
         reference_(static_cast<float>(weight.reference)) {
     if constexpr (SPECVERIFY_FUSES) {
       const double product = weight.reference * static_cast<double>(slope_);
       shift_ = static_cast<float>(-product);
+      if (Table::has_lines && shift_ > -0x1p18f && shift_ < 0x1p18f)
+        shift_ = 0.125f * static_cast<float>(static_cast<std::int32_t>(8 * shift_));
       offset_ = product + static_cast<double>(shift_);
+      least_ = static_cast<float>((least - static_cast<double>(shift_)) / static_cast<double>(slope_));
+      most_ = static_cast<float>((126.0 - static_cast<double>(shift_)) / static_cast<double>(slope_));
     }
   }
-  //! Whether one rounding each is little, and -infinity stays that. Otherwise the exact sum is the way.
-  [[nodiscard]] bool usable() const noexcept {
-    return slope_ >= 0x1p-126f && slope_ < 16777216.0f && shift_ > -4194304.0f && shift_ < 4194304.0f;
-  }
-  [[nodiscard]] double offset() const noexcept { return offset_; }
   [[nodiscard]] SPECVERIFY_INLINE pack<float> exponent(const pack<float>& values) const noexcept {
     if constexpr (SPECVERIFY_FUSES) {
       return fused(values, pack<float>(slope_), pack<float>(shift_));
@@ -34,23 +71,16 @@ class quick_powers {
       return (values - pack<float>(reference_)) * pack<float>(slope_);
     }
   }
-  [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& values) const noexcept {
-    return table_(exponent(values));
-  }
-  //! Results of `values`, with 0 where the exponent is below the least of power_parts.
-  [[nodiscard]] SPECVERIFY_INLINE pack<float> without_small(const pack<float>& results,
-                                                            const pack<float>& values) const noexcept {
-    if constexpr (power_table::flushes) return results;
-    return chosen(exponent(values) > pack<float>(-126.0f), results, pack<float>(0.0f));
-  }
 
- private:
-  power_table table_;
+  Table table_;
   float slope_;
   float reference_;
   float shift_ = 0;
   double offset_ = 0;
+  float least_ = 0, most_ = 0;  // values of the exponents -126 or -127, and 126
 };
+
+using quick_powers = quick_powers_of<power_table>;
 
 inline constexpr std::uint32_t quick_group = 4 * pack_size<float>;  // values that a sum of powers takes at once
 

@@ -15,19 +15,15 @@ template <class Level, class Scalar>
 inline void write_softmax(exec::simd_on<Level> policy, const row_source<Scalar>& source, const exact_weight& weight,
                           double sum, float* out) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
-    const quick_powers powers(weight);
-    if (!weight.probabilities && powers.usable()) {
-      const double total = (sum > 0.0 ? sum : quick_sum(policy, source, weight)) * numeric::exp2(powers.offset());
-      [[maybe_unused]] const flushed_denormals no_assists;
-      const pack<float> inverse(static_cast<float>(1.0 / total));
+    if (!weight.probabilities && quick_powers(weight).usable()) {
+      double total = sum > 0.0 ? sum : quick_sum(policy, source, weight);
+      total *= numeric::exp2(quick_powers(weight).offset());
+      const quick_powers powers(weight, static_cast<float>(1.0 / total));
+      [[maybe_unused]] const zeroed_denormals no_assists;
       constexpr std::uint32_t width = pack_size<float>;
       alignas(64) float buffer[block_size], written[block_size];
       const auto write = [&](const float* values, auto count, float* to) {
-        for (std::uint32_t i = 0; i < count; i += width) {
-          const pack<float> value = load_pack(values + i);
-          const power_parts power = powers(value);
-          store_pack(to + i, powers.without_small(power.scale * power.fraction * inverse, value));
-        }
+        for (std::uint32_t i = 0; i < count; i += width) store_pack(to + i, powers.results(load_pack(values + i)));
       };
       std::uint32_t first = 0;
       for (; source.size - first >= block_size; first += block_size)
