@@ -27,8 +27,9 @@ class stored_rows {
         stored_[i] = std::bit_cast<float>(bits);
       } else if constexpr (std::is_same_v<Stored, specverify::bfloat16_bits>) {
         stored_[i] = {static_cast<std::uint16_t>(bits >> 16)};
-      } else {  // near enough: a sign, an exponent of three bits, a mantissa
-        stored_[i] = {static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | 0x3000u | (bits >> 9 & 0x1FFFu))};
+      } else {  // cut to fp16; what is too small for a normal number is 0
+        const std::uint32_t size = bits & 0x7FFFFFFFu, rebased = (size >> 13) - (112u << 10);
+        stored_[i] = {static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | (size >= 113u << 23 ? rebased : 0u))};
       }
     }
   }

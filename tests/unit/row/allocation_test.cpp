@@ -75,10 +75,10 @@ TEST_CASE("PKG-2 row: neither bounds nor readings from claimed blocks allocate")
   constexpr std::uint32_t block_size = 1024;
   std::vector<float> maxima, sums;
   for (std::size_t first = 0; first < row.size(); first += block_size) {
-    const auto begin = row.begin() + first, end = row.begin() + std::min<std::size_t>(first + block_size, row.size());
-    maxima.push_back(*std::max_element(begin, end));
+    const auto block = std::span(row).subspan(first, std::min<std::size_t>(block_size, row.size() - first));
+    maxima.push_back(*std::max_element(block.begin(), block.end()));
     double sum = 0;
-    for (auto z = begin; z != end; ++z) sum += std::exp(static_cast<double>(*z) - static_cast<double>(maxima.back()));
+    for (const float z : block) sum += std::exp(static_cast<double>(z) - static_cast<double>(maxima.back()));
     sums.push_back(static_cast<float>(sum));
   }
   const row_blocks blocks{block_size, maxima, sums, 1e-5};
