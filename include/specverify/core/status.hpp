@@ -92,6 +92,10 @@ class [[nodiscard]] result {
   SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
   SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
       : value_(std::move(value)) {}
+  //! The value made in its place: moving a large one is long code. For types that are not trivially copyable.
+  template <class... Arguments>
+  SPECVERIFY_INLINE constexpr explicit result(std::in_place_t, Arguments&&... arguments)
+      : value_(std::in_place, std::forward<Arguments>(arguments)...) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return value_.has_value(); }
   [[nodiscard]] SPECVERIFY_INLINE constexpr explicit operator bool() const noexcept { return value_.has_value(); }

@@ -127,8 +127,8 @@ struct digest_layout {
   }
 };
 
-[[nodiscard]] constexpr digest_layout layout_of(std::uint32_t vocab_size, const row_transform& transform,
-                                                const read_request& request) noexcept {
+[[nodiscard, gnu::noinline]] constexpr digest_layout layout_of(std::uint32_t vocab_size, const row_transform& transform,
+                                                               const read_request& request) noexcept {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
   layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;

@@ -170,9 +170,16 @@ class basic_edge_session : private detail::edge_protocol {
  private:
   static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
 
-  basic_edge_session(const edge_options& options, const Sparsifier& sparsifier, const Window& window, const Skip& skip,
-                     detail::edge_drafts&& drafts);
+  class maker {  // who may call the constructor
+    friend basic_edge_session;
+    maker() noexcept {}
+  };
 
+ public:
+  basic_edge_session(maker, const edge_options& options, const Sparsifier& sparsifier, const Window& window,
+                     const Skip& skip, detail::edge_drafts&& drafts);
+
+ private:
   // detail/edge_draft.hpp: what is due, and tokens drawn from rows
   [[nodiscard]] status do_what_is_due(status done, session_time now) noexcept;
   [[nodiscard]] status begin_round(session_time now) noexcept;

@@ -219,9 +219,10 @@ template <bool Probabilities, class Scalar>
 }
 
 template <class Level, class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> coarse_pass(exec::simd_on<Level>, const row_source<Scalar>& source,
-                                                               const envelope<working<Scalar>>& weight,
-                                                               const coarse_output& out) noexcept {
+[[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> coarse_pass(exec::simd_on<Level>,
+                                                                              const row_source<Scalar>& source,
+                                                                              const envelope<working<Scalar>>& weight,
+                                                                              const coarse_output& out) noexcept {
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     if (out.quick_total != nullptr) *out.quick_total = 0;
     if (source.probabilities) return coarse_rows<true>(source, weight, out, nullptr);

@@ -101,9 +101,9 @@ template <class Scalar>
 
 //! The same with the sum of a row of probabilities; `total`: that sum with the mask applied.
 template <class Policy, class Scalar>
-[[nodiscard]] inline status check_values(Policy policy, const kernel::row_source<Scalar>& source,
-                                         const kernel::row_extremes<kernel::working<Scalar>>& found,
-                                         double total) noexcept {
+[[nodiscard, gnu::noinline]] inline status check_values(Policy policy, const kernel::row_source<Scalar>& source,
+                                                        const kernel::row_extremes<kernel::working<Scalar>>& found,
+                                                        double total) noexcept {
   if (const status why = check_values(source, found); !why.ok() || !source.probabilities) return why;
   double sum = total;
   if (source.mask != nullptr) {

@@ -9,7 +9,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The smallest integer t with double(t) >= share * double(total), at least 1.
-[[nodiscard]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
+[[nodiscard, gnu::noinline]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
   const double bound = share * static_cast<double>(total);
   auto target = static_cast<std::uint64_t>(bound);
   if (static_cast<double>(target) < bound) ++target;

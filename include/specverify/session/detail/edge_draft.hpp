@@ -40,11 +40,12 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (const status why = said.check(); !why.ok()) return why;
   auto drafts = detail::edge_drafts::make(said.options);
   if (!drafts) return drafts.error();
-  return basic_edge_session(said.options, said.sparsifier, said.window, skip, *std::move(drafts));
+  return result<basic_edge_session>(std::in_place, maker(), said.options, said.sparsifier, said.window, skip,
+                                    *std::move(drafts));
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(const edge_options& options,
+basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(maker, const edge_options& options,
                                                                  const Sparsifier& sparsifier, const Window& window,
                                                                  const Skip& skip, detail::edge_drafts&& drafts)
     : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(sparsifier.initial_state())),
