@@ -20,6 +20,12 @@
 #include <string_view>
 #endif
 
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+//! Stands apart: an assertion in every `value()` is long code. Empty where assertions are off.
+[[gnu::cold]] inline void lacks_value() noexcept { SPECVERIFY_ASSERT(false, "result without a value"); }
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
 SPECVERIFY_TYPES_BEGIN
 
 enum class errc : std::uint16_t {
@@ -102,15 +108,15 @@ class [[nodiscard]] result {
   //! Why there is no value; ok where there is one.
   [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& value() & noexcept {
-    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    if (!value_.has_value()) detail::lacks_value();
     return *value_;
   }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& value() const& noexcept {
-    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    if (!value_.has_value()) detail::lacks_value();
     return *value_;
   }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value&& value() && noexcept {
-    SPECVERIFY_ASSERT(value_.has_value(), "result without a value");
+    if (!value_.has_value()) detail::lacks_value();
     return std::move(*value_);
   }
 

@@ -81,6 +81,19 @@ namespace detail {
   return newest;
 }
 
+//! Where a slice of `count` elements of `bytes_each` ends that begins at `used` of `size` bytes. Errors: those of
+//! `workspace::take`.
+[[nodiscard, gnu::noinline]] inline result<std::size_t> slice_end(std::size_t size, std::size_t used, std::size_t count,
+                                                                  std::size_t bytes_each) noexcept {
+  const std::size_t available = size - used, room = available / bytes_each;
+  const std::size_t bytes = (count * bytes_each + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+  if (count > room || bytes > available || count > 0xFFFFFFFFu || used / workspace_alignment > 0xFFFFFFFFu) {
+    return status{errc::workspace_too_small, part::core,
+                  room < 0xFFFFFFFFu ? static_cast<std::uint32_t>(room) : 0xFFFFFFFFu};
+  }
+  return used + bytes;
+}
+
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
 SPECVERIFY_TYPES_BEGIN
@@ -121,16 +134,11 @@ class workspace {
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE result<workspace_slice> take_slice(std::size_t count) noexcept {
     static_assert(std::is_trivially_copyable_v<Element>, "a workspace holds trivially copyable elements");
-    const std::size_t room = available() / sizeof(Element);
-    const std::size_t bytes =
-        (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-    if (count > room || bytes > available() || count > 0xFFFFFFFFu || used_ / workspace_alignment > 0xFFFFFFFFu) {
-      return status{errc::workspace_too_small, part::core,
-                    room < 0xFFFFFFFFu ? static_cast<std::uint32_t>(room) : 0xFFFFFFFFu};
-    }
+    const result<std::size_t> end = detail::slice_end(size_, used_, count, sizeof(Element));
+    if (!end) return end.error();
     const workspace_slice taken{static_cast<std::uint32_t>(used_ / workspace_alignment),
                                 static_cast<std::uint32_t>(count)};
-    used_ += bytes;
+    used_ = *end;
     return taken;
   }
 

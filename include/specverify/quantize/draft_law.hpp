@@ -123,6 +123,31 @@ struct dense_point {
   }
 };
 
+//! The law of a support. The format only says whether the zeros stay.
+template <quantizer Quantizer>
+[[nodiscard]] result<law> quantized(const support& kept, const Quantizer& quantizer, const draft_law_options& options,
+                                    workspace& scratch) noexcept {
+  const auto room = scratch.take<std::uint32_t>(kept.size());
+  if (!room) return status{errc::workspace_too_small, part::quantize, kept.size()};
+  const auto counts = quantizer.quantize(kept, options.resolution, *room, scratch);
+  if (!counts) return counts.error();
+  const result<law> drafted = make_law(kept, *counts);
+  return drafted && options.format != law_format::sparse_paper ? drop_zero(*drafted, scratch) : drafted;
+}
+//! The same with the quantizer of a format: one body for all sparsifiers.
+[[nodiscard, gnu::noinline]] inline result<law> quantized(const support& kept, const row_summary& row,
+                                                          const draft_law_options& options,
+                                                          workspace& scratch) noexcept {
+  switch (options.format) {
+    case law_format::top_k_tail:
+      return compressed_law(kept, {value_format::lattice, options.resolution, true}, scratch);
+    case law_format::dense_lattice:
+      return quantized(kept, dense_point{&row}, options, scratch);
+    default:
+      return quantized(kept, sparse_lattice{}, options, scratch);
+  }
+}
+
 }  // namespace detail
 
 //! The law of the next draft with a quantizer of one's own. Its arrays are cut from `scratch`, which keeps them: rewind
@@ -136,12 +161,7 @@ template <sparsifier Sparsifier, quantizer Quantizer>
   workspace_scope scope(scratch);
   const result<support> kept = sparsifier.select(row, state, scratch);
   if (!kept) return kept.error();
-  const auto room = scratch.take<std::uint32_t>(kept->size());
-  if (!room) return status{errc::workspace_too_small, part::quantize, kept->size()};
-  const auto counts = quantizer.quantize(*kept, options.resolution, *room, scratch);
-  if (!counts) return counts.error();
-  result<law> drafted = make_law(*kept, *counts);
-  if (drafted && options.format != law_format::sparse_paper) drafted = drop_zero(*drafted, scratch);
+  const result<law> drafted = detail::quantized(*kept, quantizer, options, scratch);
   if (!drafted) return drafted.error();
   scope.keep();
   return draft_law{*drafted, *kept};
@@ -153,32 +173,23 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
 [[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state,
                                                const draft_law_options& options, workspace& scratch) noexcept {
-  switch (options.format) {
-    case law_format::sparse_drop_zero:
-    case law_format::sparse_paper:
-      return make_draft_law(row, sparsifier, sparse_lattice{}, state, options, scratch);
-    case law_format::dense_lattice:
-      return make_draft_law(row, detail::dense_support(row.vocab_size(), options.resolution), detail::dense_point{&row},
-                            {}, options, scratch);
-    case law_format::fp16_row: {
-      const result<law> drafted = fp16_law(row, scratch);
-      if (!drafted) return drafted.error();
-      return draft_law{*drafted, {}};
-    }
-    case law_format::top_k_tail: {
-      workspace_scope scope(scratch);
-      const result<support> kept = sparsifier.select(row, state, scratch);
-      if (!kept) return kept.error();
-      const result<law> drafted = compressed_law(*kept, {value_format::lattice, options.resolution, true}, scratch);
-      if (!drafted) return drafted.error();
-      scope.keep();
-      return draft_law{*drafted, *kept};
-    }
-    case law_format::token_only:
-    case law_format::token_and_count:
-      break;
+  const law_format format = options.format;
+  if (format == law_format::fp16_row) {
+    const result<law> drafted = fp16_law(row, scratch);
+    if (!drafted) return drafted.error();
+    return draft_law{*drafted, {}};
   }
-  return status{errc::unsupported, part::quantize, 0};
+  const bool dense = format == law_format::dense_lattice;
+  if (!dense && !has_support(format)) return status{errc::unsupported, part::quantize, 0};
+  workspace_scope scope(scratch);
+  const result<support> kept =
+      dense ? detail::dense_support(row.vocab_size(), options.resolution).select(row, {}, scratch)
+            : sparsifier.select(row, state, scratch);
+  if (!kept) return kept.error();
+  const result<law> drafted = detail::quantized(*kept, static_cast<const row_summary&>(row), options, scratch);
+  if (!drafted) return drafted.error();
+  scope.keep();
+  return draft_law{*drafted, *kept};
 }
 
 SPECVERIFY_NAMESPACE_END

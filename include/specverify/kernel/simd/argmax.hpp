@@ -51,11 +51,13 @@ template <class Work>
 //! How many values share one look at their largest: enough to forget what a block costs, few enough to look again.
 inline constexpr std::uint32_t scan_size = 2048;
 
-template <bool Probabilities, class Scalar>
-[[nodiscard]] inline row_extremes<working<Scalar>> scan_maximum(const row_source<Scalar>& source) noexcept {
+template <class Level, class Scalar>
+[[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_maximum(
+    exec::simd_on<Level>, const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
   constexpr std::uint32_t width = pack_size<work>, chains = 4;  // independent chains of maxima
   const work forbidden = source.forbidden();
+  const bool probabilities = source.probabilities;
   row_extremes<work> found;
   found.maximum = found.second = forbidden;
   std::uint32_t best_first = 0;
@@ -71,7 +73,7 @@ template <bool Probabilities, class Scalar>
       for (std::uint32_t c = 0; c < chains; ++c) value[c] = in_register(load_pack(values + i + c * width));
       for (std::uint32_t c = 0; c < chains; ++c) top[c] = larger(value[c], top[c]);
       for (std::uint32_t c = 0; c < chains; c += 2) nans.see(value[c], value[c + 1]);
-      if constexpr (Probabilities) {
+      if (probabilities) {
         for (std::uint32_t c = 0; c < chains; ++c) smallest = smaller(smallest, value[c]);
       }
     }
@@ -93,7 +95,7 @@ template <bool Probabilities, class Scalar>
   if (first < source.size) scan(first, (source.size - first + step - 1) / step * step);
 
   found.has_nan = nans.found() || is_nan(found.maximum);
-  found.has_negative = Probabilities && -largest_lane(-smallest) < work{0};
+  found.has_negative = probabilities && -largest_lane(-smallest) < work{0};
   const std::uint32_t left = source.size - best_first;
   const std::uint32_t filled = left < scan_size ? (left + width - 1) / width * width : scan_size;
   const work* values = load(source, best_first, filled, buffer);
@@ -103,12 +105,6 @@ template <bool Probabilities, class Scalar>
   const work second = largest_without(values, filled, at, forbidden);
   if (second > found.second) found.second = second;
   return found;
-}
-
-template <class Level, class Scalar>
-[[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_maximum(
-    exec::simd_on<Level>, const row_source<Scalar>& source) noexcept {
-  return source.probabilities ? scan_maximum<true>(source) : scan_maximum<false>(source);
 }
 
 }  // namespace kernel
