@@ -92,8 +92,10 @@ template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
         for (std::uint32_t b = 0; b < Blocks; ++b) ask_ahead(group.values[b] + i + group.ahead);
       }
       pack<std::int32_t> bits[chains];
+      pack<float> values[rows];
       for (std::uint32_t c = 0; c < chains; ++c) {
-        const pack<float> value = load_pack(group.values[c / rows] + i + c % rows * width);
+        if (c % rows == 0) load_sixteen(group.values[c / rows] + i, values);
+        const pack<float>& value = values[c % rows];
         tops[c] = larger(value, tops[c]);
         if constexpr (Probabilities) {
           state.smallest = smaller(state.smallest, value);
@@ -108,6 +110,7 @@ template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
         for (std::uint32_t c = 0; c < chains; c += 2) marks = merged(marks, bits[c], bits[c + 1 < chains ? c + 1 : c]);
       }
     }
+    for (std::uint32_t b = 0; b < Blocks; ++b) order_sixteen<Stored>(tops + b * rows);
     for (std::uint32_t c = 0; c < chains; ++c) {
       best = larger(tops[c], best);
       if (group.tops != nullptr)
@@ -117,6 +120,7 @@ template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
   }
   state.marks = marks;
   for (std::uint32_t b = 0; b < Blocks; ++b) {
+    order_sixteen<Stored>(sums + b * rows);
     for (std::uint32_t r = 0; r < rows; ++r)
       store_pack(group.lane_sums + b * lane_count + r * width, sums[b * rows + r]);
     group.block_sums[b] = lane_tree(sums + b * rows);

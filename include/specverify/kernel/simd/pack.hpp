@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
@@ -34,7 +35,12 @@ template <class Stored>
   return load_pack(static_cast<const float*>(values));
 }
 [[nodiscard]] SPECVERIFY_INLINE pack<float> load_pack(const bfloat16_bits* from) noexcept {
-#if defined(__AVX512F__)
+#if defined(__AVX512BW__)  // to the upper half of a lane each, in one step
+  const __m512i bits = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  const __m512i places = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5,
+                                          4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xAAAAAAAAu, places, bits));
+#elif defined(__AVX512F__)
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 #elif defined(__AVX2__)
@@ -51,6 +57,30 @@ template <class Stored>
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 #else
   return widened_lanes(from);
+#endif
+}
+
+//! Sixteen values in an order of their own, which `order_sixteen` makes that of memory.
+template <class Stored>
+SPECVERIFY_INLINE void load_sixteen(const Stored* from, pack<float>* lanes) noexcept {
+  for (std::uint32_t i = 0; i < 16; i += pack_size<float>) lanes[i / pack_size<float>] = load_pack(from + i);
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+//! The even ones and the odd ones: a shift and a mask.
+SPECVERIFY_INLINE void load_sixteen(const bfloat16_bits* from, pack<float>* lanes) noexcept {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  lanes[0] = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+  lanes[1] = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(static_cast<std::int32_t>(0xFFFF0000u))));
+}
+#endif
+template <class Stored>
+SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexcept {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (std::is_same_v<Stored, bfloat16_bits>) {
+    const __m256 low = _mm256_unpacklo_ps(lanes[0], lanes[1]), high = _mm256_unpackhi_ps(lanes[0], lanes[1]);
+    lanes[0] = _mm256_permute2f128_ps(low, high, 0x20);
+    lanes[1] = _mm256_permute2f128_ps(low, high, 0x31);
+  }
 #endif
 }
 
