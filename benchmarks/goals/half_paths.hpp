@@ -8,6 +8,8 @@
 #include "head_paths.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace bench_goals {
@@ -50,6 +52,17 @@ class stored_rows {
   std::uint32_t at_ = 0;
 };
 
+//! Of several takes the one whose float digest is fastest: memory is other machines' as well.
+inline std::vector<double> quietest(const std::vector<std::function<void()>>& calls) {
+  constexpr int takes = 16;
+  std::vector<double> best = times_in_turn(calls);
+  for (int i = 1; i < takes; ++i) {
+    std::vector<double> other = times_in_turn(calls);
+    if (other[0] < best[0]) best = std::move(other);
+  }
+  return best;
+}
+
 inline void measure_halves(bool& first) {
   const aligned_numbers values(1u << 20, 3);
   stored_rows<float> floats(values);
@@ -57,7 +70,7 @@ inline void measure_halves(bool& first) {
   stored_rows<specverify::float16_bits> halves(values);
   std::vector<std::function<void()>> calls{[&] { floats.digest(); }, [&] { brains.digest(); },
                                            [&] { halves.digest(); }};
-  const std::vector<double> times = times_in_turn(calls);
+  const std::vector<double> times = quietest(calls);
   const char* const names[] = {"digest of float", "digest of bf16", "digest of fp16"};
   for (std::size_t i = 1; i < 3; ++i) {
     std::printf("%s\n  {\"path\": \"%s\", \"rows\": \"float digest\", \"V\": %u, \"offset\": 0, \"us\": %.4f, ",

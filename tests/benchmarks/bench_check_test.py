@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """scripts/bench_check: passes runs that meet the goals, fails a kernel slowed by 20 %, refuses floors slowed by 30 %,
-raises the bound of a rotating row where its floor is near the hot one, and holds what is listed as missed to its limit."""
+raises the bound of rotating and 16-bit rows where their floor is near the hot one, and holds what is listed as missed to its limit."""
 import json
 import pathlib
 import subprocess
@@ -10,14 +10,14 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOALS = {isa: [{key: value for key, value in goal.items() if key != "missed"} for goal in goals]
          for isa, goals in json.loads((ROOT / "benchmarks/goals.json").read_text()).items()}
-SLOW_L3 = 50.0  # rotating rows take that much longer, so that no bound is raised
+SLOW_L3 = 50.0  # rows from afar take that much longer, so that no bound is raised
 
 
 def runs_at(isa, share, rotating_floor=4.0 * SLOW_L3, goals=None):
     """Five runs whose rows all take `share` of what the goals allow; floors of 4 us and `rotating_floor`."""
     rows = []
     for goal in (goals or GOALS)[isa]:
-        floor = rotating_floor if goal["rows"] == "rotating" else 4.0
+        floor = rotating_floor if goal["rows"] in ("rotating", "float digest") else 4.0
         rows.append({"path": goal["path"], "rows": goal["rows"], "V": goal["V"], "offset": goal.get("offset", 0),
                      "us": share * goal["ratio"] * floor, "floor_us": floor})
     return [{"isa": isa, "rows": [dict(row) for row in rows]} for _ in range(5)]
@@ -37,10 +37,10 @@ def judge(runs, goals=None):
         return done.returncode, done.stdout
 
 
-def slower(runs, key, factor, count):
-    """The first row of the first `count` runs, its time or its floor slowed."""
+def slower(runs, key, factor, count, rows="hot"):
+    """The first row of its kind of the first `count` runs, its time or its floor slowed."""
     for run in runs[:count]:
-        run["rows"][0][key] *= factor
+        next(row for row in run["rows"] if row["rows"] == rows)[key] *= factor
     return runs
 
 
@@ -50,6 +50,8 @@ def ordinary_cases(isa):
     yield "one kernel slowed in two runs of five", slower(runs_at(isa, 0.9), "us", 1.2, 2), 0
     yield "three floors slowed by 30 %", slower(runs_at(isa, 0.9), "floor_us", 1.3, 3), 3
     yield "two floors slowed by 30 %", slower(runs_at(isa, 0.9), "floor_us", 1.3, 2), 0
+    yield "three floors in memory slowed by 20 %", slower(runs_at(isa, 0.9), "floor_us", 1.2, 3, "float digest"), 0
+    yield "three floors in memory slowed by 30 %", slower(runs_at(isa, 0.9), "floor_us", 1.3, 3, "float digest"), 3
     yield "a path that was not measured", [{**run, "rows": run["rows"][1:]} for run in runs_at(isa, 0.9)], 3
 
 
@@ -82,6 +84,26 @@ def rotating_cases():
     # Hot floors count in runs 0, 1, 2 only, rotating ones in 2, 3, 4: one run has both, so nothing is raised.
     apart = [(4.0, 7.0), (4.0, 7.0), (4.0, 5.0), (6.0, 5.0), (6.0, 5.0)]
     yield "floors of different runs", rotating_at(2.35, apart), 1
+
+
+# A digest of a 16-bit row, next to the float one, whose goal is 3 plain sums of a hot row.
+HALVES = {"AVX2": [{"path": "digest", "rows": "hot", "V": 9, "ratio": 3.0},
+                   {"path": "digest of bf16", "rows": "float digest", "V": 9, "ratio": 0.75}]}
+
+
+def halves_at(ratio, float_us):
+    rows = [{"path": "digest", "rows": "hot", "V": 9, "offset": 0, "us": 2.9 * 4.0, "floor_us": 4.0},
+            {"path": "digest of bf16", "rows": "float digest", "V": 9, "offset": 0, "us": ratio * float_us,
+             "floor_us": float_us}]
+    return [{"isa": "AVX2", "rows": rows}] * 5
+
+
+def halves_cases():
+    """The bound is max(0.75, 3 x hot floor / float digest)."""
+    yield "bf16 at 0.79, bound 0.8", halves_at(0.79, 15.0), 0
+    yield "bf16 at 0.81, bound 0.8", halves_at(0.81, 15.0), 1
+    yield "bf16 at 0.74, memory is slow", halves_at(0.74, 30.0), 0
+    yield "bf16 at 0.76, memory is slow", halves_at(0.76, 30.0), 1
 
 
 def listed(count, limit=4.0):
@@ -118,6 +140,9 @@ def main():
             expect(f"{isa}, {name}", judge(runs)[0], expected)
     for name, runs, expected in rotating_cases():
         code, printed = judge(runs, PAIR)
+        expect(name, code, expected, printed=printed)
+    for name, runs, expected in halves_cases():
+        code, printed = judge(runs, HALVES)
         expect(name, code, expected, printed=printed)
     printed = judge(rotating_at(2.35, [(4.0, 5.0)] * 5), PAIR)[1]
     expect("the bound is shown", 0, 0, "2.40  ok, bound: no faster than the hot row's goal", printed)
