@@ -70,7 +70,6 @@ template <sparsifier Sparsifier>
   read_request wanted;
   if (options.format == law_format::dense_lattice) {
     wanted = detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
-    wanted.close_total = true;
   }
   if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
   if (options.format == law_format::fp16_row) wanted.exact_normaliser = true;
@@ -116,6 +115,7 @@ struct dense_point {
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
+    if (const weight_bounds known = row->total_bounds(); known.most / 2 > known.least) row->narrow_total();
     for (;; row->narrow_total()) {
       const auto found = lattice{}.quantize_within(kept, row->total_bounds(), resolution, counts, scratch);
       if (!found || !found->empty()) return found;

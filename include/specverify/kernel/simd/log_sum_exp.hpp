@@ -96,6 +96,74 @@ template <class Level, class Scalar>
   return sum == 0 ? exact_sum(policy, source, weight) : sum;
 }
 
+#if SPECVERIFY_KEEPS_IN_REGISTER
+//! Sums of powers in units of integer weights, rounded a little below and a little above.
+class rounded_sums {
+ public:
+  explicit rounded_sums(const quick_powers& powers) noexcept
+      : powers_(powers),
+        below_(unit(powers) * static_cast<float>(1 - rounded_power_error)),
+        above_(unit(powers) * static_cast<float>(1 + rounded_power_error)) {}
+  static constexpr std::uint32_t most_values = 64 * pack_size<float>;  // that are added in float
+
+  //! `count` is a multiple of quick_group and at most most_values.
+  SPECVERIFY_INLINE void add(const float* values, std::uint32_t count) noexcept {
+    constexpr std::uint32_t width = pack_size<float>;
+    pack<float> least[2] = {pack<float>(0.0f), pack<float>(0.0f)}, most[2] = {pack<float>(0.0f), pack<float>(0.0f)};
+    for (std::uint32_t i = 0; i < count; i += 2 * width) {
+      for (std::uint32_t c = 0; c < 2; ++c) {
+        const power_parts power = powers_(load_pack(values + i + c * width));
+        const pack<float> product = power.scale * power.fraction;
+        least[c] += rounded(product, below_);
+        most[c] += rounded(product, above_);
+      }
+    }
+    least_.add(least[0] + least[1]);
+    most_.add(most[0] + most[1]);
+  }
+  [[nodiscard]] total_range range() const noexcept {
+    return {least_.value() * (1 - rounded_sum_error), most_.value() * (1 + rounded_sum_error)};
+  }
+
+ private:
+  [[nodiscard]] static float unit(const quick_powers& powers) noexcept {
+    return static_cast<float>(static_cast<double>(weight_one) * numeric::exp2(-powers.offset()));
+  }
+  //! The nearest integer to a product, to 2^-22 of itself from 2^22 on. Both steps end in a register, so that no
+  //! compiler cancels the two constants or puts off the second.
+  [[nodiscard]] static SPECVERIFY_INLINE pack<float> rounded(const pack<float>& power, float factor) noexcept {
+    const pack<float> shift(0x1.8p23f);
+    return in_register(in_register(fused(power, pack<float>(factor), shift)) - shift);
+  }
+
+  quick_powers powers_;
+  float below_, above_;
+  wide_sum least_, most_;
+};
+#endif
+
+template <class Level, class Scalar>
+[[nodiscard, gnu::noinline]] inline total_range rounded_total(exec::simd_on<Level>, const row_source<Scalar>& source,
+                                                              const exact_weight& weight) noexcept {
+#if SPECVERIFY_KEEPS_IN_REGISTER
+  if constexpr (std::is_same_v<working<Scalar>, float>) {
+    const quick_powers powers(weight);
+    if (!weight.probabilities && powers.usable()) {
+      [[maybe_unused]] const flushed_denormals no_assists;
+      constexpr std::uint32_t most = rounded_sums::most_values;
+      alignas(64) float buffer[most];
+      rounded_sums sums(powers);
+      for (std::uint32_t first = 0; first < source.size; first += most) {
+        const std::uint32_t left = block_groups(source.size - first, quick_group), count = left < most ? left : most;
+        sums.add(load(source, first, count, buffer), count);
+      }
+      return sums.range();
+    }
+  }
+#endif
+  return {};
+}
+
 //! Up to here, no exponent loses more than 7e-7 by its rounding.
 inline constexpr double quick_limit = 0x1p32;
 

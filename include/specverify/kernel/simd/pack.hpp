@@ -333,10 +333,17 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #endif
 }
 
-//! The same pack, in a register: else g++ loads a value that is used twice again for every use.
+#if defined(__GNUC__) && (defined(__SSE2__) || defined(__aarch64__))
+#define SPECVERIFY_KEEPS_IN_REGISTER 1
+#else
+#define SPECVERIFY_KEEPS_IN_REGISTER 0
+#endif
+
+//! The same pack, in a register: else g++ loads a value that is used twice again for every use. Nothing that is known
+//! of the value is used behind it.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> in_register(const pack<Element>& value) noexcept {
-#if defined(__AVX__) && defined(__GNUC__)
+#if SPECVERIFY_KEEPS_IN_REGISTER
 #if SPECVERIFY_WITH_XSIMD
   typename pack<Element>::register_type lanes = value;
 #else
@@ -344,8 +351,10 @@ template <class Element>
 #endif
 #if defined(__AVX512F__)
   __asm__("" : "+v"(lanes));
-#else
+#elif defined(__SSE2__)
   __asm__("" : "+x"(lanes));
+#else
+  __asm__("" : "+w"(lanes));
 #endif
   return lanes;
 #else

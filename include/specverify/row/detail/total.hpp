@@ -24,6 +24,7 @@ struct marked_row {
   double temperature;
   Policy policy;
   bool quick;       // whether a sum in float may say more than `mark` does
+  bool rounded;     // whether sums of rounded powers may
   row_digest full;  // with the sums that the read left out, once they were taken
   // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
@@ -31,10 +32,16 @@ struct marked_row {
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
     if (mark.least == mark.most) return;
+    const double inverse = 1.0 / self.temperature;
     if (self.quick && !exactly) {
       self.quick = false;
-      const kernel::exact_weight weight{self.reference, 1.0 / self.temperature, self.source.probabilities};
+      const kernel::exact_weight weight{self.reference, inverse, self.source.probabilities};
       if (take_quick_sum(mark, self.policy, self.source, weight)) return self.bound(quick_bounds(mark));
+    }
+    if (self.rounded && !exactly) {
+      self.rounded = false;
+      const auto range = kernel::rounded_total(self.policy, self.source, {self.maximum, inverse, false});
+      if (range.most > 0) return self.within(range.least, range.most);
     }
     mark.least = mark.most =
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
@@ -47,7 +54,10 @@ struct marked_row {
     const double unit = source.probabilities ? one / maximum : one * numeric::exp((reference - maximum) / temperature);
     const double off = source.probabilities ? size + 1 : 0.5 * size + 1;
     const double least = of.lower * unit * (1 - slack) - off, most = of.upper * unit * (1 + slack) + off;
-    const double all = one * size;
+    within(least, most);
+  }
+  void within(double least, double most) noexcept {
+    const double one = static_cast<double>(kernel::weight_one), all = one * static_cast<double>(source.size);
     const auto low =
         least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
     const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
@@ -70,6 +80,7 @@ template <class Policy, class Scalar>
   self.temperature = digest.temperature;
   self.policy = policy;
   self.quick = !source.probabilities && !keep_quick_sum(mark, quick_total);
+  self.rounded = !source.probabilities;
   if (mark.close > 0.0) self.bound(quick_bounds(mark));
   self.bound({digest.lower, digest.upper});
   self.propose = nullptr;
