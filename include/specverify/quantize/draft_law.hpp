@@ -70,6 +70,7 @@ template <sparsifier Sparsifier>
   read_request wanted;
   if (options.format == law_format::dense_lattice) {
     wanted = detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
+    wanted.close_total = true;
   }
   if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
   if (options.format == law_format::fp16_row) wanted.exact_normaliser = true;

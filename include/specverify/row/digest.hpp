@@ -38,14 +38,14 @@ struct read_request {
   double minimum_probability = 0;
   bool integer_total = false;  //!< compute W now; else it is computed once somebody asks for it
   //! close bounds of W in the same read (1e-4 wide), for decisions that hang on it. Logits in float or 16 bits under
-  //! exec::simd; no effect elsewhere
+  //! exec::simd that are read with sums; elsewhere W is learnt once somebody asks for it
   bool close_total = false;
   bool exact_normaliser = false;  //!< compute Z in double; else only its bracket
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
   //! take the sums that draws and tests need in the same read. Without them it costs half as much, and what asks for
   //! them reads the row again, once, with the same answers. No effect on rows of probabilities and truncated ones, nor
-  //! next to minimum_probability, close_total or exact_normaliser
+  //! next to minimum_probability or exact_normaliser
   bool sums = true;
 };
 

@@ -41,7 +41,7 @@ class row_summary {
   }
   //! What is known of W. At first 6.2 % wide (probabilities: 1e-4; claimed blocks: as their error; a read without sums:
   //! 1 to V times the largest weight). Of logits in float or 16 bits under exec::simd 1e-4 wide after one look, or with
-  //! `close_total`; 2e-5 after one more. Elsewhere the first look is W. 0 and 0 once expired.
+  //! `close_total`; about 2e-5 after one more. Elsewhere the first look is W. 0 and 0 once expired.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
@@ -50,7 +50,7 @@ class row_summary {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }
   //! decide(W), for a decision that is the same for all totals between two where it is: asked at both ends of what is
-  //! known, which narrows only while they differ. What `decide` returns is compared by ==; it is called up to eight
+  //! known, which narrows only while they differ. What `decide` returns is compared by ==; it is called up to seven
   //! times, once with 0 where the reading expired.
   template <class Decide>
   [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {

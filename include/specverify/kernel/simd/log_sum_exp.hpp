@@ -64,6 +64,23 @@ inline void exact_weights(exec::simd_on<Level>, const Work* values, const exact_
     store_pack(out + i, exponentials((widened(values + i) - reference) * inverse));
 }
 
+//! use(values, count) for a row in parts of `Part` ids, the last one filled up to whole groups. Rows of halves that
+//! nothing changes are given as they are stored, all others as floats.
+template <std::uint32_t Part, class Scalar, class Use>
+SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use) noexcept {
+  constexpr std::integral_constant<std::uint32_t, Part> whole{};
+  alignas(64) float buffer[Part];
+  std::uint32_t first = 0;
+  if constexpr (!std::is_same_v<Scalar, float>) {
+    const Scalar* const stored = source.unchanged();
+    for (; stored != nullptr && source.size - first >= Part; first += Part) use(stored + first, whole);
+  }
+  for (; source.size - first >= Part; first += Part) use(load(source, first, Part, buffer), whole);
+  if (first == source.size) return;
+  const std::uint32_t left = block_groups(source.size - first, quick_group);
+  use(load(source, first, left, buffer), left);
+}
+
 //! For float rows whose reference is the maximum or, where powers_show_specials, one of the values: the result is then
 //! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low. 0 where powers in
 //! float do not do.
@@ -74,15 +91,9 @@ template <class Level, class Scalar>
     const quick_powers powers(weight);
     if (!weight.probabilities && powers.usable()) {
       [[maybe_unused]] const flushed_denormals no_assists;
-      alignas(64) float buffer[block_size];
       wide_sum total;
-      const auto add = [&](std::uint32_t first, auto count) {
-        total.add(quick_block(powers, load(source, first, count, buffer), count));
-      };
-      std::uint32_t first = 0;
-      for (; source.size - first >= block_size; first += block_size)
-        add(first, std::integral_constant<std::uint32_t, block_size>{});
-      if (first < source.size) add(first, block_groups(source.size - first, quick_group));
+      in_parts<block_size>(source,
+                           [&](const auto* values, auto count) { total.add(quick_block(powers, values, count)); });
       return total.value() * numeric::exp2(-powers.offset());
     }
   }
@@ -107,7 +118,8 @@ class rounded_sums {
   static constexpr std::uint32_t most_values = 64 * pack_size<float>;  // that are added in float
 
   //! `count` is a multiple of quick_group and at most most_values.
-  SPECVERIFY_INLINE void add(const float* values, std::uint32_t count) noexcept {
+  template <class Stored, class Count>
+  SPECVERIFY_INLINE void add(const Stored* values, Count count) noexcept {
     constexpr std::uint32_t width = pack_size<float>;
     pack<float> least[2] = {pack<float>(0.0f), pack<float>(0.0f)}, most[2] = {pack<float>(0.0f), pack<float>(0.0f)};
     for (std::uint32_t i = 0; i < count; i += 2 * width) {
@@ -143,20 +155,16 @@ class rounded_sums {
 #endif
 
 template <class Level, class Scalar>
-[[nodiscard, gnu::noinline]] inline total_range rounded_total(exec::simd_on<Level>, const row_source<Scalar>& source,
-                                                              const exact_weight& weight) noexcept {
+[[nodiscard, gnu::noinline]] inline total_range rounded_total(exec::simd_on<Level>,
+                                                              [[maybe_unused]] const row_source<Scalar>& source,
+                                                              [[maybe_unused]] const exact_weight& weight) noexcept {
 #if SPECVERIFY_KEEPS_IN_REGISTER
   if constexpr (std::is_same_v<working<Scalar>, float>) {
     const quick_powers powers(weight);
     if (!weight.probabilities && powers.usable()) {
       [[maybe_unused]] const flushed_denormals no_assists;
-      constexpr std::uint32_t most = rounded_sums::most_values;
-      alignas(64) float buffer[most];
       rounded_sums sums(powers);
-      for (std::uint32_t first = 0; first < source.size; first += most) {
-        const std::uint32_t left = block_groups(source.size - first, quick_group), count = left < most ? left : most;
-        sums.add(load(source, first, count, buffer), count);
-      }
+      in_parts<rounded_sums::most_values>(source, [&](const auto* values, auto count) { sums.add(values, count); });
       return sums.range();
     }
   }

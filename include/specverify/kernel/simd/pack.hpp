@@ -35,11 +35,12 @@ template <class Stored>
   return load_pack(static_cast<const float*>(values));
 }
 [[nodiscard]] SPECVERIFY_INLINE pack<float> load_pack(const bfloat16_bits* from) noexcept {
-#if defined(__AVX512BW__)  // to the upper half of a lane each, in one step
+#if defined(__AVX512VBMI__)  // two bytes to the upper half of each lane, in one step
   const __m512i bits = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  const __m512i places = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5,
-                                          4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
-  return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xAAAAAAAAu, places, bits));
+  const __m512i bytes =
+      _mm512_setr_epi32(0x01000000, 0x03020000, 0x05040000, 0x07060000, 0x09080000, 0x0B0A0000, 0x0D0C0000, 0x0F0E0000,
+                        0x11100000, 0x13120000, 0x15140000, 0x17160000, 0x19180000, 0x1B1A0000, 0x1D1C0000, 0x1F1E0000);
+  return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi8(0xCCCCCCCCCCCCCCCCu, bytes, bits));
 #elif defined(__AVX512F__)
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));

@@ -142,7 +142,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] constexpr bool takes_sums(row_kind kind, const row_transform& transform,
                                         const read_request& request) noexcept {
   return request.sums || kind == row_kind::probabilities || transform.truncation.active() ||
-         request.minimum_probability > 0 || request.close_total || request.exact_normaliser;
+         request.minimum_probability > 0 || request.exact_normaliser;
 }
 
 //! The read of logits that leaves the sums out. Of Z it says what the maximum does.

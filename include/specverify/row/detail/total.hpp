@@ -32,16 +32,17 @@ struct marked_row {
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
     if (mark.least == mark.most) return;
-    const double inverse = 1.0 / self.temperature;
-    if (self.quick && !exactly) {
+    const double inverse = 1.0 / self.temperature, width = static_cast<double>(mark.most - mark.least),
+                 least = static_cast<double>(mark.least);
+    if (!exactly && self.quick && width > 2 * kernel::quick_error * least) {
       self.quick = false;
       const kernel::exact_weight weight{self.reference, inverse, self.source.probabilities};
       if (take_quick_sum(mark, self.policy, self.source, weight)) return self.bound(quick_bounds(mark));
     }
-    if (self.rounded && !exactly) {
-      self.rounded = false;
+    if (!exactly && self.rounded && width > 2 * kernel::rounded_power_error * least) {
+      self.quick = self.rounded = false;
       const auto range = kernel::rounded_total(self.policy, self.source, {self.maximum, inverse, false});
-      if (range.most > 0) return self.within(range.least, range.most);
+      if (range.most > 0 && kernel::is_finite(range.most)) return self.within(range.least, range.most);
     }
     mark.least = mark.most =
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
@@ -61,8 +62,9 @@ struct marked_row {
     const auto low =
         least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
     const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
-    mark.least = low > mark.least ? low : mark.least;
-    mark.most = mark.most == 0 || high < mark.most ? high : mark.most;
+    const bool apart = mark.most != 0 && (low > mark.most || high < mark.least);  // what was claimed was wrong
+    mark.least = low > mark.least || apart ? low : mark.least;
+    mark.most = mark.most == 0 || high < mark.most || apart ? high : mark.most;
   }
 };
 

@@ -148,7 +148,6 @@ class drafter {
       made.integer_total = true;
     if (wishes_.whole_row) made.survivors = format_.vocab_size;
     made.sums = made.sums || wishes_.whole_row || wishes_.measured;
-    made.close_total = made.sums && format_.format == law_format::dense_lattice;
     return made;
   }
 
