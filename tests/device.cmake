@@ -1,0 +1,24 @@
+# CUDA kernels on the block simulator (tests/device). g++ instruments them as for -fsanitize=thread, and the simulator
+# answers in place of libtsan, which is not linked. The simulator itself is not instrumented.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR CMAKE_CROSSCOMPILING)
+  message(STATUS "tests/device: left out, the simulator needs g++ on Linux")
+  return()
+endif()
+add_library(specverify_simulator STATIC EXCLUDE_FROM_ALL device/simulator/simulator.cpp device/simulator/memory.cpp)
+target_link_libraries(specverify_simulator PUBLIC specverify_flags)
+target_include_directories(specverify_simulator BEFORE PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/device/shim")
+# longjmp between stacks is what _FORTIFY_SOURCE takes for an error.
+target_compile_options(specverify_simulator PUBLIC -O2 -g1 -U_FORTIFY_SOURCE)
+
+file(GLOB files CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" device/*_test.cpp)
+add_executable(test_device ${files})
+target_link_libraries(test_device PRIVATE specverify_test_main specverify_simulator)
+target_compile_options(test_device PRIVATE
+  -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -ffp-contract=off)
+foreach(file IN LISTS files)
+  string(REGEX REPLACE "_test\\.cpp$" "" part "${file}")
+  string(REGEX REPLACE "/" "_" part "${part}")
+  add_test(NAME ${part} COMMAND test_device --no-version "--source-file=*/${file}"
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${part} PROPERTIES LABELS device COST 50)
+endforeach()
