@@ -59,7 +59,7 @@ struct [[nodiscard]] status {
   part reporter = part::core;
   std::uint32_t where = 0;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
   friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
     return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
   }

@@ -23,31 +23,32 @@ inline constexpr std::uint32_t top_size = 256;     // ids whose lanes have one l
 inline constexpr std::uint32_t exact_size = 256;   // ids of one term of an exact sum
 inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that the reference looks at
 
-[[nodiscard]] constexpr std::uint32_t block_count(std::uint32_t size, std::uint32_t block = block_size) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_count(std::uint32_t size,
+                                                                std::uint32_t block = block_size) noexcept {
   return (size + block - 1) / block;
 }
 
 //! How many values of a block are read where `left` ids of the row remain: `left`, rounded up to whole groups, at most
 //! block_size. `group` divides block_size.
-[[nodiscard]] constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
   return left < block_size ? (left + group - 1) / group * group : block_size;
 }
 
 //! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of
 //! lanes.
-[[nodiscard]] constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
   return block_groups(left, lane_count);
 }
 
 template <class Scalar>
 using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float>;
 
-[[nodiscard]] SPECVERIFY_INLINE float to_working(float value) noexcept { return value; }
-[[nodiscard]] SPECVERIFY_INLINE double to_working(double value) noexcept { return value; }
-[[nodiscard]] SPECVERIFY_INLINE float to_working(bfloat16_bits value) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(float value) noexcept { return value; }
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double to_working(double value) noexcept { return value; }
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(bfloat16_bits value) noexcept {
   return bits_as<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
-[[nodiscard]] SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
@@ -71,27 +72,27 @@ struct row_source {
   std::uint32_t stride = 1;
   bool probabilities = false;
 
-  [[nodiscard]] SPECVERIFY_INLINE work forbidden() const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE work forbidden() const noexcept {
     return probabilities ? work{0} : negative_infinity<work>();
   }
-  [[nodiscard]] SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool allowed(std::uint32_t id) const noexcept {
     return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0;
   }
 
   //! The row itself where that is what kernels see, else null.
-  [[nodiscard]] SPECVERIFY_INLINE const work* plain() const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const work* plain() const noexcept {
     if constexpr (std::is_same_v<Scalar, work>)
       return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
     return nullptr;
   }
 
   //! What is stored, where that needs no more than a conversion, else null.
-  [[nodiscard]] SPECVERIFY_INLINE const Scalar* unchanged() const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const Scalar* unchanged() const noexcept {
     return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
   }
 
   //! Index of the first bias whose id is not below `id`.
-  [[nodiscard]] SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
     std::uint32_t low = 0, high = bias_count;
     while (low < high) {
       const std::uint32_t middle = low + (high - low) / 2;
@@ -105,12 +106,12 @@ struct row_source {
   }
 
   //! The stored value of a token, without bias and mask.
-  [[nodiscard]] SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept {
     return to_working(data[static_cast<std::size_t>(id) * stride]);
   }
 
   //! The value of one token with bias and mask.
-  [[nodiscard]] SPECVERIFY_INLINE work value(std::uint32_t id) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE work value(std::uint32_t id) const noexcept {
     if (!allowed(id)) return forbidden();
     work result = stored(id);
     const std::uint32_t at = bias_count == 0 ? 0 : bias_from(id);
@@ -155,8 +156,9 @@ template <class Scalar>
 //! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
 //! is the same. `buffer` has `width` elements.
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
-                                                            std::uint32_t width, working<Scalar>* buffer) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source,
+                                                                          std::uint32_t first, std::uint32_t width,
+                                                                          working<Scalar>* buffer) noexcept {
   if constexpr (std::is_same_v<Scalar, working<Scalar>>) {
     const Scalar* const data = source.unchanged();
     if (data != nullptr && first <= source.size && width <= source.size - first) return data + first;
@@ -166,7 +168,7 @@ template <class Scalar>
 
 //! The fixed tree of 16 lanes: j + 8, then j + 4, j + 2, j + 1.
 template <class Lane>
-[[nodiscard]] SPECVERIFY_INLINE double lane_tree(const Lane* lanes) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double lane_tree(const Lane* lanes) noexcept {
   double sum[8];
   for (int j = 0; j < 8; ++j) sum[j] = static_cast<double>(lanes[j]) + static_cast<double>(lanes[j + 8]);
   for (int j = 0; j < 4; ++j) sum[j] += sum[j + 4];

@@ -33,7 +33,7 @@ struct envelope {
   Work reference{};
   float scale = 1.0f;
   bool probabilities = false;
-  [[nodiscard]] SPECVERIFY_INLINE float operator()(Work value) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float operator()(Work value) const noexcept {
     return probabilities ? coarse_probability(value) : coarse_exponential(coarse_difference(value, reference), scale);
   }
 };

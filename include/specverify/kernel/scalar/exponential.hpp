@@ -28,7 +28,7 @@ using numeric::is_negative_infinity;
 using numeric::is_positive_infinity;
 
 template <class Work>
-[[nodiscard]] SPECVERIFY_INLINE Work negative_infinity() noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE Work negative_infinity() noexcept {
   if constexpr (sizeof(Work) == 4) {
     return bits_as<Work>(std::uint32_t{0xFF800000u});
   } else {
@@ -47,13 +47,13 @@ inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w 
 inline constexpr double coarse_range = 60.0;        // a reference may lie this far below the maximum, in nats
 
 //! Octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the least exponent at any temperature.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
   const double scale = 8388608.0 * log2_e / temperature;
   return scale > 0x1.0p-126 ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
 //! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
   const float scaled = difference * scale;
   std::int32_t octaves = coarse_minimum;
   if (scaled > static_cast<float>(coarse_minimum))
@@ -62,19 +62,19 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
 }
 
 //! z - reference as a float. Double rows subtract in double and round once.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept {
   return value - reference;
 }
-[[nodiscard]] SPECVERIFY_INLINE float coarse_difference(double value, double reference) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_difference(double value, double reference) noexcept {
   const double difference = value - reference;
   return difference > -1.0e38 ? (difference < 1.0e38 ? static_cast<float>(difference) : 1.0e38f) : -1.0e38f;
 }
 
 //! The envelope of a probability: p itself, lifted to the smallest normal float.
-[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(float value) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_probability(float value) noexcept {
   return value > 0.0f ? (value > 0x1.0p-126f ? value : 0x1.0p-126f) : 0.0f;
 }
-[[nodiscard]] SPECVERIFY_INLINE float coarse_probability(double value) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_probability(double value) noexcept {
   return value > 0.0 ? (value > 0x1.0p-126 ? static_cast<float>(value) : 0x1.0p-126f) : 0.0f;
 }
 
@@ -100,7 +100,7 @@ inline constexpr int weight_fraction_bits = 26;
 }
 
 //! Octaves in units of 2^-26 per logit.
-[[nodiscard]] SPECVERIFY_INLINE double weight_scale(double temperature) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight_scale(double temperature) noexcept {
   return 67108864.0 * log2_e / temperature;
 }
 
@@ -109,21 +109,24 @@ inline constexpr double weight_floor = -33.0 * 67108864.0;
 inline constexpr double round_to_integer = 6755399441055744.0;
 
 //! The exponent of (z - maximum) * scale: one subtraction, one product, one rounding to an integer.
-[[nodiscard]] SPECVERIFY_INLINE std::uint64_t weight_exponent(double difference, double scale) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double difference, double scale) noexcept {
   const double scaled = difference * scale;
   const double kept = scaled > weight_floor ? scaled : weight_floor;
   return std::uint64_t{0x4338000000000000u} - bits_as<std::uint64_t>(kept + round_to_integer);
 }
 
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t logit_weight(double value, double maximum, double scale) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t logit_weight(double value, double maximum,
+                                                                         double scale) noexcept {
   return integer_exponential(weight_exponent(value - maximum, scale));
 }
 
 //! 2^32 / maximum, the factor of `probability_weight`.
-[[nodiscard]] SPECVERIFY_INLINE double probability_scale(double maximum) noexcept { return 4294967296.0 / maximum; }
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double probability_scale(double maximum) noexcept {
+  return 4294967296.0 / maximum;
+}
 
 //! 2^31 p / maximum, rounded half up.
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t probability_weight(double value, double scale) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t probability_weight(double value, double scale) noexcept {
   const auto doubled = static_cast<std::int64_t>(value * scale);
   const std::int64_t weight = (doubled + 1) >> 1;
   return weight > static_cast<std::int64_t>(weight_one) ? weight_one : static_cast<std::uint32_t>(weight);
@@ -132,7 +135,7 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 // ---- exact
 
 //! e^x in double for -700 <= x <= 700, without a branch.
-[[nodiscard]] SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
   const double shifted = bounded * log2_e + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
@@ -155,7 +158,7 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 }
 
 //! e^x in double.
-[[nodiscard]] SPECVERIFY_INLINE double exponential(double x) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double exponential(double x) noexcept {
   return x >= -700.0 ? bounded_exponential(x < 700.0 ? x : 700.0) : 0.0;
 }
 

@@ -14,7 +14,7 @@ struct integer_weight {
   double maximum = 0;
   double scale = 1;  //!< weight_scale(T), or probability_scale(maximum)
   bool probabilities = false;
-  [[nodiscard]] SPECVERIFY_INLINE std::uint32_t operator()(double value) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t operator()(double value) const noexcept {
     return probabilities ? probability_weight(value, scale) : logit_weight(value, maximum, scale);
   }
 };

@@ -14,7 +14,7 @@ struct exact_weight {
   double reference = 0;
   double inverse_temperature = 1;
   bool probabilities = false;
-  [[nodiscard]] SPECVERIFY_INLINE double operator()(double value) const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double operator()(double value) const noexcept {
     return probabilities ? value : exponential((value - reference) * inverse_temperature);
   }
 };

@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 
+#include <specverify/kernel/scalar/locate.hpp>
 #include <specverify/row/detail/normaliser.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -17,22 +18,7 @@ struct proposal {
   status why{};  //!< what is wrong with a claimed block, where there is no token
 };
 
-//! The last index with a positive entry is taken when rounding carries the position past the end.
-template <class Entry>
-[[nodiscard]] SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count, double& position) noexcept {
-  std::size_t last = count;
-  double before = 0, start = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double entry = static_cast<double>(entries[i]);
-    if (!(entry > 0.0)) continue;
-    last = i;
-    start = before;
-    before += entry;
-    if (before > position) break;
-  }
-  position -= start;
-  return last;
-}
+using kernel::locate;
 
 //! How far a claimed sum may be from w of its block: w exceeds e by coarse_excess at most, the claim is off by `error`.
 [[nodiscard]] inline double most_over_claim(double error) noexcept {

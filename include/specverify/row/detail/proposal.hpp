@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
+using kernel::envelope_slack;
 
 template <class Policy, class Scalar>
 [[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the threads of a block do together: the largest value with its id, the least id, sums over a block.
+//!
+//! Blocks are one-dimensional and of whole warps; every function is called by all threads of its warp or block.
+#ifndef SPECVERIFY_CUDA_DETAIL_THREADS_CUH
+#define SPECVERIFY_CUDA_DETAIL_THREADS_CUH
+
+#include <specverify/config.hpp>
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+//! Before a loop whose arrays must stay in registers, or whose loads must be under way together.
+#if defined(__CUDACC__)
+#define SPECVERIFY_UNROLL_TEXT(text) _Pragma(#text)
+#define SPECVERIFY_UNROLL(times) SPECVERIFY_UNROLL_TEXT(unroll times)
+#else
+#define SPECVERIFY_UNROLL(times)
+#endif
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda {
+namespace detail {
+
+inline constexpr std::uint32_t all_lanes = 0xFFFFFFFFu;
+inline constexpr std::uint32_t lanes_per_warp = 32;
+inline constexpr std::uint32_t most_warps = 32;
+inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
+
+[[nodiscard]] __device__ __forceinline__ std::uint32_t lane_of_thread() noexcept {
+  return threadIdx.x % lanes_per_warp;
+}
+[[nodiscard]] __device__ __forceinline__ std::uint32_t warp_of_thread() noexcept {
+  return threadIdx.x / lanes_per_warp;
+}
+[[nodiscard]] __device__ __forceinline__ std::uint32_t warps_of_block() noexcept { return blockDim.x / lanes_per_warp; }
+
+//! The largest value so far and the least id that has it. -0 and +0 are equal: the value is that of the least id.
+struct best_entry {
+  float value;
+  std::uint32_t id;
+};
+
+[[nodiscard]] __device__ __forceinline__ best_entry better(best_entry a, best_entry b) noexcept {
+  const bool second = b.value > a.value || (!(a.value > b.value) && b.id < a.id);
+  return second ? b : a;
+}
+
+//! Every lane gets it. Values are no NaN.
+[[nodiscard]] __device__ __forceinline__ best_entry best_of_warp(best_entry mine) noexcept {
+  for (int with = 16; with > 0; with /= 2) {
+    const best_entry other{__shfl_xor_sync(all_lanes, mine.value, with), __shfl_xor_sync(all_lanes, mine.id, with)};
+    mine = better(mine, other);
+  }
+  return mine;
+}
+
+//! Every thread gets it. `room`: most_warps entries of shared memory, which may be used again at once.
+[[nodiscard]] __device__ __forceinline__ best_entry best_of_block(best_entry mine, best_entry* room) noexcept {
+  mine = best_of_warp(mine);
+  __syncthreads();
+  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
+  __syncthreads();
+  const std::uint32_t lane = lane_of_thread();
+  return best_of_warp(room[lane < warps_of_block() ? lane : 0]);
+}
+
+//! The least id of a block; every thread gets it.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t least_of_block(std::uint32_t mine,
+                                                                      std::uint32_t* room) noexcept {
+  __syncthreads();
+  if (threadIdx.x == 0) *room = no_id;
+  __syncthreads();
+  if (mine != no_id) atomicMin(room, mine);
+  __syncthreads();
+  return *room;
+}
+
+}  // namespace detail
+}  // namespace cuda
+SPECVERIFY_TYPES_END
+
+#endif

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digests of a batch of rows on a GPU: argmax, lane and block sums, bounds of Z, in one read of each row.
+//!
+//! Use it first, on logits as the engine left them; sample.cuh and select.cuh go on from the digests.
+//! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
+//! Shape:      a thread block a row. Four threads read a block of 1024 ids, four lanes each, ascending: the float sums
+//!             of the host, in its order. The tree of a block and the serial sum of blocks are the host's functions.
+//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds are those of exec::seq bit for bit,
+//!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of a block,
+//!             which choose the reference, stay in registers up to V = 262 144. A row whose maximum stands more than
+//!             60 T above that reference is read twice. No allocation, no synchronisation, nothing is read back.
+//! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp
+#ifndef SPECVERIFY_CUDA_DIGEST_CUH
+#define SPECVERIFY_CUDA_DIGEST_CUH
+
+#include <specverify/cuda/detail/launch.cuh>
+#include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/threads.cuh>
+#include <specverify/kernel/scalar/digest.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda {
+namespace detail {
+
+inline constexpr std::uint32_t digest_threads = 512;  // at most; four read a block of 1024 ids
+inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
+
+struct digest_room {
+  best_entry best[most_warps];
+  float lanes[digest_threads * per_load];
+  std::uint32_t least;
+};
+
+//! A row as one thread of the digest reads it: lanes 4 q to 4 q + 3 of the blocks g, g + groups, ...
+template <class Scalar>
+struct digest_thread {
+  kernel::row_source<Scalar> row;
+  bool aligned;
+  std::uint32_t groups, group, quarter;
+  four_logits held_first, held_second;  // of the first two passes; an array would leave the registers
+
+  __device__ __forceinline__ explicit digest_thread(const kernel::row_source<Scalar>& source) noexcept
+      : row(source),
+        aligned(is_aligned(source.data)),
+        groups(blockDim.x / per_block),
+        group(threadIdx.x / per_block),
+        quarter(threadIdx.x % per_block),
+        held_first{},
+        held_second{} {}
+
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t id_of(std::uint32_t block, std::uint32_t step) const noexcept {
+    return block * kernel::block_size + step * kernel::lane_count + quarter * per_load;
+  }
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t passes() const noexcept {
+    return (kernel::block_count(row.size) + groups - 1) / groups;
+  }
+  //! Whether a block is whole, and read as it is stored.
+  [[nodiscard]] __device__ __forceinline__ bool is_plain(std::uint32_t first) const noexcept {
+    return aligned && row.mask == nullptr && row.bias_count == 0 && first + kernel::block_size <= row.size;
+  }
+  //! Where the biases of a block begin.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t first_bias(std::uint32_t block) const noexcept {
+    return row.bias_count == 0 ? 0 : row.bias_from(block * kernel::block_size);
+  }
+
+  //! The first four logits of a block.
+  [[nodiscard]] __device__ __forceinline__ four_logits first_of(std::uint32_t pass, std::uint32_t block,
+                                                                std::uint32_t& bias) const noexcept {
+    if (pass > 1) return load_four(row, aligned, id_of(block, 0), bias);
+    four_logits held;
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) held.at[i] = pass == 0 ? held_first.at[i] : held_second.at[i];
+    return held;
+  }
+
+  //! The largest of the first 16 logits of every block that this thread has a part of.
+  [[nodiscard]] __device__ __forceinline__ best_entry sample() noexcept {
+    best_entry best{kernel::negative_infinity<float>(), 0};
+    for (std::uint32_t pass = 0; pass < passes(); ++pass) {
+      const std::uint32_t block = pass * groups + group, id = id_of(block, 0);
+      if (block * kernel::block_size >= row.size) break;
+      std::uint32_t bias = first_bias(block);
+      const four_logits first = load_four(row, aligned, id, bias);
+      if (pass == 0) held_first = first;
+      if (pass == 1) held_second = first;
+      SPECVERIFY_UNROLL(4)
+      for (std::uint32_t i = 0; i < per_load; ++i)
+        if (first.at[i] > best.value) best = {first.at[i], id + i};
+    }
+    return best;
+  }
+};
+
+//! What one thread gathers of a row.
+struct digest_part {
+  best_entry best;
+  bool has_nan;
+};
+
+//! Four lanes of one block: their sums and largest values.
+struct lane_part {
+  float sum[per_load];
+  float top[per_load];
+
+  __device__ __forceinline__ void add(const four_logits& four, std::uint32_t id, const kernel::envelope<float>& weight,
+                                      digest_part& part) noexcept {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) {
+      const float value = four.at[i];
+      if (kernel::is_nan(value)) {
+        part.has_nan = true;
+        continue;
+      }
+      if (value > top[i]) top[i] = value;
+      if (value > part.best.value) part.best = {value, id + i};
+      sum[i] = __fadd_rn(sum[i], weight(value));
+    }
+  }
+};
+
+//! One block of 1024 ids: lane sums and maxima, and by the first of its four threads the block's sum. All lanes of a
+//! warp come here together.
+template <class Scalar>
+__device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t pass, std::uint32_t row,
+                                             const kernel::envelope<float>& weight, const digest_batch& out,
+                                             float* lanes, digest_part& part) noexcept {
+  const std::uint32_t block = pass * self.groups + self.group;
+  const float none = kernel::negative_infinity<float>();
+  lane_part mine{{0, 0, 0, 0}, {none, none, none, none}};
+  const std::uint32_t first = block * kernel::block_size;
+  const bool exists = block < out.blocks;
+  if (exists) {
+    const std::uint32_t steps = kernel::block_width(self.row.size - first) / kernel::lane_count;
+    std::uint32_t bias = self.first_bias(block);
+    mine.add(self.first_of(pass, block, bias), self.id_of(block, 0), weight, part);
+    if (self.is_plain(first)) {
+      SPECVERIFY_UNROLL(8)
+      for (std::uint32_t step = 1; step < kernel::block_size / kernel::lane_count; ++step) {
+        const std::uint32_t id = self.id_of(block, step);
+        mine.add(load_aligned(self.row.data + id), id, weight, part);
+      }
+    } else {
+      SPECVERIFY_UNROLL(1)
+      for (std::uint32_t step = 1; step < steps; ++step) {
+        const std::uint32_t id = self.id_of(block, step);
+        mine.add(load_four(self.row, self.aligned, id, bias), id, weight, part);
+      }
+    }
+  }
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t i = 0; i < per_load; ++i) lanes[threadIdx.x * per_load + i] = mine.sum[i];
+  __syncwarp();
+  const std::size_t at = std::size_t{row} * out.blocks + block;
+  if (exists && self.quarter == 0) out.block_sums[at] = kernel::lane_tree(lanes + self.group * kernel::lane_count);
+  if (exists) {
+    const std::size_t lane = at * kernel::lane_count + self.quarter * per_load;
+    *reinterpret_cast<float4*>(out.lane_sums + lane) = make_float4(mine.sum[0], mine.sum[1], mine.sum[2], mine.sum[3]);
+    *reinterpret_cast<float4*>(out.lane_maxima + lane) =
+        make_float4(mine.top[0], mine.top[1], mine.top[2], mine.top[3]);
+  }
+  __syncwarp();
+}
+
+//! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is
+//! rare.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
+                                                           std::uint32_t* room) noexcept {
+  std::uint32_t nan = no_id, infinite = no_id;
+  for (std::uint32_t id = threadIdx.x; id < row.size; id += blockDim.x) {
+    const float value = row.value(id);
+    if (nan == no_id && kernel::is_nan(value)) nan = id;
+    if (infinite == no_id && kernel::is_positive_infinity(value)) infinite = id;
+  }
+  nan = least_of_block(nan, room);
+  infinite = least_of_block(infinite, room);
+  if (nan != no_id) return {errc::row_has_nan, part::row, nan};
+  if (infinite != no_id) return {errc::row_has_positive_infinity, part::row, infinite};
+  return {errc::row_is_empty, part::row, 0};
+}
+
+//! The sum of a row's blocks, in their order, and what follows from it. By one thread.
+__device__ __forceinline__ void close_digest(batch_digest& digest, const double* block_sums,
+                                             std::uint32_t blocks) noexcept {
+  double total = 0;
+  for (std::uint32_t b = 0; b < blocks; ++b) total = __dadd_rn(total, block_sums[b]);
+  digest.coarse_total = total;
+  digest.upper = total * (1.0 + kernel::coarse_margin);
+  digest.lower = total / kernel::coarse_excess * (1.0 - kernel::coarse_margin);
+}
+
+template <class Scalar>
+__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, std::uint32_t number,
+                                           double temperature, const digest_batch& out, digest_room& room) noexcept {
+  digest_thread<Scalar> self(row);
+  kernel::envelope<float> weight;
+  weight.scale = kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature);
+  weight.reference = best_of_block(self.sample(), room.best).value;
+  const std::uint32_t passes = self.passes();
+  digest_part part{};
+  for (bool again = false;; again = true) {
+    part = {{kernel::negative_infinity<float>(), 0}, false};
+    for (std::uint32_t pass = 0; pass < passes; ++pass) digest_block(self, pass, number, weight, out, room.lanes, part);
+    part.has_nan = __syncthreads_or(part.has_nan) != 0;
+    part.best = best_of_block(part.best, room.best);
+    const bool bad = part.has_nan || !kernel::is_finite(part.best.value);
+    const bool near = kernel::is_finite(weight.reference) &&
+                      static_cast<double>(part.best.value) - static_cast<double>(weight.reference) <=
+                          kernel::coarse_range * temperature;
+    if (again || bad || near || is_greedy(temperature)) break;
+    weight.reference = part.best.value;
+  }
+  batch_digest digest;
+  if (part.has_nan || !kernel::is_finite(part.best.value)) digest.why = find_error(row, &room.least);
+  __syncthreads();  // the block sums of all threads are there
+  if (threadIdx.x != 0) return;
+  if (digest.why.ok()) {
+    digest.argmax = static_cast<token_id>(part.best.id);
+    digest.maximum = part.best.value;
+    digest.reference = weight.reference;
+    digest.temperature = temperature;
+    close_digest(digest, out.block_sums + std::size_t{number} * out.blocks, out.blocks);
+    if (is_greedy(temperature)) {
+      digest.one_hot = true;
+      digest.reference = digest.maximum;
+      digest.coarse_total = digest.lower = digest.upper = 1;
+    }
+  }
+  out.digests[number] = digest;
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(digest_threads, 2)
+    digest_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch out) {
+  __shared__ digest_room room;
+  const std::uint32_t row = blockIdx.x;
+  const double temperature = temperature_of(transform, row);
+  if (!is_temperature(temperature)) {  // the same for all threads
+    if (threadIdx.x == 0) out.digests[row].why = {errc::invalid_temperature, part::row, 0};
+    return;
+  }
+  digest_row(open_row(rows, transform, row), row, temperature, out, room);
+}
+
+}  // namespace detail
+
+//! Bytes that the digests of a batch take. Pure; O(1).
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t digest_batch_size(std::uint32_t count,
+                                                                        std::uint32_t vocab_size) noexcept {
+  const std::size_t blocks = (std::size_t{vocab_size} + 1023) / 1024;
+  return count * (sizeof(batch_digest) + blocks * (sizeof(double) + 32 * sizeof(float))) + 3 * 64;
+}
+
+//! Cuts a batch of digests from `memory`, digest_batch_size bytes of device memory, aligned to 64.
+[[nodiscard]] SPECVERIFY_INLINE digest_batch digests_in(void* memory, std::uint32_t count,
+                                                        std::uint32_t vocab_size) noexcept {
+  const auto round_up = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+  auto* const base = static_cast<std::byte*>(memory);
+  digest_batch made;
+  made.count = count;
+  made.blocks = static_cast<std::uint32_t>((std::size_t{vocab_size} + 1023) / 1024);
+  const std::size_t all = std::size_t{count} * made.blocks, lanes = all * 16 * sizeof(float);
+  made.lane_sums = reinterpret_cast<float*>(base);
+  made.lane_maxima = reinterpret_cast<float*>(base + lanes);
+  made.block_sums = reinterpret_cast<double*>(base + 2 * lanes);
+  made.digests = reinterpret_cast<batch_digest*>(base + 2 * lanes + round_up(all * sizeof(double)));
+  return made;
+}
+
+//! Enqueues the digests of `rows`. Errors, of the arguments alone: empty_vocabulary, vocabulary_too_large, null_span,
+//! size_mismatch (pitch below size, no rows, digests of other rows), invalid_temperature; engine_failed where CUDA
+//! refuses the launch (`where` = cudaError_t). Rows in error say so in their digest.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status digest_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
+                                                   const digest_batch& digests, cudaStream_t stream) noexcept {
+  if (const status why = detail::check(rows, transform); !why.ok()) return why;
+  if (const status why = detail::check(rows, digests); !why.ok()) return why;
+  const std::uint32_t wanted = (digests.blocks * detail::per_block + 31) / 32 * 32;
+  const std::uint32_t threads = wanted < detail::digest_threads ? wanted : detail::digest_threads;
+  return detail::enqueue(&detail::digest_kernel<Scalar>, rows.count, threads, stream, rows, transform, digests);
+}
+
+}  // namespace cuda
+SPECVERIFY_TYPES_END
+
+#endif

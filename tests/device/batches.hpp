@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Batches of rows for kernels on the simulator, and the readings of the host that they must equal.
+#ifndef SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
+#define SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
+
+#include <specverify/cuda/digest.cuh>
+#include <specverify/row/reading.hpp>
+
+#include <device/orders.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include "../unit/row/row_cases.hpp"
+#include "support/hard_rows.hpp"
+
+namespace device_tests {
+
+using namespace specverify;
+using row_cases::generator;
+
+//! Vocabularies: one id, a part of a block, odd numbers of blocks, a last block of one id.
+inline const std::vector<std::uint32_t> sizes{1, 17, 1000, 1024, 1025, 4001, 4096};
+inline constexpr std::uint32_t large_size = 128256;
+
+//! A logit of a kind of hard row; `kind` 15: normal numbers.
+inline double hard_value(std::uint32_t kind, std::uint32_t id, std::uint32_t size, generator& random) {
+  const auto normal = static_cast<float>(random.normal());
+  return kind == hard_rows::kinds ? 3.0 * static_cast<double>(normal)
+                                  : static_cast<double>(hard_rows::value_of(kind, id, size, normal));
+}
+
+//! Device memory of `count` elements that begins on a line of 64 bytes.
+template <class T>
+class aligned_memory {
+ public:
+  explicit aligned_memory(std::size_t count) : bytes_(count * sizeof(T) + 64) {
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
+    data_ = reinterpret_cast<T*>(bytes_.data() + (64 - at % 64) % 64);
+  }
+  T* data() { return data_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  T* data_;
+};
+
+//! Rows with a transform of their own each. `offset`: entries by which the first row misses a line of memory.
+template <class Scalar>
+class batch {
+ public:
+  batch(std::uint32_t count, std::uint32_t size, std::uint32_t padding = 0, std::uint32_t offset = 0)
+      : count_(count),
+        size_(size),
+        pitch_(size + padding),
+        logits_(std::size_t{count} * pitch_ + offset),
+        offset_(offset),
+        temperatures_(count, 1.0),
+        memory_(cuda::digest_batch_size(count, size)) {
+    for (std::uint32_t r = 0; r < count; ++r)
+      for (std::uint32_t id = size; id < pitch_; ++id)
+        row(r)[id] = row_cases::scalar_of<Scalar>(row_cases::nan_value());
+    digests = cuda::digests_in(memory_.data(), count, size);
+  }
+
+  Scalar* row(std::uint32_t r) { return logits_.data() + offset_ + std::size_t{r} * pitch_; }
+  void set(std::uint32_t r, std::uint32_t id, double value) { row(r)[id] = row_cases::scalar_of<Scalar>(value); }
+  double& temperature(std::uint32_t r) { return temperatures_[r]; }
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+
+  void fill(std::uint32_t kind_of_first, std::uint64_t seed) {
+    generator random{seed * 2654435761u + 99991u};
+    for (std::uint32_t r = 0; r < count_; ++r)
+      for (std::uint32_t id = 0; id < size_; ++id)
+        set(r, id, hard_value((kind_of_first + r) % (hard_rows::kinds + 1), id, size_, random));
+  }
+  //! Biases of about every twentieth id, and masks that forbid about a third of them; other ones for each row.
+  void transform_all(std::uint64_t seed) {
+    generator random{seed * 40503u + 7u};
+    words_ = (size_ + 63) / 64;
+    masks_.resize(std::size_t{count_} * words_);
+    for (std::uint64_t& word : masks_) word = random.next() | random.next();
+    bias_begin_ = {0};
+    for (std::uint32_t r = 0; r < count_; ++r) {
+      const row_cases::sparse_bias bias(size_, random);
+      bias_ids_.insert(bias_ids_.end(), bias.ids.begin(), bias.ids.end());
+      bias_values_.insert(bias_values_.end(), bias.values.begin(), bias.values.end());
+      bias_begin_.push_back(static_cast<std::uint32_t>(bias_ids_.size()));
+    }
+  }
+
+  [[nodiscard]] cuda::logit_rows<Scalar> rows() { return {row(0), pitch_, count_, size_}; }
+  [[nodiscard]] cuda::batch_transform transform() const {
+    cuda::batch_transform made;
+    made.temperatures = temperatures_.data();
+    if (bias_begin_.empty()) return made;
+    made.mask_words = masks_.data();
+    made.mask_pitch = words_;
+    made.bias_begin = bias_begin_.data();
+    made.bias_ids = bias_ids_.data();
+    made.bias_values = bias_values_.data();
+    return made;
+  }
+  [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
+    row_transform made;
+    made.temperature = temperatures_[r];
+    if (bias_begin_.empty()) return made;
+    made.mask_words = {masks_.data() + std::size_t{r} * words_, words_};
+    const std::uint32_t first = bias_begin_[r], count = bias_begin_[r + 1] - first;
+    made.bias_ids = {bias_ids_.data() + first, count};
+    made.bias_values = {bias_values_.data() + first, count};
+    return made;
+  }
+  [[nodiscard]] row_view<Scalar> host_row(std::uint32_t r) { return {row_kind::logits, row(r), size_}; }
+
+  //! Each row by itself, so that a read of its padding is one outside of all regions.
+  void name_to(simulator::device& gpu) {
+    for (std::uint32_t r = 0; r < count_; ++r) gpu.input(row(r), size_);
+    gpu.input(temperatures_.data(), count_);
+    gpu.input(masks_.data(), masks_.size());
+    gpu.input(bias_begin_.data(), bias_begin_.size());
+    gpu.input(bias_ids_.data(), bias_ids_.size());
+    gpu.input(bias_values_.data(), bias_values_.size());
+    const std::size_t blocks = std::size_t{count_} * digests.blocks;
+    gpu.output(digests.digests, count_);
+    gpu.output(digests.block_sums, blocks);
+    gpu.output(digests.lane_sums, blocks * kernel::lane_count);
+    gpu.output(digests.lane_maxima, blocks * kernel::lane_count);
+  }
+
+  cuda::digest_batch digests;
+
+ private:
+  std::uint32_t count_, size_;
+  std::size_t pitch_;
+  std::vector<Scalar> logits_;
+  std::uint32_t offset_;
+  std::vector<double> temperatures_;
+  std::vector<std::uint64_t> masks_;
+  std::size_t words_ = 0;
+  std::vector<std::uint32_t> bias_begin_;
+  std::vector<token_id> bias_ids_;
+  std::vector<float> bias_values_;
+  aligned_memory<std::byte> memory_;
+};
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+}  // namespace device_tests
+
+#endif
