@@ -161,24 +161,6 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
   __syncwarp();
 }
 
-//! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is
-//! rare.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
-                                                           std::uint32_t* room) noexcept {
-  std::uint32_t nan = no_id, infinite = no_id;
-  for (std::uint32_t id = threadIdx.x; id < row.size; id += blockDim.x) {
-    const float value = row.value(id);
-    if (nan == no_id && kernel::is_nan(value)) nan = id;
-    if (infinite == no_id && kernel::is_positive_infinity(value)) infinite = id;
-  }
-  nan = least_of_block(nan, room);
-  infinite = least_of_block(infinite, room);
-  if (nan != no_id) return {errc::row_has_nan, part::row, nan};
-  if (infinite != no_id) return {errc::row_has_positive_infinity, part::row, infinite};
-  return {errc::row_is_empty, part::row, 0};
-}
-
 //! The sum of a row's blocks, in their order, and what follows from it. By one thread.
 __device__ __forceinline__ void close_digest(batch_digest& digest, const double* block_sums,
                                              std::uint32_t blocks) noexcept {
@@ -275,8 +257,7 @@ template <class Scalar>
                                                    const digest_batch& digests, cudaStream_t stream) noexcept {
   if (const status why = detail::check(rows, transform); !why.ok()) return why;
   if (const status why = detail::check(rows, digests); !why.ok()) return why;
-  const std::uint32_t wanted = (digests.blocks * detail::per_block + 31) / 32 * 32;
-  const std::uint32_t threads = wanted < detail::digest_threads ? wanted : detail::digest_threads;
+  const std::uint32_t threads = detail::threads_for(digests.blocks * detail::per_block, detail::digest_threads);
   return detail::enqueue(&detail::digest_kernel<Scalar>, rows.count, threads, stream, rows, transform, digests);
 }
 

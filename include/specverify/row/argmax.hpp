@@ -31,20 +31,9 @@ template <execution_policy Policy, class Scalar>
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
   if (const status why = detail::check_values(source, found); !why.ok()) return why;
-  argmax_result out;
-  out.token = static_cast<token_id>(found.argmax);
-  const auto first = static_cast<double>(found.maximum);
-  const auto second = static_cast<double>(found.second);
-  if (kernel::is_negative_infinity(found.second)) {
-    out.margin = kernel::bits_as<double>(std::uint64_t{0x7FF0000000000000u});
-    out.near_tie = false;
-  } else {
-    out.margin = first - second;
-    const double a = first < 0.0 ? -first : first;
-    const double b = second < 0.0 ? -second : second;
-    out.near_tie = out.margin <= 0x1.0p-20 * (a > b ? a : b);
-  }
-  return out;
+  const kernel::value_margin to_second =
+      kernel::margin_of(static_cast<double>(found.maximum), static_cast<double>(found.second));
+  return argmax_result{static_cast<token_id>(found.argmax), to_second.near_tie, to_second.margin};
 }
 
 SPECVERIFY_NAMESPACE_END

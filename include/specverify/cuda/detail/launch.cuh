@@ -39,6 +39,11 @@ template <class Scalar>
   return fits ? status{} : refusal(errc::size_mismatch);
 }
 
+//! Whole warps for `wanted` threads, at most `most`.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for(std::uint32_t wanted, std::uint32_t most) noexcept {
+  return wanted < most ? (wanted + 31) / 32 * 32 : most;
+}
+
 //! Enqueues a kernel. What CUDA refuses is engine_failed under part::host, `where` = cudaError_t.
 template <class... Parameters, class... Arguments>
 [[nodiscard]] SPECVERIFY_INLINE status enqueue(void (*kernel)(Parameters...), std::uint32_t blocks,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a thread reads a row: four neighbouring logits at a time, with bias and mask applied.
+//! How threads read a row: four neighbouring logits at a time, with bias and mask applied; and why a row is refused.
 #ifndef SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 
@@ -90,6 +90,24 @@ template <class Scalar>
       if ((allowed >> i & 1u) == 0) found.at[i] = kernel::negative_infinity<float>();
   }
   return found;
+}
+
+//! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is
+//! rare.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
+                                                           std::uint32_t* room) noexcept {
+  std::uint32_t nan = no_id, infinite = no_id;
+  for (std::uint32_t id = threadIdx.x; id < row.size; id += blockDim.x) {
+    const float value = row.value(id);
+    if (nan == no_id && kernel::is_nan(value)) nan = id;
+    if (infinite == no_id && kernel::is_positive_infinity(value)) infinite = id;
+  }
+  nan = least_of_block(nan, room);
+  infinite = least_of_block(infinite, room);
+  if (nan != no_id) return {errc::row_has_nan, part::row, nan};
+  if (infinite != no_id) return {errc::row_has_positive_infinity, part::row, infinite};
+  return {errc::row_is_empty, part::row, 0};
 }
 
 }  // namespace detail

@@ -19,6 +19,20 @@ struct row_extremes {
   bool has_negative = false;  //!< a value below zero; looked for in rows of probabilities only
 };
 
+//! How far the largest value is from the second.
+struct value_margin {
+  double margin = 0;      //!< +infinity where the second is -infinity
+  bool near_tie = false;  //!< within 2^-20 of the larger of both magnitudes
+};
+
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE value_margin margin_of(double first, double second) noexcept {
+  if (is_negative_infinity(second)) return {bits_as<double>(std::uint64_t{0x7FF0000000000000u}), false};
+  const double margin = first - second;
+  const double a = first < 0.0 ? -first : first;
+  const double b = second < 0.0 ? -second : second;
+  return {margin, margin <= 0x1.0p-20 * (a > b ? a : b)};
+}
+
 template <class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> find_maximum(exec::seq_policy,
                                                                 const row_source<Scalar>& source) noexcept {

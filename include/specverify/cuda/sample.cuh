@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One token from the law of each row of a batch, on a GPU: the canonical draw of row/sample.hpp, from digests.
+//!
+//! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
+//! Symbols:    as in row/sample.hpp. A warp a row.
+//! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share. With
+//!             nvcc -fmad=false the tokens are those of a host that fuses no product and sum; else tokens may differ
+//!             where a decision is closer than the rounding of one exponential (near-tie). A draw reads the block sums,
+//!             one lane of the row (at most 64 logits) and one logit; 1.04 proposals are expected. After `trial_cap` of
+//!             them the exact rule reads the row twice, serially. No allocation, no synchronisation, no read-back.
+//! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
+#ifndef SPECVERIFY_CUDA_SAMPLE_CUH
+#define SPECVERIFY_CUDA_SAMPLE_CUH
+
+#include <specverify/cuda/detail/launch.cuh>
+#include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/threads.cuh>
+#include <specverify/kernel/scalar/locate.hpp>
+#include <specverify/kernel/scalar/log_sum_exp.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda {
+
+//! Random numbers and limits of a batch of draws.
+struct batch_draw {
+  batch_uniforms uniforms{};
+  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
+};
+
+//! The token of a row. Meaningful where `why` is ok.
+struct batch_token {
+  status why{};  //!< that of the row's digest
+  token_id token = no_token;
+  std::uint32_t trials = 0;  //!< envelope trials made
+  bool exact = false;        //!< the exact rule gave the token
+};
+
+namespace detail {
+
+inline constexpr std::uint32_t staged_blocks = 512;                                 // sums that shared memory takes
+inline constexpr std::uint32_t lane_ids = kernel::block_size / kernel::lane_count;  // ids of a lane in a block
+
+struct sample_room {
+  double sums[staged_blocks];
+  double weights[lanes_per_warp];
+  float entries[lane_ids];
+};
+
+//! A row that tokens are drawn from, as its warp sees it.
+template <class Scalar>
+struct drawn_row {
+  kernel::row_source<Scalar> source;
+  kernel::envelope<float> envelope;
+  kernel::exact_weight exact;
+  const double* block_sums;  // staged or not
+  const float* lane_sums;
+  std::uint32_t blocks;
+  double total;
+
+  [[nodiscard]] __device__ __forceinline__ double weight(std::uint32_t id) const noexcept {
+    return exact(static_cast<double>(source.value(id)));
+  }
+};
+
+//! One trial: no_token where the proposal is refused. Every lane gets the answer.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
+                                                           sample_room& room) noexcept {
+  const bool leads = lane_of_thread() == 0;
+  double position = decision_uniform(random, 0) * row.total;
+  std::uint32_t found = no_id;  // block * 16 + lane
+  if (leads) {
+    const auto block = static_cast<std::uint32_t>(kernel::locate(row.block_sums, row.blocks, position));
+    if (block < row.blocks) {
+      const std::size_t lane = kernel::locate(row.lane_sums + block * kernel::lane_count, kernel::lane_count, position);
+      if (lane < kernel::lane_count) found = block * kernel::lane_count + static_cast<std::uint32_t>(lane);
+    }
+  }
+  found = __shfl_sync(all_lanes, found, 0);
+  if (found == no_id) return no_token;
+  const std::uint32_t first = found / kernel::lane_count * kernel::block_size + found % kernel::lane_count;
+  const std::uint32_t left = (row.source.size - first + kernel::lane_count - 1) / kernel::lane_count;
+  const std::uint32_t count = first >= row.source.size ? 0 : left < lane_ids ? left : lane_ids;
+  for (std::uint32_t i = lane_of_thread(); i < count; i += lanes_per_warp)
+    room.entries[i] = row.envelope(row.source.value(first + i * kernel::lane_count));
+  __syncwarp();
+  token_id token = no_token;
+  if (leads) {
+    double sum = 0;
+    for (std::uint32_t i = 0; i < count; ++i) sum = __dadd_rn(sum, static_cast<double>(room.entries[i]));
+    const double correction = sum / static_cast<double>(row.lane_sums[found]);
+    position *= correction;
+    const std::size_t at = kernel::locate(room.entries, count, position);
+    if (at < count) {
+      const std::uint32_t id = first + static_cast<std::uint32_t>(at) * kernel::lane_count;
+      if (decision_uniform(random, 1) * static_cast<double>(room.entries[at]) <
+          kernel::envelope_slack * correction * row.weight(id))
+        token = static_cast<token_id>(id);
+    }
+  }
+  __syncwarp();  // the entries may be written again
+  return __shfl_sync(all_lanes, token, 0);
+}
+
+//! The serial sum of a row's exact weights until it exceeds `target`; no_token beyond the last of them. `sum` is right
+//! in lane 0.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id walk(const drawn_row<Scalar>& row, double target, double& sum,
+                                                       sample_room& room) noexcept {
+  token_id last = no_token;
+  sum = 0;
+  bool over = false;
+  for (std::uint32_t first = 0; first < row.source.size; first += lanes_per_warp) {
+    const std::uint32_t id = first + lane_of_thread();
+    room.weights[lane_of_thread()] = id < row.source.size ? row.weight(id) : 0.0;
+    __syncwarp();
+    if (lane_of_thread() == 0) {
+      for (std::uint32_t i = 0; i < lanes_per_warp && !over; ++i) {
+        if (!(room.weights[i] > 0.0)) continue;
+        last = static_cast<token_id>(first + i);
+        sum = __dadd_rn(sum, room.weights[i]);
+        over = sum > target;
+      }
+    }
+    __syncwarp();
+    over = __shfl_sync(all_lanes, over ? 1 : 0, 0) != 0;
+    if (over) break;
+  }
+  return __shfl_sync(all_lanes, last, 0);
+}
+
+//! The exact rule: the least id whose running sum exceeds uniform * Z.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id exact_token(const drawn_row<Scalar>& row, double uniform,
+                                                              sample_room& room) noexcept {
+  double mass = 0, sum = 0;
+  (void)walk(row, 1.0e300, mass, room);
+  return walk(row, uniform * mass, sum, room);
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(lanes_per_warp)
+    sample_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch digests, batch_draw draw,
+                  batch_token* out) {
+  __shared__ sample_room room;
+  const std::uint32_t number = blockIdx.x;
+  const batch_digest& digest = digests.digests[number];
+  batch_token drawn;
+  drawn.why = digest.why;
+  if (digest.why.ok() && digest.one_hot) drawn.token = digest.argmax;
+  if (digest.why.ok() && !digest.one_hot) {
+    const double* const sums = digests.block_sums + std::size_t{number} * digests.blocks;
+    const bool is_staged = digests.blocks <= staged_blocks;
+    for (std::uint32_t b = lane_of_thread(); is_staged && b < digests.blocks; b += lanes_per_warp)
+      room.sums[b] = sums[b];
+    __syncwarp();
+    const drawn_row<Scalar> row{open_row(rows, transform, number),
+                                {digest.reference, kernel::coarse_scale(digest.temperature), false},
+                                {static_cast<double>(digest.reference), 1.0 / digest.temperature, false},
+                                is_staged ? room.sums : sums,
+                                digests.lane_sums + std::size_t{number} * digests.blocks * kernel::lane_count,
+                                digests.blocks,
+                                digest.coarse_total};
+    const batch_uniforms& from = draw.uniforms;
+    const philox source{from.keys[number * from.key_pitch]};
+    random_counter counter{from.positions[number], from.rounds[number], from.lane, from.use, 0};
+    for (; drawn.trials < draw.trial_cap && drawn.token == no_token; ++drawn.trials, ++counter.lane)
+      drawn.token = try_once(row, source(counter), room);
+    if (drawn.token == no_token) {
+      drawn.exact = true;
+      drawn.token = exact_token(row, decision_uniform(source(counter)), room);
+    }
+  }
+  if (lane_of_thread() == 0) out[number] = drawn;
+}
+
+}  // namespace detail
+
+//! Enqueues one draw a row into `tokens`. `digests`: of the same rows and transform, enqueued before. Errors, of the
+//! arguments alone: those of `digest_rows`; null_span (keys, positions, rounds or tokens).
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status sample_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
+                                                   const digest_batch& digests, const batch_draw& draw,
+                                                   batch_token* tokens, cudaStream_t stream) noexcept {
+  if (const status why = detail::check(rows, transform); !why.ok()) return why;
+  if (const status why = detail::check(rows, digests); !why.ok()) return why;
+  if (tokens == nullptr || draw.uniforms.keys == nullptr || draw.uniforms.positions == nullptr ||
+      draw.uniforms.rounds == nullptr)
+    return detail::refusal(errc::null_span);
+  return detail::enqueue(&detail::sample_kernel<Scalar>, rows.count, detail::lanes_per_warp, stream, rows, transform,
+                         digests, draw, tokens);
+}
+
+}  // namespace cuda
+SPECVERIFY_TYPES_END
+
+#endif

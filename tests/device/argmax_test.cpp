@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy tokens by the CUDA kernel, on the block simulator: token and margin of exec::seq bit for bit.
+#include <specverify/cuda/argmax.cuh>
+#include <specverify/row/argmax.hpp>
+
+#include <doctest/doctest.h>
+#include <device/batches.hpp>
+
+using namespace device_tests;
+
+namespace {
+
+template <class Scalar>
+void compare(batch<Scalar>& rows, std::uint64_t seed) {
+  std::vector<cuda::batch_argmax> found(rows.count());
+  simulator::device gpu({.seed = seed});
+  rows.name_to(gpu);
+  gpu.output(found.data(), found.size());
+  REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
+  REQUIRE(gpu.report() == "");
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CAPTURE(r);
+    const auto expected = argmax(exec::seq, rows.host_row(r), rows.host_transform(r));
+    REQUIRE(found[r].why == expected.error());
+    if (!expected) continue;
+    REQUIRE(found[r].token == expected->token);
+    REQUIRE(found[r].near_tie == expected->near_tie);
+    REQUIRE(same_bits(found[r].margin, expected->margin));
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("greedy tokens of hard rows", Scalar, float, float16_bits, bfloat16_bits) {
+  for (const std::uint32_t size : sizes) {
+    for (std::uint64_t seed = 0; seed < (is_long() ? 40u : 2u); ++seed) {
+      batch<Scalar> rows(hard_rows::kinds + 1, size);
+      rows.fill(0, seed);
+      compare(rows, seed);
+      rows.transform_all(seed);
+      compare(rows, seed + 1);
+    }
+  }
+}
+
+TEST_CASE("greedy tokens of a large vocabulary, read once, and of rows that begin anywhere") {
+  batch<float> rows(2, large_size);
+  rows.fill(14, 5);
+  compare(rows, 3);
+  {
+    std::vector<cuda::batch_argmax> found(2);
+    simulator::device gpu;
+    rows.name_to(gpu);
+    gpu.output(found.data(), 2);
+    REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
+    CHECK(gpu.bytes_read(rows.row(1)) == large_size * sizeof(float));
+  }
+  for (const std::uint32_t offset : {1u, 2u, 3u}) {
+    batch<float> shifted(4, 4001, offset, offset);
+    shifted.fill(4, offset);
+    compare(shifted, offset);
+  }
+}
+
+TEST_CASE("zeros of both signs: the value of the smaller id, as on the host") {
+  batch<float> rows(4, 70);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    for (std::uint32_t id = 0; id < 70; ++id) rows.set(r, id, -1.0);
+    rows.set(r, 5, r % 2 == 0 ? 0.0 : -0.0);
+    rows.set(r, 60, r % 2 == 0 ? -0.0 : 0.0);
+    if (r > 1) rows.set(r, 40, 1.0);
+  }
+  compare(rows, 1);
+}
+
+TEST_CASE("a NaN at every place, +infinity, nothing finite") {
+  const std::uint32_t size = 300;
+  batch<float> rows(size + 2, size);
+  rows.fill(15, 2);
+  for (std::uint32_t r = 0; r < size; ++r) rows.set(r, r, row_cases::nan_value());
+  for (std::uint32_t id = 0; id < size; ++id) rows.set(size, id, -row_cases::infinity);
+  rows.set(size + 1, 299, row_cases::infinity);
+  compare(rows, 1);
+  simulator::device gpu;
+  CHECK(cuda::argmax_rows(rows.rows(), rows.transform(), nullptr, nullptr).code == errc::null_span);
+}
+
+TEST_CASE("clean in many orders") {
+  batch<float> rows(2, 1025);
+  rows.fill(4, 1);
+  std::vector<cuda::batch_argmax> found(2);
+  in_all_orders([&](simulator::device& gpu) {
+    rows.name_to(gpu);
+    gpu.output(found.data(), 2);
+    REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
+  });
+}
