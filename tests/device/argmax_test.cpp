@@ -84,14 +84,3 @@ TEST_CASE("a NaN at every place, +infinity, nothing finite") {
   simulator::device gpu;
   CHECK(cuda::argmax_rows(rows.rows(), rows.transform(), nullptr, nullptr).code == errc::null_span);
 }
-
-TEST_CASE("clean in many orders") {
-  batch<float> rows(2, 1025);
-  rows.fill(4, 1);
-  std::vector<cuda::batch_argmax> found(2);
-  in_all_orders([&](simulator::device& gpu) {
-    rows.name_to(gpu);
-    gpu.output(found.data(), 2);
-    REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
-  });
-}

@@ -164,13 +164,3 @@ TEST_CASE("arguments that are refused, and nothing is launched") {
   CHECK(launch([&](auto&, auto& t, auto&) { t.bias_begin = begin; }) == errc::null_span);
   CHECK(gpu.report() == "");
 }
-
-TEST_CASE("clean in many orders") {
-  batch<float> rows(3, 1025);
-  rows.fill(7, 1);  // one of them is read twice
-  in_all_orders([&](simulator::device& gpu) {
-    rows.name_to(gpu);
-    REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
-    for (std::uint32_t r = 0; r < rows.count(); ++r) compare_row(rows, r);
-  });
-}

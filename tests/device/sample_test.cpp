@@ -146,14 +146,3 @@ TEST_CASE("one key for all rows, and missing arguments") {
         errc::null_span);
   CHECK(gpu.report() == "");
 }
-
-TEST_CASE("clean in many orders") {
-  batch<float> rows(2, 1025);
-  rows.fill(14, 1);
-  draws drawn(2);
-  in_all_orders([&](simulator::device& gpu) {
-    rows.name_to(gpu);
-    drawn.name_to(gpu);
-    launch(rows, drawn, 1);
-  });
-}

@@ -194,8 +194,7 @@ __device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row
   }
   batch_digest digest;
   if (part.has_nan || !kernel::is_finite(part.best.value)) digest.why = find_error(row, &room.least);
-  __syncthreads();  // the block sums of all threads are there
-  if (threadIdx.x != 0) return;
+  if (threadIdx.x != 0) return;  // the block sums of all threads are there since the last barrier
   if (digest.why.ok()) {
     digest.argmax = static_cast<token_id>(part.best.id);
     digest.maximum = part.best.value;
