@@ -6,9 +6,10 @@
 //! Shape:      a thread block a row. Four threads read a block of 1024 ids, four lanes each, ascending: the float sums
 //!             of the host, in its order. The tree of a block and the serial sum of blocks are the host's functions.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds are those of exec::seq bit for bit,
-//!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of a block,
-//!             which choose the reference, stay in registers up to V = 262 144. A row whose maximum stands more than
-//!             60 T above that reference is read twice. No allocation, no synchronisation, nothing is read back.
+//!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of blocks,
+//!             which choose the reference, stay in registers for the first 128 blocks and are read twice behind them
+//!             (below 1.016 of the row). A row whose maximum stands more than 60 T above that reference is read twice.
+//!             No allocation, no synchronisation, nothing is read back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
@@ -25,6 +26,10 @@ namespace detail {
 inline constexpr std::uint32_t digest_threads = 512;  // at most; four read a block of 1024 ids
 inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
 
+//! Blocks of a multiprocessor at once, which limits registers to 64 a thread: bf16 rows would spill there.
+template <class Scalar>
+inline constexpr int digest_residents = std::is_same_v<Scalar, bfloat16_bits> ? 1 : 2;
+
 struct digest_room {
   best_entry best[most_warps];
   float lanes[digest_threads * per_load];
@@ -37,16 +42,16 @@ struct digest_thread {
   kernel::row_source<Scalar> row;
   bool aligned;
   std::uint32_t groups, group, quarter;
-  four_logits held_first, held_second;  // of the first two passes; an array would leave the registers
+  float* held;  // this thread's place in digest_room::lanes: the first logits of the first pass, until sums go there
+  bool is_held = true;
 
-  __device__ __forceinline__ explicit digest_thread(const kernel::row_source<Scalar>& source) noexcept
+  __device__ __forceinline__ digest_thread(const kernel::row_source<Scalar>& source, float* lanes) noexcept
       : row(source),
         aligned(is_aligned(source.data)),
         groups(blockDim.x / per_block),
         group(threadIdx.x / per_block),
         quarter(threadIdx.x % per_block),
-        held_first{},
-        held_second{} {}
+        held(lanes + threadIdx.x * per_load) {}
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t id_of(std::uint32_t block, std::uint32_t step) const noexcept {
     return block * kernel::block_size + step * kernel::lane_count + quarter * per_load;
@@ -66,26 +71,24 @@ struct digest_thread {
   //! The first four logits of a block.
   [[nodiscard]] __device__ __forceinline__ four_logits first_of(std::uint32_t pass, std::uint32_t block,
                                                                 std::uint32_t& bias) const noexcept {
-    if (pass > 1) return load_four(row, aligned, id_of(block, 0), bias);
-    four_logits held;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) held.at[i] = pass == 0 ? held_first.at[i] : held_second.at[i];
-    return held;
+    if (pass != 0 || !is_held) return load_four(row, aligned, id_of(block, 0), bias);
+    return {{held[0], held[1], held[2], held[3]}};
   }
 
   //! The largest of the first 16 logits of every block that this thread has a part of.
   [[nodiscard]] __device__ __forceinline__ best_entry sample() noexcept {
     best_entry best{kernel::negative_infinity<float>(), 0};
+    SPECVERIFY_UNROLL(1)
     for (std::uint32_t pass = 0; pass < passes(); ++pass) {
       const std::uint32_t block = pass * groups + group, id = id_of(block, 0);
       if (block * kernel::block_size >= row.size) break;
       std::uint32_t bias = first_bias(block);
       const four_logits first = load_four(row, aligned, id, bias);
-      if (pass == 0) held_first = first;
-      if (pass == 1) held_second = first;
       SPECVERIFY_UNROLL(4)
-      for (std::uint32_t i = 0; i < per_load; ++i)
+      for (std::uint32_t i = 0; i < per_load; ++i) {
+        if (pass == 0) held[i] = first.at[i];
         if (first.at[i] > best.value) best = {first.at[i], id + i};
+      }
     }
     return best;
   }
@@ -121,7 +124,7 @@ struct lane_part {
 //! One block of 1024 ids: lane sums and maxima, and by the first of its four threads the block's sum. All lanes of a
 //! warp come here together.
 template <class Scalar>
-__device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t pass, std::uint32_t row,
+__device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t pass,
                                              const kernel::envelope<float>& weight, const digest_batch& out,
                                              float* lanes, digest_part& part) noexcept {
   const std::uint32_t block = pass * self.groups + self.group;
@@ -134,7 +137,7 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
     std::uint32_t bias = self.first_bias(block);
     mine.add(self.first_of(pass, block, bias), self.id_of(block, 0), weight, part);
     if (self.is_plain(first)) {
-      SPECVERIFY_UNROLL(8)
+      SPECVERIFY_UNROLL(7)
       for (std::uint32_t step = 1; step < kernel::block_size / kernel::lane_count; ++step) {
         const std::uint32_t id = self.id_of(block, step);
         mine.add(load_aligned(self.row.data + id), id, weight, part);
@@ -150,7 +153,7 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
   SPECVERIFY_UNROLL(4)
   for (std::uint32_t i = 0; i < per_load; ++i) lanes[threadIdx.x * per_load + i] = mine.sum[i];
   __syncwarp();
-  const std::size_t at = std::size_t{row} * out.blocks + block;
+  const std::size_t at = std::size_t{blockIdx.x} * out.blocks + block;
   if (exists && self.quarter == 0) out.block_sums[at] = kernel::lane_tree(lanes + self.group * kernel::lane_count);
   if (exists) {
     const std::size_t lane = at * kernel::lane_count + self.quarter * per_load;
@@ -171,47 +174,63 @@ __device__ __forceinline__ void close_digest(batch_digest& digest, const double*
   digest.lower = total / kernel::coarse_excess * (1.0 - kernel::coarse_margin);
 }
 
-template <class Scalar>
-__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, std::uint32_t number,
-                                           double temperature, const digest_batch& out, digest_room& room) noexcept {
-  digest_thread<Scalar> self(row);
-  kernel::envelope<float> weight;
-  weight.scale = kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature);
-  weight.reference = best_of_block(self.sample(), room.best).value;
-  const std::uint32_t passes = self.passes();
-  digest_part part{};
-  for (bool again = false;; again = true) {
-    part = {{kernel::negative_infinity<float>(), 0}, false};
-    for (std::uint32_t pass = 0; pass < passes; ++pass) digest_block(self, pass, number, weight, out, room.lanes, part);
-    part.has_nan = __syncthreads_or(part.has_nan) != 0;
-    part.best = best_of_block(part.best, room.best);
-    const bool bad = part.has_nan || !kernel::is_finite(part.best.value);
-    const bool near = kernel::is_finite(weight.reference) &&
-                      static_cast<double>(part.best.value) - static_cast<double>(weight.reference) <=
-                          kernel::coarse_range * temperature;
-    if (again || bad || near || is_greedy(temperature)) break;
-    weight.reference = part.best.value;
-  }
+//! Whether a maximum stands at most 60 T above the reference. The temperature is loaded again: no thread keeps it.
+[[nodiscard]] __device__ __forceinline__ bool is_usable(float reference, float maximum,
+                                                        const batch_transform& transform) noexcept {
+  const double temperature = temperature_of(transform, blockIdx.x);
+  return is_greedy(temperature) ||
+         (kernel::is_finite(reference) &&
+          static_cast<double>(maximum) - static_cast<double>(reference) <= kernel::coarse_range * temperature);
+}
+
+//! Writes the digest of a row. By one thread.
+__device__ __forceinline__ void write_digest(const best_entry& best, float reference, double temperature,
+                                             const digest_batch& out) noexcept {
   batch_digest digest;
-  if (part.has_nan || !kernel::is_finite(part.best.value)) digest.why = find_error(row, &room.least);
-  if (threadIdx.x != 0) return;  // the block sums of all threads are there since the last barrier
-  if (digest.why.ok()) {
-    digest.argmax = static_cast<token_id>(part.best.id);
-    digest.maximum = part.best.value;
-    digest.reference = weight.reference;
-    digest.temperature = temperature;
-    close_digest(digest, out.block_sums + std::size_t{number} * out.blocks, out.blocks);
-    if (is_greedy(temperature)) {
-      digest.one_hot = true;
-      digest.reference = digest.maximum;
-      digest.coarse_total = digest.lower = digest.upper = 1;
-    }
+  digest.argmax = static_cast<token_id>(best.id);
+  digest.maximum = digest.reference = best.value;
+  digest.temperature = temperature;
+  digest.one_hot = is_greedy(temperature);
+  if (digest.one_hot) {
+    digest.coarse_total = digest.lower = digest.upper = 1;
+  } else {
+    digest.reference = reference;
+    close_digest(digest, out.block_sums + std::size_t{blockIdx.x} * out.blocks, out.blocks);
   }
-  out.digests[number] = digest;
+  out.digests[blockIdx.x] = digest;
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(digest_threads, 2)
+__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, const batch_transform& transform,
+                                           const digest_batch& out, digest_room& room) noexcept {
+  digest_thread<Scalar> self(row, room.lanes);
+  kernel::envelope<float> weight;
+  const double temperature = temperature_of(transform, blockIdx.x);
+  weight.scale = kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature);
+  weight.reference = best_of_block(self.sample(), room.best).value;
+  for (bool again = false;; again = true) {
+    digest_part part{{kernel::negative_infinity<float>(), 0}, false};
+    const std::uint32_t passes = self.passes();
+    SPECVERIFY_UNROLL(1)
+    for (std::uint32_t pass = 0; pass < passes; ++pass) digest_block(self, pass, weight, out, room.lanes, part);
+    const bool has_nan = __syncthreads_or(part.has_nan) != 0;
+    const best_entry best = best_of_block(part.best, room.best);
+    if (has_nan || !kernel::is_finite(best.value)) {
+      const status why = find_error(row, &room.least);
+      if (threadIdx.x == 0) out.digests[blockIdx.x].why = why;
+      return;
+    }
+    if (again || is_usable(weight.reference, best.value, transform)) {
+      if (threadIdx.x == 0) write_digest(best, weight.reference, temperature_of(transform, blockIdx.x), out);
+      return;  // the block sums of all threads were there since the last barrier
+    }
+    weight.reference = best.value;
+    self.is_held = false;
+  }
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(digest_threads, digest_residents<Scalar>)
     digest_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch out) {
   __shared__ digest_room room;
   const std::uint32_t row = blockIdx.x;
@@ -220,7 +239,7 @@ __global__ void __launch_bounds__(digest_threads, 2)
     if (threadIdx.x == 0) out.digests[row].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
-  digest_row(open_row(rows, transform, row), row, temperature, out, room);
+  digest_row(open_row(rows, transform, row), transform, out, room);
 }
 
 }  // namespace detail

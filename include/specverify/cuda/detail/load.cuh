@@ -78,6 +78,7 @@ template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
                                                                std::uint32_t id, std::uint32_t& bias) noexcept {
   four_logits found = load_stored(row, aligned, id);
+  SPECVERIFY_UNROLL(1)
   for (; bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < id + per_load; ++bias) {
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < per_load; ++i)  // no index that is not known: the four stay in registers

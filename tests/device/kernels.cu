@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of cuda/ for every type of row, as a unit that nvcc compiles; scripts/kernel_limits reads what ptxas
+// says.
+#include <specverify/cuda/argmax.cuh>
+#include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/sample.cuh>
+#include <specverify/cuda/select.cuh>
+
+namespace specverify::cuda {
+
+#if defined(SPECVERIFY_PLANTED_ARRAY)  // what the limits must refuse: an array that does not stay in registers
+__global__ void planted_kernel(const int* in, int* out) {
+  int local[64];
+  for (int i = 0; i < 64; ++i) local[i] = in[i];
+  out[0] = local[in[64] % 64] + local[in[65] % 64];
+}
+#else
+
+template <class Scalar>
+status all_of_a_step(const logit_rows<Scalar>& rows, const digest_batch& digests, batch_argmax* best,
+                     batch_token* tokens, const support_batch& supports) {
+  const batch_transform transform;
+  status why = argmax_rows(rows, transform, best, nullptr);
+  if (why.ok()) why = digest_rows(rows, transform, digests, nullptr);
+  if (why.ok()) why = sample_rows(rows, transform, digests, batch_draw{}, tokens, nullptr);
+  return why.ok() ? select_rows(rows, transform, digests, 16, supports, nullptr) : why;
+}
+
+template status all_of_a_step<float>(const logit_rows<float>&, const digest_batch&, batch_argmax*, batch_token*,
+                                     const support_batch&);
+template status all_of_a_step<float16_bits>(const logit_rows<float16_bits>&, const digest_batch&, batch_argmax*,
+                                            batch_token*, const support_batch&);
+template status all_of_a_step<bfloat16_bits>(const logit_rows<bfloat16_bits>&, const digest_batch&, batch_argmax*,
+                                             batch_token*, const support_batch&);
+
+#endif
+
+}  // namespace specverify::cuda
