@@ -36,3 +36,5 @@ template status all_of_a_step<bfloat16_bits>(const logit_rows<bfloat16_bits>&, c
 #endif
 
 }  // namespace specverify::cuda
+
+#include "../../examples/cuda/one_step.cu"

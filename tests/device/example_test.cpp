@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The example of docs/algorithms/cuda.md, on the block simulator.
+#include "../../examples/cuda/one_step.cu"
+
+#include <doctest/doctest.h>
+#include <device/batches.hpp>
+
+using namespace device_tests;
+
+TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
+  constexpr std::uint32_t count = 6, size = 4001;
+  batch<bfloat16_bits> rows(count, size, 7);
+  rows.fill(10, 3);
+  const philox_key key{{17, 4}};
+  std::vector<std::uint32_t> places{9, 8, 7, 6, 5, 4};
+  std::vector<cuda::batch_token> tokens(count);
+  std::vector<cuda::batch_support> supports(count);
+  std::vector<token_id> ids(count * 16);
+  std::vector<std::uint32_t> weights(count * 16);
+  simulator::device gpu({.seed = 5});
+  rows.name_to(gpu);
+  gpu.input(&key, 1);
+  gpu.input(places.data(), count);
+  gpu.output(tokens.data(), count);
+  gpu.output(supports.data(), count);
+  gpu.output(ids.data(), ids.size());
+  gpu.output(weights.data(), weights.size());
+  const step_memory memory{rows.digests.lane_sums, &key,          places.data(),
+                           places.data(),          tokens.data(), {supports.data(), ids.data(), weights.data(), 16}};
+  REQUIRE(enqueue_step(rows.rows(), 0.8, memory, nullptr).ok());
+  CHECK(gpu.report() == "");
+  row_transform transform;
+  transform.temperature = 0.8;
+  read_request request;
+  request.survivors = 16;
+  for (std::uint32_t r = 0; r < count; ++r) {
+    std::vector<std::byte> bytes(digest_workspace_size(size, transform, request));
+    workspace scratch(bytes);
+    const auto reading = read_row(exec::seq, rows.host_row(r), transform, request, scratch);
+    REQUIRE(reading.ok());
+    const auto drawn = reading->sample(uniforms{philox{key}, places[r], places[r]}.at(purpose::bonus_draw));
+    REQUIRE(drawn.ok());
+    CHECK(tokens[r].token == drawn->token);
+    const auto digest = row_cases::make_digest(exec::seq, rows.host_row(r), transform, request);
+    const auto expected = digest.space.at<token_id>(digest.value.survivor_ids);
+    REQUIRE(supports[r].size == expected.size());
+    CHECK(std::equal(expected.begin(), expected.end(), ids.data() + r * 16));
+  }
+}
