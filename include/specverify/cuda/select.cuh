@@ -66,9 +66,9 @@ struct selected_row {
                                                            std::uint32_t floor) noexcept {
   const auto weight = static_cast<float>(static_cast<double>(floor) + 0.4);
   const std::uint32_t bits = kernel::bits_as<std::uint32_t>(weight);
-  const double octaves = static_cast<double>(bits) * 0x1.0p-23 - 127.0;
+  const double octaves = __dmul_rn(static_cast<double>(bits), 0x1.0p-23) - 127.0;
   const double low = maximum - (31.001 - octaves) * temperature / (kernel::log2_e * 0.999999);
-  const double lower = low - (low < 0.0 ? -low : low) * 0x1.0p-20;
+  const double lower = low - __dmul_rn(low < 0.0 ? -low : low, 0x1.0p-20);
   return lower > -3.0e38 ? static_cast<float>(lower) : kernel::negative_infinity<float>();
 }
 
