@@ -10,10 +10,10 @@ namespace specverify::cuda {
 
 #if defined(SPECVERIFY_PLANTED_ARRAY)  // what must be refused: an array outside of registers, a fused sum
 __global__ void planted_kernel(const int* in, int* out, float* sums) {
-  int local[64];
-  for (int i = 0; i < 64; ++i) local[i] = in[i];
+  int local[64] = {};
+  for (int i = 0; i < 64; ++i) local[in[i] & 63] += i;
   sums[0] = sums[1] * sums[2] + sums[3];
-  out[0] = local[in[64] % 64] + local[in[65] % 64];
+  out[0] = local[in[64] & 63] + local[in[65] & 63];
 }
 #else
 
