@@ -88,9 +88,9 @@ TEST_CASE("a large vocabulary; lists that overflow again and again") {
   for (const std::uint32_t k : {64u, 2048u}) {
     batch<float> rows(4, large_size);
     rows.fill(0, 3);  // all equal, two values, sorted up, sorted down
-    compare(rows, k, k);
+    if (is_long() || k == 2048) compare(rows, k, k);
     rows.fill(12, 4);
-    compare(rows, k, k + 1);
+    if (is_long() || k == 64) compare(rows, k, k + 1);
   }
 }
 

@@ -91,6 +91,12 @@ __global__ void bytes_of_a_word(unsigned char* out) {
   out[threadIdx.x] = bytes[threadIdx.x ^ 1u];
 }
 
+__global__ void all_read_one(const unsigned* one, unsigned* out) { out[threadIdx.x] = *one; }
+
+__global__ void one_adds(unsigned* one) {
+  if (threadIdx.x == 33) *one += 1;
+}
+
 // ---- wrong
 
 __global__ void no_barrier(const float* in, float* out) {
@@ -373,6 +379,21 @@ TEST_CASE("memory outside of the regions, inputs and alignment") {
       fault::misaligned, [](floats& m) { run(unaligned_vector, 1, 32, m.in.data(), m.out.data()); }, "16 bytes");
   expect<floats>(
       fault::refused, [](floats& m) { run(unwritten_output, 1, 2048, m.out.data()); }, "2048");
+}
+
+TEST_CASE("launches come one after the other: what a kernel read, the next may write") {
+  device_tests::in_all_orders([&](simulator::device& gpu) {
+    words w;
+    w.name_to(gpu);
+    for (unsigned turn = 0; turn < 3; ++turn) {
+      run(all_read_one, 1, 32, &w.counter, w.out.data());
+      for (unsigned i = 0; i < 32; ++i) REQUIRE(w.out[i] == turn);
+      run(one_adds, 1, 64, &w.counter);
+    }
+    REQUIRE(cudaMemsetAsync(w.out.data(), 0, w.out.size() * sizeof(unsigned)) == cudaSuccess);
+    REQUIRE(w.out[5] == 0);
+    REQUIRE(cudaMemsetAsync(w.in.data(), 0, 4) == cudaErrorInvalidValue);  // an input
+  });
 }
 
 TEST_CASE("loads are counted by the region that they read") {

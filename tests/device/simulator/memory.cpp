@@ -168,6 +168,7 @@ bool memory::is_ordered(std::uint32_t epoch, unsigned thread, std::uint32_t cloc
 }
 
 bool memory::is_ordered(const stamp& earlier, const knowledge& self, unsigned own) const {
+  if (earlier.epoch < launch_first_) return true;  // its entry of the pool is gone
   switch (earlier.kind) {
     case stamp::none:
       return true;
