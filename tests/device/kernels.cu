@@ -5,6 +5,9 @@
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
+#if __cplusplus >= 202002L  // next to the rest of the library
+#include <specverify/specverify.hpp>
+#endif
 
 namespace specverify::cuda {
 

@@ -15,14 +15,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const draft& drafted) noexcept { return drafted.token(); }
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const received_draft& drafted) noexcept {
-  return drafted.token();
-}
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
-[[nodiscard]] SPECVERIFY_HD constexpr token_id token_of(const mismatched_draft& drafted) noexcept {
-  return drafted.token;
-}
+[[nodiscard]] constexpr token_id token_of(const draft& drafted) noexcept { return drafted.token(); }
+[[nodiscard]] constexpr token_id token_of(const received_draft& drafted) noexcept { return drafted.token(); }
+[[nodiscard]] constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
+[[nodiscard]] constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
 
 //! What a provider gave for one row, each asked for once: views or values, as the provider returns them.
 template <class Rows>
