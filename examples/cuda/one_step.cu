@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a batch on a stream: a digest, a token and the 16 largest entries of each row of bf16 logits.
+// One step of a batch on a stream: a token and the 16 largest entries of each row of bf16 logits.
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
@@ -8,27 +8,23 @@ using namespace specverify;
 
 // Device memory of a step, made once by the engine.
 struct step_memory {
-  void* digests;                            // cuda::digest_batch_size(rows, vocabulary) bytes, aligned to 64
-  const philox_key* key;                    // one for all rows
-  const std::uint32_t *positions, *rounds;  // one a row
-  cuda::batch_token* tokens;                // one a row
-  cuda::support_batch supports;             // 16 entries a row
+  device_memory digests;       // device_batch_size(rows, transform) bytes, aligned to 64
+  device_uniforms<> uniforms;  // keys, positions and rounds, read when the kernels run
+  device_token* tokens;        // one a row
+  device_supports supports;    // 16 entries a row
 };
 
-// Enqueues three kernels and returns. A graph may capture them: positions and rounds are read when they run.
-status enqueue_step(const cuda::logit_rows<bfloat16_bits>& rows, double temperature, const step_memory& memory,
+// Enqueues three kernels and returns. A graph may capture them.
+status enqueue_step(const device_rows<bfloat16_bits>& rows, double temperature, const step_memory& memory,
                     cudaStream_t stream) {
-  cuda::batch_transform transform;
+  device_transform transform;
   transform.temperature = temperature;
-  const cuda::digest_batch digests = cuda::digests_in(memory.digests, rows.count, rows.size);
-  if (const status why = cuda::digest_rows(rows, transform, digests, stream); !why.ok()) return why;
+  const auto batch = make_device_batch(rows, transform, memory.digests);
+  if (!batch) return batch.error();
 
-  cuda::batch_draw draw;
-  draw.uniforms.keys = memory.key;
-  draw.uniforms.positions = memory.positions;
-  draw.uniforms.rounds = memory.rounds;
-  draw.uniforms.use = purpose::bonus_draw;
-  if (const status why = cuda::sample_rows(rows, transform, digests, draw, memory.tokens, stream); !why.ok())
+  const exec::cuda on{stream};
+  if (const status why = read_rows(on, *batch); !why.ok()) return why;
+  if (const status why = sample(on, *batch, memory.uniforms.at(purpose::bonus_draw), memory.tokens); !why.ok())
     return why;
-  return cuda::select_rows(rows, transform, digests, 16, memory.supports, stream);
+  return select(on, *batch, 16, memory.supports);
 }

@@ -27,7 +27,8 @@ for my $file (@files) {
     next if $other eq $room;
     if ($room eq '') { complain("$file:$number", "a root header includes $target"); next }
     my $limit = exists $rank{$room} ? $rank{$room} : $rank{verify} + 1;
-    complain("$file:$number", "$room may not include $target") unless exists $rank{$other} && $rank{$other} < $limit;
+    complain("$file:$number", "$room may not include $target")
+      unless (exists $rank{$other} && $rank{$other} < $limit) || "$room $other" eq 'cuda device';
     complain("$file:$number", 'of policy/, session includes what takes any policy only, presets all')
       if $room eq 'session' && $other eq 'policy' && $path ne 'session/presets.hpp' && $target !~ m{^policy/(concepts|observation|budgeted|observe_skip)\.hpp$};
   }

@@ -12,11 +12,11 @@ namespace {
 
 template <class Scalar>
 void compare(batch<Scalar>& rows, std::uint64_t seed) {
-  std::vector<cuda::batch_argmax> found(rows.count());
+  std::vector<device_argmax> found(rows.count());
   simulator::device gpu({.seed = seed});
   rows.name_to(gpu);
   gpu.output(found.data(), found.size());
-  REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
+  REQUIRE(argmax(exec::cuda{}, rows.rows(), rows.transform(), found.data()).ok());
   REQUIRE(gpu.report() == "");
   for (std::uint32_t r = 0; r < rows.count(); ++r) {
     CAPTURE(r);
@@ -48,11 +48,11 @@ TEST_CASE("greedy tokens of a large vocabulary, read once, and of rows that begi
   rows.fill(14, 5);
   compare(rows, 3);
   {
-    std::vector<cuda::batch_argmax> found(2);
+    std::vector<device_argmax> found(2);
     simulator::device gpu;
     rows.name_to(gpu);
     gpu.output(found.data(), 2);
-    REQUIRE(cuda::argmax_rows(rows.rows(), rows.transform(), found.data(), nullptr).ok());
+    REQUIRE(argmax(exec::cuda{}, rows.rows(), rows.transform(), found.data()).ok());
     CHECK(gpu.bytes_read(rows.row(1)) == large_size * sizeof(float));
   }
   for (const std::uint32_t offset : {1u, 2u, 3u}) {
@@ -82,5 +82,5 @@ TEST_CASE("a NaN at every place, +infinity, nothing finite") {
   rows.set(size + 1, 299, row_cases::infinity);
   compare(rows, 1);
   simulator::device gpu;
-  CHECK(cuda::argmax_rows(rows.rows(), rows.transform(), nullptr, nullptr).code == errc::null_span);
+  CHECK(argmax(exec::cuda{}, rows.rows(), rows.transform(), nullptr).code == errc::null_span);
 }

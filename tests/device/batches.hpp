@@ -57,11 +57,12 @@ class batch {
         logits_(std::size_t{count} * pitch_ + offset),
         offset_(offset),
         temperatures_(count, 1.0),
-        memory_(cuda::digest_batch_size(count, size)) {
+        memory_size_(device_batch_size(rows(), {})),
+        memory_(memory_size_) {
     for (std::uint32_t r = 0; r < count; ++r)
       for (std::uint32_t id = size; id < pitch_; ++id)
         row(r)[id] = row_cases::scalar_of<Scalar>(row_cases::nan_value());
-    digests = cuda::digests_in(memory_.data(), count, size);
+    digests = made().digests;
   }
 
   Scalar* row(std::uint32_t r) { return logits_.data() + offset_ + std::size_t{r} * pitch_; }
@@ -91,9 +92,17 @@ class batch {
     }
   }
 
-  [[nodiscard]] cuda::logit_rows<Scalar> rows() { return {row(0), pitch_, count_, size_}; }
-  [[nodiscard]] cuda::batch_transform transform() const {
-    cuda::batch_transform made;
+  [[nodiscard]] device_rows<Scalar> rows() { return {row(0), pitch_, count_, size_}; }
+  [[nodiscard]] device_memory memory() { return {memory_.data(), memory_size_}; }
+  //! Rows, transform and memory as one value.
+  [[nodiscard]] device_batch<Scalar> made() { return made(transform()); }
+  [[nodiscard]] device_batch<Scalar> made(const device_transform& wanted) {
+    const auto all = make_device_batch(rows(), wanted, memory());
+    REQUIRE(all.ok());
+    return *all;
+  }
+  [[nodiscard]] device_transform transform() const {
+    device_transform made;
     made.temperatures = temperatures_.data();
     if (bias_begin_.empty()) return made;
     made.mask_words = masks_.data();
@@ -124,13 +133,14 @@ class batch {
     gpu.input(bias_ids_.data(), bias_ids_.size());
     gpu.input(bias_values_.data(), bias_values_.size());
     const std::size_t blocks = std::size_t{count_} * digests.blocks;
-    gpu.output(digests.digests, count_);
+    gpu.output(digests.rows, count_);
+    gpu.output(digests.parts, count_);
     gpu.output(digests.block_sums, blocks);
     gpu.output(digests.lane_sums, blocks * kernel::lane_count);
     gpu.output(digests.lane_maxima, blocks * kernel::lane_count);
   }
 
-  cuda::digest_batch digests;
+  device_digests digests;
 
  private:
   std::uint32_t count_, size_;
@@ -143,6 +153,7 @@ class batch {
   std::vector<std::uint32_t> bias_begin_;
   std::vector<token_id> bias_ids_;
   std::vector<float> bias_values_;
+  std::size_t memory_size_;
   aligned_memory<std::byte> memory_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 template <class Scalar>
 void compare_row(batch<Scalar>& rows, std::uint32_t r) {
-  const cuda::batch_digest& found = rows.digests.digests[r];
+  const device_digest& found = rows.digests.rows[r];
   const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), {});
   REQUIRE(found.why == expected.outcome);
   if (!expected.outcome.ok()) return;
@@ -49,12 +49,12 @@ template <class Scalar>
 void compare(batch<Scalar>& rows, std::uint64_t seed) {
   simulator::device gpu({.seed = seed});
   rows.name_to(gpu);
-  REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
+  REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
   REQUIRE(gpu.report() == "");
   for (std::uint32_t r = 0; r < rows.count(); ++r) {
     CAPTURE(r);
     compare_row(rows, r);
-    if (rows.digests.digests[r].why.ok()) compare_maxima(rows, r);
+    if (rows.digests.rows[r].why.ok()) compare_maxima(rows, r);
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("one read of a row: the bytes that loads ask for") {
     rows.fill(15, 1);
     simulator::device gpu;
     rows.name_to(gpu);
-    REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
+    REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
     CHECK(gpu.report() == "");
     const auto share = static_cast<double>(gpu.bytes_read(rows.row(0))) / (size * sizeof(float));
     CAPTURE(share);
@@ -147,11 +147,9 @@ TEST_CASE("arguments that are refused, and nothing is launched") {
   batch<float> rows(2, 1000);
   simulator::device gpu;
   const auto launch = [&](auto&& change) {
-    auto given = rows.rows();
-    auto transform = rows.transform();
-    auto digests = rows.digests;
-    change(given, transform, digests);
-    return cuda::digest_rows(given, transform, digests, nullptr).code;
+    device_batch<float> batch = rows.made();
+    change(batch.rows, batch.transform, batch.digests);
+    return read_rows(exec::cuda{}, batch).code;
   };
   CHECK(launch([](auto& r, auto&, auto&) { r.size = 0; }) == errc::empty_vocabulary);
   CHECK(launch([](auto& r, auto&, auto&) { r.size = max_vocab_size + 1; }) == errc::vocabulary_too_large);

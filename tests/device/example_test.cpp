@@ -13,8 +13,8 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
   rows.fill(10, 3);
   const philox_key key{{17, 4}};
   std::vector<std::uint32_t> places{9, 8, 7, 6, 5, 4};
-  std::vector<cuda::batch_token> tokens(count);
-  std::vector<cuda::batch_support> supports(count);
+  std::vector<device_token> tokens(count);
+  std::vector<device_support> supports(count);
   std::vector<token_id> ids(count * 16);
   std::vector<std::uint32_t> weights(count * 16);
   simulator::device gpu({.seed = 5});
@@ -25,8 +25,10 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
   gpu.output(supports.data(), count);
   gpu.output(ids.data(), ids.size());
   gpu.output(weights.data(), weights.size());
-  const step_memory memory{rows.digests.lane_sums, &key,          places.data(),
-                           places.data(),          tokens.data(), {supports.data(), ids.data(), weights.data(), 16}};
+  const step_memory memory{rows.memory(),
+                           {&key, 0, places.data(), places.data()},
+                           tokens.data(),
+                           {supports.data(), ids.data(), weights.data(), 16}};
   REQUIRE(enqueue_step(rows.rows(), 0.8, memory, nullptr).ok());
   CHECK(gpu.report() == "");
   row_transform transform;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each header of cuda/ compiles alone and twice, as C++17, with the CUDA header of the simulator: no nvcc is needed.
+# Each header of cuda/, and what it shares with device/, compiles alone and twice, as C++17, with the CUDA header of the simulator: no nvcc is needed.
 set -uo pipefail
 command -v g++ >/dev/null || { echo "g++ is not installed"; exit 77; }
 flags=(-std=c++17 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion -Werror -Iinclude -Itests
@@ -8,5 +8,5 @@ failed=0
 while IFS= read -r header; do
   printf '#include <%s>\n#include <%s>\nint main() {}\n' "$header" "$header" | g++ "${flags[@]}" -x c++ - ||
     { echo "$header does not stand alone as C++17"; failed=1; }
-done < <(cd include && find specverify/cuda -name '*.cuh' | sort)
+done < <(cd include && { find specverify/cuda -name '*.cuh'; ls specverify/device/{batch,results}.hpp; } | sort)
 exit "$failed"

@@ -9,7 +9,7 @@
 #include <specverify/specverify.hpp>
 #endif
 
-namespace specverify::cuda {
+namespace specverify {
 
 #if defined(SPECVERIFY_PLANTED_ARRAY)  // what must be refused: an array outside of registers, a fused sum
 __global__ void planted_kernel(const int* in, int* out, float* sums) {
@@ -21,24 +21,23 @@ __global__ void planted_kernel(const int* in, int* out, float* sums) {
 #else
 
 template <class Scalar>
-status all_of_a_step(const logit_rows<Scalar>& rows, const digest_batch& digests, batch_argmax* best,
-                     batch_token* tokens, const support_batch& supports) {
-  const batch_transform transform;
-  status why = argmax_rows(rows, transform, best, nullptr);
-  if (why.ok()) why = digest_rows(rows, transform, digests, nullptr);
-  if (why.ok()) why = sample_rows(rows, transform, digests, batch_draw{}, tokens, nullptr);
-  return why.ok() ? select_rows(rows, transform, digests, 16, supports, nullptr) : why;
+status all_of_a_step(const device_batch<Scalar>& batch, const device_uniforms<>& random, device_argmax* best,
+                     device_token* tokens, const device_supports& supports) {
+  status why = argmax(exec::cuda{}, batch.rows, batch.transform, best);
+  if (why.ok()) why = read_rows(exec::cuda{}, batch);
+  if (why.ok()) why = sample(exec::cuda{}, batch, random.at(purpose::draft_draw), tokens);
+  return why.ok() ? select(exec::cuda{}, batch, 16, supports) : why;
 }
 
-template status all_of_a_step<float>(const logit_rows<float>&, const digest_batch&, batch_argmax*, batch_token*,
-                                     const support_batch&);
-template status all_of_a_step<float16_bits>(const logit_rows<float16_bits>&, const digest_batch&, batch_argmax*,
-                                            batch_token*, const support_batch&);
-template status all_of_a_step<bfloat16_bits>(const logit_rows<bfloat16_bits>&, const digest_batch&, batch_argmax*,
-                                             batch_token*, const support_batch&);
+template status all_of_a_step<float>(const device_batch<float>&, const device_uniforms<>&, device_argmax*,
+                                     device_token*, const device_supports&);
+template status all_of_a_step<float16_bits>(const device_batch<float16_bits>&, const device_uniforms<>&, device_argmax*,
+                                            device_token*, const device_supports&);
+template status all_of_a_step<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_uniforms<>&,
+                                             device_argmax*, device_token*, const device_supports&);
 
 #endif
 
-}  // namespace specverify::cuda
+}  // namespace specverify
 
 #include "../../examples/cuda/one_step.cu"

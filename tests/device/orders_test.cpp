@@ -19,7 +19,7 @@ namespace {
 // Four rows: neighbouring numbers, all equal, ascending, and one with a NaN.
 struct rows_of_all_kinds {
   explicit rows_of_all_kinds(std::uint32_t vocab_size)
-      : size(vocab_size), logits(count * std::size_t{size}), memory(cuda::digest_batch_size(count, size) + 64) {
+      : size(vocab_size), logits(count * std::size_t{size}), memory(device_batch_size(rows(), {}) + 64) {
     for (std::uint32_t id = 0; id < size; ++id) {
       logits[id] = static_cast<float>(id * 2654435761u >> 8) * 0x1.0p-21f;
       logits[size + id] = 2.0f;
@@ -27,24 +27,28 @@ struct rows_of_all_kinds {
       logits[3 * size + id] = id == size / 2 ? __builtin_nanf("") : 1.0f;
     }
     const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
-    digests = cuda::digests_in(memory.data() + (64 - at % 64) % 64, count, size);
+    const auto made = make_device_batch(rows(), {}, {memory.data() + (64 - at % 64) % 64, memory.size() - 64});
+    REQUIRE(made.ok());
+    batch = *made;
   }
   void name_to(simulator::device& gpu) {
+    const device_digests& digests = batch.digests;
     const std::size_t blocks = std::size_t{count} * digests.blocks;
     gpu.input(logits.data(), logits.size());
-    gpu.output(digests.digests, count);
+    gpu.output(digests.rows, count);
+    gpu.output(digests.parts, count);
     gpu.output(digests.block_sums, blocks);
     gpu.output(digests.lane_sums, blocks * 16);
     gpu.output(digests.lane_maxima, blocks * 16);
   }
-  [[nodiscard]] cuda::logit_rows<float> rows() const { return {logits.data(), size, count, size}; }
-  void digest() const { REQUIRE(cuda::digest_rows(rows(), {}, digests, nullptr).ok()); }
+  [[nodiscard]] device_rows<float> rows() const { return {logits.data(), size, count, size}; }
+  void digest() const { REQUIRE(read_rows(exec::cuda{}, batch).ok()); }
 
   static constexpr std::uint32_t count = 4;
   std::uint32_t size;
   std::vector<float> logits;
   std::vector<std::byte> memory;
-  cuda::digest_batch digests;
+  device_batch<float> batch;
 };
 
 }  // namespace
@@ -68,11 +72,11 @@ TEST_CASE("digests of more blocks than threads take at once are clean") {
 
 TEST_CASE("greedy tokens are clean in many orders") {
   rows_of_all_kinds all(1025);
-  std::vector<cuda::batch_argmax> tokens(all.count);
+  std::vector<device_argmax> tokens(all.count);
   in_all_orders([&](simulator::device& gpu) {
     all.name_to(gpu);
     gpu.output(tokens.data(), tokens.size());
-    REQUIRE(cuda::argmax_rows(all.rows(), {}, tokens.data(), nullptr).ok());
+    REQUIRE(argmax(exec::cuda{}, all.rows(), {}, tokens.data()).ok());
   });
   CHECK(tokens[1].token == 0);
   CHECK(tokens[2].token == 1024);
@@ -83,7 +87,7 @@ TEST_CASE("draws are clean in many orders") {
   rows_of_all_kinds all(1025);
   const philox_key key{{5, 6}};
   std::vector<std::uint32_t> places(all.count);
-  std::vector<cuda::batch_token> tokens(all.count);
+  std::vector<device_token> tokens(all.count);
   std::uint32_t retries = 0;
   std::uint32_t place = 0;
   in_all_orders([&](simulator::device& gpu) {
@@ -93,14 +97,10 @@ TEST_CASE("draws are clean in many orders") {
     gpu.input(places.data(), places.size());
     gpu.output(tokens.data(), tokens.size());
     all.digest();
-    cuda::batch_draw draw;
-    draw.uniforms.keys = &key;
-    draw.uniforms.positions = draw.uniforms.rounds = places.data();
-    draw.trial_cap = 3;
-    REQUIRE(cuda::sample_rows(all.rows(), {}, all.digests, draw, tokens.data(), nullptr).ok());
-    draw.trial_cap = 0;
-    for (const cuda::batch_token& one : tokens) retries += one.trials > 1 ? 1 : 0;
-    REQUIRE(cuda::sample_rows(all.rows(), {}, all.digests, draw, tokens.data(), nullptr).ok());
+    const auto stream = device_uniforms<>{&key, 0, places.data(), places.data()}.at(purpose::draft_draw);
+    REQUIRE(sample(exec::cuda{}, all.batch, stream, tokens.data(), {3}).ok());
+    for (const device_token& one : tokens) retries += one.trials > 1 ? 1 : 0;
+    REQUIRE(sample(exec::cuda{}, all.batch, stream, tokens.data(), {0}).ok());
   });
   CHECK(retries > 0);
 }
@@ -108,7 +108,7 @@ TEST_CASE("draws are clean in many orders") {
 TEST_CASE("largest entries are clean in many orders") {
   rows_of_all_kinds all(5 * 1024 + 1);
   constexpr std::uint32_t k = 100;  // more than the 81 lanes of a row: all equal entries overflow the list
-  std::vector<cuda::batch_support> supports(all.count);
+  std::vector<device_support> supports(all.count);
   std::vector<token_id> ids(all.count * std::size_t{k});
   std::vector<std::uint32_t> weights(all.count * std::size_t{k});
   in_all_orders([&](simulator::device& gpu) {
@@ -117,8 +117,8 @@ TEST_CASE("largest entries are clean in many orders") {
     gpu.output(ids.data(), ids.size());
     gpu.output(weights.data(), weights.size());
     all.digest();
-    const cuda::support_batch out{supports.data(), ids.data(), weights.data(), k};
-    REQUIRE(cuda::select_rows(all.rows(), {}, all.digests, k, out, nullptr).ok());
+    const device_supports out{supports.data(), ids.data(), weights.data(), k};
+    REQUIRE(select(exec::cuda{}, all.batch, k, out).ok());
     REQUIRE(gpu.report() == "");
     for (std::uint32_t i = 0; i < k; ++i) REQUIRE(ids[k + i] == static_cast<token_id>(i));
   });

@@ -25,23 +25,18 @@ struct draws {
     gpu.input(rounds.data(), rounds.size());
     gpu.output(tokens.data(), tokens.size());
   }
-  [[nodiscard]] cuda::batch_draw request(std::uint32_t trial_cap) const {
-    cuda::batch_draw made;
-    made.uniforms = {keys.data(), 1, positions.data(), rounds.data(), purpose::bonus_draw, 3};
-    made.trial_cap = trial_cap;
-    return made;
+  [[nodiscard]] device_stream<> stream() const {
+    return device_uniforms<>{keys.data(), 1, positions.data(), rounds.data()}.at(purpose::bonus_draw, 3);
   }
   std::vector<philox_key> keys;
   std::vector<std::uint32_t> positions, rounds;
-  std::vector<cuda::batch_token> tokens;
+  std::vector<device_token> tokens;
 };
 
 template <class Scalar>
 void launch(batch<Scalar>& rows, draws& drawn, std::uint32_t trial_cap) {
-  REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
-  REQUIRE(cuda::sample_rows(rows.rows(), rows.transform(), rows.digests, drawn.request(trial_cap), drawn.tokens.data(),
-                            nullptr)
-              .ok());
+  REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+  REQUIRE(sample(exec::cuda{}, rows.made(), drawn.stream(), drawn.tokens.data(), {trial_cap}).ok());
 }
 
 template <class Scalar>
@@ -57,7 +52,7 @@ void compare(batch<Scalar>& rows, std::uint64_t seed, std::uint32_t trial_cap = 
     std::vector<std::byte> bytes(digest_workspace_size(rows.size(), rows.host_transform(r), {}));
     workspace scratch(bytes);
     const auto reading = read_row(exec::seq, rows.host_row(r), rows.host_transform(r), {}, scratch);
-    const cuda::batch_token& found = drawn.tokens[r];
+    const device_token& found = drawn.tokens[r];
     REQUIRE(found.why == reading.error());
     if (!reading) continue;
     const uniforms random{philox{drawn.keys[r]}, drawn.positions[r], drawn.rounds[r]};
@@ -136,14 +131,13 @@ TEST_CASE("one key for all rows, and missing arguments") {
   rows.name_to(gpu);
   drawn.name_to(gpu);
   launch(rows, drawn, 32);
-  const std::vector<cuda::batch_token> one_each = drawn.tokens;
-  auto request = drawn.request(32);
-  request.uniforms.key_pitch = 0;
-  REQUIRE(cuda::sample_rows(rows.rows(), rows.transform(), rows.digests, request, drawn.tokens.data(), nullptr).ok());
+  const std::vector<device_token> one_each = drawn.tokens;
+  auto stream = drawn.stream();
+  stream.key_pitch = 0;
+  REQUIRE(sample(exec::cuda{}, rows.made(), stream, drawn.tokens.data()).ok());
   for (std::uint32_t r = 0; r < 3; ++r) CHECK(drawn.tokens[r].token == one_each[r].token);
-  request.uniforms.rounds = nullptr;
-  CHECK(cuda::sample_rows(rows.rows(), rows.transform(), rows.digests, request, drawn.tokens.data(), nullptr).code ==
-        errc::null_span);
+  stream.rounds = nullptr;
+  CHECK(sample(exec::cuda{}, rows.made(), stream, drawn.tokens.data()).code == errc::null_span);
   CHECK(gpu.report() == "");
 }
 

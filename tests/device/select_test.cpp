@@ -19,17 +19,17 @@ struct selection {
     gpu.output(ids.data(), ids.size());
     gpu.output(weights.data(), weights.size());
   }
-  [[nodiscard]] cuda::support_batch out() { return {supports.data(), ids.data(), weights.data(), pitch}; }
+  [[nodiscard]] device_supports out() { return {supports.data(), ids.data(), weights.data(), pitch}; }
   std::size_t pitch;
-  std::vector<cuda::batch_support> supports;
+  std::vector<device_support> supports;
   std::vector<token_id> ids;
   std::vector<std::uint32_t> weights;
 };
 
 template <class Scalar>
 void launch(batch<Scalar>& rows, selection& selected, std::uint32_t k) {
-  REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
-  REQUIRE(cuda::select_rows(rows.rows(), rows.transform(), rows.digests, k, selected.out(), nullptr).ok());
+  REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+  REQUIRE(select(exec::cuda{}, rows.made(), k, selected.out()).ok());
 }
 
 template <class Scalar>
@@ -46,7 +46,7 @@ void compare(batch<Scalar>& rows, std::uint32_t k, std::uint64_t seed) {
     read_request request;
     request.survivors = k;
     const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), request);
-    const cuda::batch_support& found = selected.supports[r];
+    const device_support& found = selected.supports[r];
     REQUIRE(found.why == expected.outcome);
     if (!expected.outcome.ok()) continue;
     const auto ids = expected.space.template at<token_id>(expected.value.survivor_ids);
@@ -102,9 +102,9 @@ TEST_CASE("only blocks that hold large entries are read, none of them twice") {
     simulator::device gpu;
     rows.name_to(gpu);
     selected.name_to(gpu);
-    REQUIRE(cuda::digest_rows(rows.rows(), rows.transform(), rows.digests, nullptr).ok());
+    REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
     const std::uint64_t before = gpu.bytes_read(rows.row(0));
-    REQUIRE(cuda::select_rows(rows.rows(), rows.transform(), rows.digests, k, selected.out(), nullptr).ok());
+    REQUIRE(select(exec::cuda{}, rows.made(), k, selected.out()).ok());
     const auto share = static_cast<double>(gpu.bytes_read(rows.row(0)) - before) / (large_size * sizeof(float));
     CAPTURE(share);
     CHECK(share <= (k == 16 ? 0.3 : 1.0));
@@ -120,11 +120,9 @@ TEST_CASE("rows in error, and arguments that are refused") {
   compare(rows, 20, 6);
   selection selected(4, 20);
   simulator::device gpu;
-  const auto code = [&](std::uint32_t k, cuda::support_batch out) {
-    return cuda::select_rows(rows.rows(), rows.transform(), rows.digests, k, out, nullptr);
-  };
+  const auto code = [&](std::uint32_t k, device_supports out) { return select(exec::cuda{}, rows.made(), k, out); };
   CHECK(code(0, selected.out()).code == errc::invalid_argument);
-  CHECK(code(cuda::max_selected + 1, selected.out()).code == errc::invalid_argument);
+  CHECK(code(max_device_selected + 1, selected.out()).code == errc::invalid_argument);
   CHECK(code(24, selected.out()) == status{errc::output_too_small, part::row, 24});
   CHECK(code(20, {selected.supports.data(), nullptr, selected.weights.data(), 23}).code == errc::null_span);
 }

@@ -8,23 +8,13 @@
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
 #define SPECVERIFY_CUDA_ARGMAX_CUH
 
-#include <specverify/cuda/detail/launch.cuh>
 #include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/argmax.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-
-//! The greedy token of a row. Meaningful where `why` is ok.
-struct batch_argmax {
-  status why{};  //!< row_has_nan, row_has_positive_infinity (`where` = least id), row_is_empty; under part::row
-  token_id token = no_token;
-  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger of both magnitudes
-  double margin = 0;      //!< largest minus second largest logit; +infinity when no other id is allowed
-};
-
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t argmax_threads = 512;  // at most
 
@@ -51,7 +41,7 @@ struct argmax_room {
 
 template <class Scalar>
 __global__ void __launch_bounds__(argmax_threads, 2)
-    argmax_kernel(logit_rows<Scalar> rows, batch_transform transform, batch_argmax* out) {
+    argmax_kernel(device_rows<Scalar> rows, device_transform transform, device_argmax* out) {
   __shared__ argmax_room room;
   const kernel::row_source<Scalar> row = open_row(rows, transform, blockIdx.x);
   const bool aligned = is_aligned(row.data);
@@ -67,7 +57,7 @@ __global__ void __launch_bounds__(argmax_threads, 2)
   const bool has_nan = __syncthreads_or(mine.has_nan) != 0;
   const best_entry first = best_of_block(mine.first, room.best);
   const best_entry second = best_of_block(mine.first.id == first.id ? mine.second : mine.first, room.best);
-  batch_argmax found;
+  device_argmax found;
   if (has_nan || !kernel::is_finite(first.value)) {
     found.why = find_error(row, &room.least);
   } else {
@@ -80,22 +70,20 @@ __global__ void __launch_bounds__(argmax_threads, 2)
   if (threadIdx.x == 0) out[blockIdx.x] = found;
 }
 
-}  // namespace detail
+}  // namespace cuda_detail
 
-//! Enqueues the greedy tokens of `rows`, one a row into `tokens`. Temperatures do not matter. Errors, of the arguments
-//! alone: those of `digest_rows`.
+//! Enqueues the greedy tokens of `rows`, one a row into `tokens`. Temperature and truncation do not matter. Errors, of
+//! the arguments alone: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status argmax_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
-                                                   batch_argmax* tokens, cudaStream_t stream) noexcept {
-  if (const status why = detail::check(rows, transform); !why.ok()) return why;
-  if (tokens == nullptr) return detail::refusal(errc::null_span);
-  return detail::enqueue(
-      &detail::argmax_kernel<Scalar>, rows.count,
-      detail::threads_for((rows.size + detail::per_load - 1) / detail::per_load, detail::argmax_threads), stream, rows,
-      transform, tokens);
+[[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,
+                                              const device_transform& transform, device_argmax* tokens) noexcept {
+  if (const status why = device_detail::check(rows, transform); !why.ok()) return why;
+  if (tokens == nullptr) return device_detail::refusal(errc::null_span);
+  const std::uint32_t loads = (rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
+  return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for(loads, cuda_detail::argmax_threads)},
+                              &cuda_detail::argmax_kernel<Scalar>, rows, transform, tokens);
 }
 
-}  // namespace cuda
 SPECVERIFY_TYPES_END
 
 #endif

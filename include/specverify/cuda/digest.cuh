@@ -14,14 +14,13 @@
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
 
-#include <specverify/cuda/detail/launch.cuh>
 #include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/digest.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t digest_threads = 512;  // at most; four read a block of 1024 ids
 inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
@@ -125,7 +124,7 @@ struct lane_part {
 //! warp come here together.
 template <class Scalar>
 __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t pass,
-                                             const kernel::envelope<float>& weight, const digest_batch& out,
+                                             const kernel::envelope<float>& weight, const device_digests& out,
                                              float* lanes, digest_part& part) noexcept {
   const std::uint32_t block = pass * self.groups + self.group;
   const float none = kernel::negative_infinity<float>();
@@ -165,7 +164,7 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
 }
 
 //! The sum of a row's blocks, in their order, and what follows from it. By one thread.
-__device__ __forceinline__ void close_digest(batch_digest& digest, const double* block_sums,
+__device__ __forceinline__ void close_digest(device_digest& digest, const double* block_sums,
                                              std::uint32_t blocks) noexcept {
   double total = 0;
   for (std::uint32_t b = 0; b < blocks; ++b) total = __dadd_rn(total, block_sums[b]);
@@ -176,7 +175,7 @@ __device__ __forceinline__ void close_digest(batch_digest& digest, const double*
 
 //! Whether a maximum stands at most 60 T above the reference. The temperature is loaded again: no thread keeps it.
 [[nodiscard]] __device__ __forceinline__ bool is_usable(float reference, float maximum,
-                                                        const batch_transform& transform) noexcept {
+                                                        const device_transform& transform) noexcept {
   const double temperature = temperature_of(transform, blockIdx.x);
   return is_greedy(temperature) ||
          (kernel::is_finite(reference) &&
@@ -185,8 +184,8 @@ __device__ __forceinline__ void close_digest(batch_digest& digest, const double*
 
 //! Writes the digest of a row. By one thread.
 __device__ __forceinline__ void write_digest(const best_entry& best, float reference, double temperature,
-                                             const digest_batch& out) noexcept {
-  batch_digest digest;
+                                             const device_digests& out) noexcept {
+  device_digest digest;
   digest.argmax = static_cast<token_id>(best.id);
   digest.maximum = digest.reference = best.value;
   digest.temperature = temperature;
@@ -197,12 +196,12 @@ __device__ __forceinline__ void write_digest(const best_entry& best, float refer
     digest.reference = reference;
     close_digest(digest, out.block_sums + std::size_t{blockIdx.x} * out.blocks, out.blocks);
   }
-  out.digests[blockIdx.x] = digest;
+  out.rows[blockIdx.x] = digest;
 }
 
 template <class Scalar>
-__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, const batch_transform& transform,
-                                           const digest_batch& out, digest_room& room) noexcept {
+__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, const device_transform& transform,
+                                           const device_digests& out, digest_room& room) noexcept {
   digest_thread<Scalar> self(row, room.lanes);
   kernel::envelope<float> weight;
   const double temperature = temperature_of(transform, blockIdx.x);
@@ -217,7 +216,7 @@ __device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row
     const best_entry best = best_of_block(part.best, room.best);
     if (has_nan || !kernel::is_finite(best.value)) {
       const status why = find_error(row, &room.least);
-      if (threadIdx.x == 0) out.digests[blockIdx.x].why = why;
+      if (threadIdx.x == 0) out.rows[blockIdx.x].why = why;
       return;
     }
     if (again || is_usable(weight.reference, best.value, transform)) {
@@ -231,55 +230,34 @@ __device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row
 
 template <class Scalar>
 __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar>)
-    digest_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch out) {
+    digest_kernel(device_rows<Scalar> rows, device_transform transform, device_digests out) {
   __shared__ digest_room room;
   const std::uint32_t row = blockIdx.x;
   const double temperature = temperature_of(transform, row);
   if (!is_temperature(temperature)) {  // the same for all threads
-    if (threadIdx.x == 0) out.digests[row].why = {errc::invalid_temperature, part::row, 0};
+    if (threadIdx.x == 0) out.rows[row].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
   digest_row(open_row(rows, transform, row), transform, out, room);
 }
 
-}  // namespace detail
+}  // namespace cuda_detail
 
-//! Bytes that the digests of a batch take. Pure; O(1).
-[[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t digest_batch_size(std::uint32_t count,
-                                                                        std::uint32_t vocab_size) noexcept {
-  const std::size_t blocks = (std::size_t{vocab_size} + 1023) / 1024;
-  return count * (sizeof(batch_digest) + blocks * (sizeof(double) + 32 * sizeof(float))) + 3 * 64;
-}
-
-//! Cuts a batch of digests from `memory`, digest_batch_size bytes of device memory, aligned to 64.
-[[nodiscard]] SPECVERIFY_INLINE digest_batch digests_in(void* memory, std::uint32_t count,
-                                                        std::uint32_t vocab_size) noexcept {
-  const auto round_up = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-  auto* const base = static_cast<std::byte*>(memory);
-  digest_batch made;
-  made.count = count;
-  made.blocks = static_cast<std::uint32_t>((std::size_t{vocab_size} + 1023) / 1024);
-  const std::size_t all = std::size_t{count} * made.blocks, lanes = all * 16 * sizeof(float);
-  made.lane_sums = reinterpret_cast<float*>(base);
-  made.lane_maxima = reinterpret_cast<float*>(base + lanes);
-  made.block_sums = reinterpret_cast<double*>(base + 2 * lanes);
-  made.digests = reinterpret_cast<batch_digest*>(base + 2 * lanes + round_up(all * sizeof(double)));
-  return made;
-}
-
-//! Enqueues the digests of `rows`. Errors, of the arguments alone: empty_vocabulary, vocabulary_too_large, null_span,
-//! size_mismatch (pitch below size, no rows, digests of other rows), invalid_temperature; engine_failed where CUDA
-//! refuses the launch (`where` = cudaError_t). Rows in error say so in their digest.
+//! Reads the rows of a batch: enqueues their digests. Errors, of the arguments alone: size_mismatch and those of
+//! `make_device_batch`; unsupported (truncation, exact_normaliser, integer_total: not written yet); engine_failed. Rows
+//! in error say so in their digest.
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status digest_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
-                                                   const digest_batch& digests, cudaStream_t stream) noexcept {
-  if (const status why = detail::check(rows, transform); !why.ok()) return why;
-  if (const status why = detail::check(rows, digests); !why.ok()) return why;
-  const std::uint32_t threads = detail::threads_for(digests.blocks * detail::per_block, detail::digest_threads);
-  return detail::enqueue(&detail::digest_kernel<Scalar>, rows.count, threads, stream, rows, transform, digests);
+[[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
+                                                 const device_request& request = {}) noexcept {
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
+  if (batch.transform.may_truncate() || request.exact_normaliser || request.integer_total)
+    return device_detail::refusal(errc::unsupported);
+  const std::uint32_t threads =
+      cuda_detail::threads_for(batch.digests.blocks * cuda_detail::per_block, cuda_detail::digest_threads);
+  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::digest_kernel<Scalar>, batch.rows,
+                              batch.transform, batch.digests);
 }
 
-}  // namespace cuda
 SPECVERIFY_TYPES_END
 
 #endif

@@ -12,30 +12,19 @@
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH
 
-#include <specverify/cuda/detail/launch.cuh>
 #include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/locate.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-
-//! Random numbers and limits of a batch of draws.
-struct batch_draw {
-  batch_uniforms uniforms{};
+//! Limits of a draw.
+struct device_draw {
   std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
 };
 
-//! The token of a row. Meaningful where `why` is ok.
-struct batch_token {
-  status why{};  //!< that of the row's digest
-  token_id token = no_token;
-  std::uint32_t trials = 0;  //!< envelope trials made
-  bool exact = false;        //!< the exact rule gave the token
-};
-
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t staged_blocks = 512;                                 // sums that shared memory takes
 inline constexpr std::uint32_t lane_ids = kernel::block_size / kernel::lane_count;  // ids of a lane in a block
@@ -138,14 +127,14 @@ template <class Scalar>
   return walk(row, uniform * mass, sum, room);
 }
 
-template <class Scalar>
+template <class Scalar, class Key>
 __global__ void __launch_bounds__(lanes_per_warp)
-    sample_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch digests, batch_draw draw,
-                  batch_token* out) {
+    sample_kernel(device_batch<Scalar> batch, device_stream<Key> random, device_draw options, device_token* out) {
   __shared__ sample_room room;
+  const device_digests& digests = batch.digests;
   const std::uint32_t number = blockIdx.x;
-  const batch_digest& digest = digests.digests[number];
-  batch_token drawn;
+  const device_digest& digest = digests.rows[number];
+  device_token drawn;
   drawn.why = digest.why;
   if (digest.why.ok() && digest.one_hot) drawn.token = digest.argmax;
   if (digest.why.ok() && !digest.one_hot) {
@@ -154,44 +143,38 @@ __global__ void __launch_bounds__(lanes_per_warp)
     for (std::uint32_t b = lane_of_thread(); is_staged && b < digests.blocks; b += lanes_per_warp)
       room.sums[b] = sums[b];
     __syncwarp();
-    const drawn_row<Scalar> row{open_row(rows, transform, number),
+    const drawn_row<Scalar> row{open_row(batch.rows, batch.transform, number),
                                 {digest.reference, kernel::coarse_scale(digest.temperature), false},
                                 {static_cast<double>(digest.reference), 1.0 / digest.temperature, false},
                                 is_staged ? room.sums : sums,
                                 digests.lane_sums + std::size_t{number} * digests.blocks * kernel::lane_count,
                                 digests.blocks,
                                 digest.coarse_total};
-    const batch_uniforms& from = draw.uniforms;
-    const philox source{from.keys[number * from.key_pitch]};
-    random_counter counter{from.positions[number], from.rounds[number], from.lane, from.use, 0};
-    for (; drawn.trials < draw.trial_cap && drawn.token == no_token; ++drawn.trials, ++counter.lane)
-      drawn.token = try_once(row, source(counter), room);
+    random_counter counter = random.first_of(number);
+    for (; drawn.trials < options.trial_cap && drawn.token == no_token; ++drawn.trials, ++counter.lane)
+      drawn.token = try_once(row, random.at(number, counter), room);
     if (drawn.token == no_token) {
       drawn.exact = true;
-      drawn.token = exact_token(row, decision_uniform(source(counter)), room);
+      drawn.token = exact_token(row, decision_uniform(random.at(number, counter)), room);
     }
   }
   if (lane_of_thread() == 0) out[number] = drawn;
 }
 
-}  // namespace detail
+}  // namespace cuda_detail
 
-//! Enqueues one draw a row into `tokens`. `digests`: of the same rows and transform, enqueued before. Errors, of the
-//! arguments alone: those of `digest_rows`; null_span (keys, positions, rounds or tokens).
-template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status sample_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
-                                                   const digest_batch& digests, const batch_draw& draw,
-                                                   batch_token* tokens, cudaStream_t stream) noexcept {
-  if (const status why = detail::check(rows, transform); !why.ok()) return why;
-  if (const status why = detail::check(rows, digests); !why.ok()) return why;
-  if (tokens == nullptr || draw.uniforms.keys == nullptr || draw.uniforms.positions == nullptr ||
-      draw.uniforms.rounds == nullptr)
-    return detail::refusal(errc::null_span);
-  return detail::enqueue(&detail::sample_kernel<Scalar>, rows.count, detail::lanes_per_warp, stream, rows, transform,
-                         digests, draw, tokens);
+//! Enqueues one draw a row into `tokens`, from the digests that `read_rows` made before. Errors, of the arguments
+//! alone: those of `read_rows`; null_span (keys, positions, rounds or tokens).
+template <class Scalar, class Key>
+[[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
+                                              const device_stream<Key>& random, device_token* tokens,
+                                              const device_draw& options = {}) noexcept {
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
+  if (tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::lanes_per_warp},
+                              &cuda_detail::sample_kernel<Scalar, Key>, batch, random, options, tokens);
 }
 
-}  // namespace cuda
 SPECVERIFY_TYPES_END
 
 #endif

@@ -12,32 +12,15 @@
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
 
-#include <specverify/cuda/detail/launch.cuh>
 #include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/order.cuh>
+#include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
+inline constexpr std::uint32_t max_device_selected = 2048;
 
-inline constexpr std::uint32_t max_selected = 2048;
-
-//! How many entries of a row were selected. Meaningful where `why` is ok.
-struct batch_support {
-  status why{};  //!< that of the row's digest
-  std::uint32_t size = 0;
-  bool complete = false;  //!< every id of positive weight is among them
-};
-
-//! Where the entries of a batch go: row r has `pitch` places from r * pitch on.
-struct support_batch {
-  batch_support* supports = nullptr;  //!< one a row
-  token_id* ids = nullptr;            //!< ascending
-  std::uint32_t* weights = nullptr;   //!< positive
-  std::size_t pitch = 0;              //!< at least the number asked for
-};
-
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t select_threads = 256;  // at most; a warp reads a block of 1024 ids
 inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;
@@ -186,8 +169,8 @@ template <class Scalar>
 }
 
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ batch_support select_row(const selected_row<Scalar>& row, std::uint32_t k,
-                                                                  select_room& room) noexcept {
+[[nodiscard]] __device__ __forceinline__ device_support select_row(const selected_row<Scalar>& row, std::uint32_t k,
+                                                                   select_room& room) noexcept {
   std::uint32_t floor = first_floor(row, k, room), size = 0;
   bool dropped = floor != 0;
   for (std::uint32_t first = 0; first < row.blocks; first += warps_of_block())
@@ -202,14 +185,14 @@ template <class Scalar>
 
 template <class Scalar>
 __global__ void __launch_bounds__(select_threads, 2)
-    select_kernel(logit_rows<Scalar> rows, batch_transform transform, digest_batch digests, std::uint32_t k,
-                  support_batch out) {
+    select_kernel(device_batch<Scalar> batch, std::uint32_t k, device_supports out) {
   __shared__ select_room room;
+  const device_digests& digests = batch.digests;
   const std::uint32_t number = blockIdx.x;
-  const batch_digest& digest = digests.digests[number];
+  const device_digest& digest = digests.rows[number];
   token_id* const ids = out.ids + number * out.pitch;
   std::uint32_t* const weights = out.weights + number * out.pitch;
-  batch_support support;
+  device_support support;
   support.why = digest.why;
   if (digest.why.ok() && digest.one_hot) {
     support.size = 1;
@@ -219,7 +202,7 @@ __global__ void __launch_bounds__(select_threads, 2)
   }
   if (digest.why.ok() && !digest.one_hot) {
     selected_row<Scalar> row;
-    row.source = open_row(rows, transform, number);
+    row.source = open_row(batch.rows, batch.transform, number);
     row.weight = {static_cast<double>(digest.maximum), kernel::weight_scale(digest.temperature), false};
     row.lane_maxima = digests.lane_maxima + std::size_t{number} * digests.blocks * kernel::lane_count;
     row.blocks = digests.blocks;
@@ -231,30 +214,28 @@ __global__ void __launch_bounds__(select_threads, 2)
       weights[i] = room.list.weights[i];
     }
   }
-  if (threadIdx.x == 0) out.supports[number] = support;
+  if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-}  // namespace detail
+}  // namespace cuda_detail
 
-//! Enqueues the `k` largest entries of each row, 1 .. max_selected; rows with fewer of positive weight give all of
-//! those. `digests`: of the same rows and transform, enqueued before. Errors, of the arguments alone: those of
-//! `digest_rows`; invalid_argument (k); output_too_small (pitch below k; `where` = k).
+//! Enqueues the `k` largest entries of each row, 1 .. max_device_selected; rows with fewer of positive weight give all
+//! of those. From the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`;
+//! invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status select_rows(const logit_rows<Scalar>& rows, const batch_transform& transform,
-                                                   const digest_batch& digests, std::uint32_t k,
-                                                   const support_batch& supports, cudaStream_t stream) noexcept {
-  if (const status why = detail::check(rows, transform); !why.ok()) return why;
-  if (const status why = detail::check(rows, digests); !why.ok()) return why;
-  if (k == 0 || k > max_selected) return detail::refusal(errc::invalid_argument);
-  if (supports.supports == nullptr || supports.ids == nullptr || supports.weights == nullptr)
-    return detail::refusal(errc::null_span);
-  if (supports.pitch < k) return detail::refusal(errc::output_too_small, k);
-  return detail::enqueue(&detail::select_kernel<Scalar>, rows.count,
-                         detail::threads_for(digests.blocks * detail::lanes_per_warp, detail::select_threads), stream,
-                         rows, transform, digests, k, supports);
+[[nodiscard]] SPECVERIFY_INLINE status select(exec::cuda how, const device_batch<Scalar>& batch, std::uint32_t k,
+                                              const device_supports& supports) noexcept {
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
+  if (k == 0 || k > max_device_selected) return device_detail::refusal(errc::invalid_argument);
+  if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
+    return device_detail::refusal(errc::null_span);
+  if (supports.pitch < k) return device_detail::refusal(errc::output_too_small, k);
+  const std::uint32_t threads =
+      cuda_detail::threads_for(batch.digests.blocks * cuda_detail::lanes_per_warp, cuda_detail::select_threads);
+  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::select_kernel<Scalar>, batch, k,
+                              supports);
 }
 
-}  // namespace cuda
 SPECVERIFY_TYPES_END
 
 #endif

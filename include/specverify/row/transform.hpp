@@ -12,9 +12,10 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>
-#include <specverify/cpp20.hpp>
 
+#if __cplusplus >= 202002L
 #include <span>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -30,11 +31,17 @@ struct row_truncation {
   double min_p = 0.0;       //!< [0, 1]; 0: off. Keeps q(v) >= min_p * max q
   truncation_order order = truncation_order::top_k_then_top_p;
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool active() const noexcept {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool active() const noexcept {
     return top_k != 0 || top_p < 1.0 || min_p > 0.0;
+  }
+  //! Whether top_p and min_p are in their ranges.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool valid() const noexcept {
+    return numeric::is_finite(top_p) && top_p > 0.0 && top_p <= 1.0 && numeric::is_finite(min_p) && min_p >= 0.0 &&
+           min_p <= 1.0;
   }
 };
 
+#if __cplusplus >= 202002L
 struct row_transform {
   //! >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Rows of probabilities take 1 or 0 only
   double temperature = 1.0;
@@ -45,24 +52,24 @@ struct row_transform {
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool greedy() const noexcept { return temperature < 1e-6; }
 };
+#endif  // C++20
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! From 0 to max_temperature.
-[[nodiscard]] constexpr bool is_temperature(double value) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr bool is_temperature(double value) noexcept {
   return numeric::is_finite(value) && value >= 0.0 && value <= max_temperature;
 }
 
+#if __cplusplus >= 202002L
 //! What can be said of a transform without a row. Errors, under part::row: invalid_temperature (negative, NaN, above
 //! max_temperature), invalid_truncation (top_p outside (0, 1], min_p outside [0, 1]).
 [[nodiscard]] constexpr status check(const row_transform& transform) noexcept {
   if (!is_temperature(transform.temperature)) return {errc::invalid_temperature, part::row, 0};
-  const row_truncation& cut = transform.truncation;
-  const bool ok = numeric::is_finite(cut.top_p) && cut.top_p > 0.0 && cut.top_p <= 1.0 &&
-                  numeric::is_finite(cut.min_p) && cut.min_p >= 0.0 && cut.min_p <= 1.0;
-  return ok ? status{} : status{errc::invalid_truncation, part::row, 0};
+  return transform.truncation.valid() ? status{} : status{errc::invalid_truncation, part::row, 0};
 }
+#endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
 

@@ -4,12 +4,11 @@
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 
 #include <specverify/cuda/detail/threads.cuh>
-#include <specverify/cuda/rows.cuh>
+#include <specverify/device/batch.hpp>
 #include <specverify/kernel/block_source.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-namespace detail {
+namespace cuda_detail {
 
 //! Ids that one load of a thread takes: 16 bytes of floats, 8 of 16-bit logits.
 inline constexpr std::uint32_t per_load = 4;
@@ -19,8 +18,8 @@ struct four_logits {
 };
 
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open_row(const logit_rows<Scalar>& rows,
-                                                                             const batch_transform& transform,
+[[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open_row(const device_rows<Scalar>& rows,
+                                                                             const device_transform& transform,
                                                                              std::uint32_t row) noexcept {
   kernel::row_source<Scalar> source;
   source.data = rows.data + row * rows.pitch;
@@ -35,7 +34,7 @@ template <class Scalar>
   return source;
 }
 
-[[nodiscard]] __device__ __forceinline__ double temperature_of(const batch_transform& transform,
+[[nodiscard]] __device__ __forceinline__ double temperature_of(const device_transform& transform,
                                                                std::uint32_t row) noexcept {
   return transform.temperatures == nullptr ? transform.temperature : transform.temperatures[row];
 }
@@ -111,8 +110,7 @@ template <class Scalar>
   return {errc::row_is_empty, part::row, 0};
 }
 
-}  // namespace detail
-}  // namespace cuda
+}  // namespace cuda_detail
 SPECVERIFY_TYPES_END
 
 #endif

@@ -6,8 +6,7 @@
 #include <specverify/cuda/detail/threads.cuh>
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t radix_bins = 256;
 inline constexpr std::uint32_t list_capacity = 4096;  // entries of a list; twice the most that can be asked for
@@ -112,8 +111,7 @@ template <class WeightOf>
   return cut.weight;
 }
 
-}  // namespace detail
-}  // namespace cuda
+}  // namespace cuda_detail
 SPECVERIFY_TYPES_END
 
 #endif

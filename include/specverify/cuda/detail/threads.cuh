@@ -20,8 +20,7 @@
 #endif
 
 SPECVERIFY_TYPES_BEGIN
-namespace cuda {
-namespace detail {
+namespace cuda_detail {
 
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFFu;
 inline constexpr std::uint32_t lanes_per_warp = 32;
@@ -77,8 +76,7 @@ struct best_entry {
   return *room;
 }
 
-}  // namespace detail
-}  // namespace cuda
+}  // namespace cuda_detail
 SPECVERIFY_TYPES_END
 
 #endif

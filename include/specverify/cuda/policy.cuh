@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The policy that runs a batch on a CUDA stream: `exec::cuda{stream}`.
+//!
+//! Use it as the first argument of `read_rows`, `sample`, `select` and the others of cuda/. Each call checks sizes and
+//! pointers on the host, enqueues kernels on the stream and returns: nothing is allocated, waited for or read back, so
+//! that a graph can capture it. What CUDA refuses is engine_failed under part::host, `where` = cudaError_t.
+//! Guarantees: everything but the policy stands in `v0`, where kernels must be; host functions are therefore always
+//!             inlined.
+//! See:        docs/algorithms/cuda.md
+#ifndef SPECVERIFY_CUDA_POLICY_CUH
+#define SPECVERIFY_CUDA_POLICY_CUH
+
+#include <specverify/device/batch.hpp>
+#include <specverify/device/results.hpp>
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace exec {
+
+//! A batch on this stream; null: the default stream.
+struct cuda {
+  cudaStream_t stream = nullptr;
+};
+
+}  // namespace exec
+SPECVERIFY_NAMESPACE_END
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+using device_detail::refusal;
+
+//! Whole warps for `wanted` threads, at most `most`.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for(std::uint32_t wanted, std::uint32_t most) noexcept {
+  return wanted < most ? (wanted + 31) / 32 * 32 : most;
+}
+
+[[nodiscard]] SPECVERIFY_INLINE status status_of(cudaError_t why) noexcept {
+  return why == cudaSuccess ? status{} : status{errc::engine_failed, part::host, static_cast<std::uint32_t>(why)};
+}
+
+//! How many thread blocks a kernel gets, and how large they are.
+struct launch_shape {
+  std::uint32_t blocks;
+  std::uint32_t threads;
+};
+
+//! Enqueues a kernel.
+template <class... Parameters, class... Arguments>
+[[nodiscard]] SPECVERIFY_INLINE status enqueue(exec::cuda how, launch_shape shape, void (*kernel)(Parameters...),
+                                               const Arguments&... arguments) noexcept {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(shape.blocks);
+  config.blockDim = dim3(shape.threads);
+  config.stream = how.stream;
+  return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif

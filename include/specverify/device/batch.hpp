@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A batch of rows in device memory: the rows, what transforms them, what one read of them found, as one value.
+//!
+//! Use it to hand an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
+//! the same batch: `read_rows` first, then `sample`, `select`, `residual` and the others on the same value.
+//! Symbols:    as in row/digest.hpp. Row r begins at data + r * pitch.
+//! Guarantees: plain structs, C++17. All pointers are to device memory, and the host never follows one: kernels read
+//!             temperatures, biases, masks, keys, positions and rounds when they run, so that a captured graph sees
+//!             those of its replay. No allocation; making a batch touches no memory.
+//! Deviates:   rows of logits in float or 16 bits, no rows of probabilities. Biases and masks are not checked: their
+//!             owner is the engine's own kernel.
+//! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
+#ifndef SPECVERIFY_DEVICE_BATCH_HPP
+#define SPECVERIFY_DEVICE_BATCH_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/core/status.hpp>
+#include <specverify/core/views.hpp>
+#include <specverify/kernel/block_source.hpp>
+#include <specverify/row/transform.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! Rows of logits: float, float16_bits or bfloat16_bits.
+template <class Scalar>
+struct device_rows {
+  static_assert(is_row_scalar<Scalar> && !std::is_same_v<Scalar, double>, "rows hold float or 16-bit logits");
+  const Scalar* data = nullptr;
+  std::size_t pitch = 0;    //!< entries from one row to the next, at least `size`
+  std::uint32_t count = 0;  //!< rows
+  std::uint32_t size = 0;   //!< ids of a row, 1 .. max_vocab_size; padding behind them is never read
+};
+
+//! What stands between logits and law (row/transform.hpp). One for all rows, or one a row.
+struct device_transform {
+  double temperature = 1;                       //!< of all rows; below 1e-6: one-hot at the argmax
+  const double* temperatures = nullptr;         //!< or one a row
+  const std::uint64_t* mask_words = nullptr;    //!< bit v of word v / 64: v is allowed. Null: all are
+  std::size_t mask_pitch = 0;                   //!< words from one row's mask to the next; 0: one mask for all
+  const std::uint32_t* bias_begin = nullptr;    //!< rows + 1 offsets into the two below; null: no bias
+  const token_id* bias_ids = nullptr;           //!< of a row: strictly ascending
+  const float* bias_values = nullptr;           //!< added to the logits of bias_ids; -infinity forbids
+  row_truncation truncation{};                  //!< of all rows
+  const row_truncation* truncations = nullptr;  //!< or one a row
+  //! ids that the law of a truncated row may keep; 0: top_k of `truncation`, or all ids. A row that would keep more is
+  //! support_too_large (`where` = ids needed)
+  std::uint32_t kept_capacity = 0;
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool may_truncate() const noexcept {
+    return truncations != nullptr || truncation.active();
+  }
+};
+
+//! Device memory of the caller, aligned to 64 bytes.
+struct device_memory {
+  void* data = nullptr;
+  std::size_t size = 0;  //!< bytes
+};
+
+//! What to compute beyond the coarse sums. Each takes one more read of a row, in the same call.
+struct device_request {
+  bool exact_normaliser = false;  //!< Z in double; else only its bracket
+  bool integer_total = false;     //!< W, the sum of integer weights
+};
+
+//! What one read of a row found. Meaningful where `why` is ok.
+struct device_digest {
+  status why{};                //!< row_has_nan, row_has_positive_infinity (`where` = least id), row_is_empty,
+                               //!< invalid_temperature, invalid_truncation, support_too_large; under part::row
+  token_id argmax = no_token;  //!< ties to the smaller id
+  float maximum = 0;           //!< the logit of argmax, after bias and mask
+  float reference = 0;         //!< of the exponents e_v
+  bool one_hot = false;        //!< the temperature was below 1e-6
+  bool truncated = false;      //!< the law lives on kept_ids
+  std::uint32_t kept = 0;      //!< how many ids a truncated row keeps
+  double temperature = 1;
+  double coarse_total = 0;         //!< sum of the block sums, in their order
+  double lower = 0;                //!< lower <= Z
+  double upper = 0;                //!< Z <= upper
+  double normaliser = 0;           //!< Z, or 0: not asked for. Truncated rows: always there
+  std::uint64_t total_weight = 0;  //!< W, or 0: not asked for
+};
+
+//! The digests of a batch and their arrays. Row r has entries r * blocks, and 16 times as many lanes.
+struct device_digests {
+  device_digest* rows = nullptr;    //!< one a row
+  double* block_sums = nullptr;     //!< one for 1024 ids
+  float* lane_sums = nullptr;       //!< 16 for 1024 ids
+  float* lane_maxima = nullptr;     //!< 16 for 1024 ids: the largest logit of each lane
+  token_id* kept_ids = nullptr;     //!< truncated rows: kept_capacity a row, ascending
+  double* kept_weights = nullptr;   //!< truncated rows: e_v
+  std::uint32_t* parts = nullptr;   //!< one a row: how many parts of a split row are done
+  std::uint32_t count = 0;          //!< rows
+  std::uint32_t blocks = 0;         //!< of 1024 ids in a row
+  std::uint32_t kept_capacity = 0;  //!< 0: no row is truncated
+};
+
+//! Rows, transform and digests, which belong together. Made by `make_device_batch`.
+template <class Scalar>
+struct device_batch {
+  device_rows<Scalar> rows{};
+  device_transform transform{};
+  device_digests digests{};
+};
+
+//! A 128-bit block of randomness of a key. Kernels call it unqualified, so that a test can have keys of its own.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_block random_at(philox_key key, random_counter counter) noexcept {
+  return philox{key}(counter);
+}
+
+//! The random numbers of one purpose for each row of a batch.
+template <class Key = philox_key>
+struct device_stream {
+  const Key* keys = nullptr;
+  std::uint32_t key_pitch = 0;               //!< 1: a key a row; 0: one for all
+  const std::uint32_t* positions = nullptr;  //!< one a row
+  const std::uint32_t* rounds = nullptr;     //!< one a row
+  purpose use = purpose::draft_draw;
+  std::uint32_t lane = 0;  //!< of trial 0
+
+  [[nodiscard]] SPECVERIFY_INLINE bool has_all() const noexcept {
+    return keys != nullptr && positions != nullptr && rounds != nullptr;
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_counter first_of(std::uint32_t row) const noexcept {
+    return {positions[row], rounds[row], lane, use, 0};
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_block at(std::uint32_t row,
+                                                                random_counter counter) const noexcept {
+    return random_at(keys[row * key_pitch], counter);
+  }
+};
+
+//! Where each row of a batch stands in its text (core/uniforms.hpp). Everything is read on the device.
+template <class Key = philox_key>
+struct device_uniforms {
+  const Key* keys = nullptr;
+  std::uint32_t key_pitch = 0;               //!< 1: a key a row; 0: one for all
+  const std::uint32_t* positions = nullptr;  //!< one a row: absolute token position
+  const std::uint32_t* rounds = nullptr;     //!< one a row: of its session
+
+  //! The stream of one use, from `lane` on.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_stream<Key> at(purpose use,
+                                                                      std::uint32_t lane = 0) const noexcept {
+    return {keys, key_pitch, positions, rounds, use, lane};
+  }
+};
+
+namespace device_detail {
+
+[[nodiscard]] SPECVERIFY_INLINE constexpr status refusal(errc code, std::size_t where = 0) noexcept {
+  return {code, part::row, static_cast<std::uint32_t>(where)};
+}
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t whole_lines(std::size_t bytes) noexcept {
+  return (bytes + 63) / 64 * 64;
+}
+
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t blocks_of(const device_rows<Scalar>& rows) noexcept {
+  return static_cast<std::uint32_t>((std::size_t{rows.size} + kernel::block_size - 1) / kernel::block_size);
+}
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t kept_of(const device_rows<Scalar>& rows,
+                                                                const device_transform& transform) noexcept {
+  if (!transform.may_truncate()) return 0;
+  std::uint32_t most = transform.kept_capacity;
+  if (most == 0 && transform.truncations == nullptr) most = transform.truncation.top_k;
+  return most == 0 || most > rows.size ? rows.size : most;
+}
+
+//! Cuts memory into arrays that begin on lines of 64 bytes.
+class cutter {
+ public:
+  SPECVERIFY_INLINE explicit cutter(void* data) noexcept : next_(reinterpret_cast<std::uintptr_t>(data)) {}
+  template <class T>
+  [[nodiscard]] SPECVERIFY_INLINE T* take(std::size_t count) noexcept {
+    const std::uintptr_t at = next_;
+    next_ += whole_lines(count * sizeof(T));
+    return count == 0 ? nullptr : reinterpret_cast<T*>(at);
+  }
+
+ private:
+  std::uintptr_t next_;
+};
+
+//! What can be said of rows and their transform without reading them.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status check(const device_rows<Scalar>& rows,
+                                             const device_transform& transform) noexcept {
+  if (rows.size == 0) return refusal(errc::empty_vocabulary);
+  if (rows.size > max_vocab_size) return refusal(errc::vocabulary_too_large);
+  if (rows.data == nullptr) return refusal(errc::null_span);
+  if (rows.pitch < rows.size || rows.count == 0) return refusal(errc::size_mismatch);
+  if (transform.bias_begin != nullptr && (transform.bias_ids == nullptr || transform.bias_values == nullptr))
+    return refusal(errc::null_span);
+  row_truncation cut = transform.truncation;
+  if (transform.truncations != nullptr) cut = {};
+  const bool usable = numeric::is_finite(transform.temperature) && transform.temperature >= 0.0 &&
+                      transform.temperature <= max_temperature;
+  if (transform.temperatures == nullptr && !usable) return refusal(errc::invalid_temperature);
+  return cut.valid() ? status{} : refusal(errc::invalid_truncation);
+}
+
+//! What every function of a batch asks first.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status check(const device_batch<Scalar>& batch) noexcept {
+  if (const status why = check(batch.rows, batch.transform); !why.ok()) return why;
+  const device_digests& made = batch.digests;
+  if (made.rows == nullptr || made.block_sums == nullptr || made.lane_sums == nullptr || made.lane_maxima == nullptr ||
+      made.parts == nullptr)
+    return refusal(errc::null_span);
+  const bool fits = made.count >= batch.rows.count && made.blocks == blocks_of(batch.rows) &&
+                    made.kept_capacity == kept_of(batch.rows, batch.transform);
+  return fits ? status{} : refusal(errc::size_mismatch);
+}
+
+}  // namespace device_detail
+
+//! Bytes of device memory that the digests of a batch take: 136 for 1024 ids and a struct a row, and 12 an id that a
+//! truncated row may keep. Pure; O(1).
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
+                                                                        const device_transform& transform) noexcept {
+  using device_detail::whole_lines;
+  const std::size_t count = rows.count, blocks = count * device_detail::blocks_of(rows);
+  const std::size_t kept = count * device_detail::kept_of(rows, transform);
+  return whole_lines(count * sizeof(device_digest)) + whole_lines(blocks * sizeof(double)) +
+         2 * whole_lines(blocks * kernel::lane_count * sizeof(float)) + whole_lines(kept * sizeof(token_id)) +
+         whole_lines(kept * sizeof(double)) + whole_lines(count * sizeof(std::uint32_t));
+}
+
+//! Joins rows and transform with memory for what is found of them. Nothing is read or written: cheap enough to do at
+//! every step. Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows),
+//! invalid_temperature, invalid_truncation; workspace_too_small (`where` = bytes needed); invalid_argument (memory that
+//! is not aligned to 64 bytes).
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE result<device_batch<Scalar>> make_device_batch(const device_rows<Scalar>& rows,
+                                                                               const device_transform& transform,
+                                                                               device_memory memory) noexcept {
+  if (const status why = device_detail::check(rows, transform); !why.ok()) return why;
+  if (memory.data == nullptr) return device_detail::refusal(errc::null_span);
+  if (reinterpret_cast<std::uintptr_t>(memory.data) % 64 != 0) return device_detail::refusal(errc::invalid_argument);
+  const std::size_t needed = device_batch_size(rows, transform);
+  if (memory.size < needed) return device_detail::refusal(errc::workspace_too_small, needed);
+  device_batch<Scalar> made{rows, transform, {}};
+  device_digests& out = made.digests;
+  out.count = rows.count;
+  out.blocks = device_detail::blocks_of(rows);
+  out.kept_capacity = device_detail::kept_of(rows, transform);
+  const std::size_t count = rows.count, blocks = count * out.blocks, kept = count * out.kept_capacity;
+  device_detail::cutter cut(memory.data);
+  out.rows = cut.take<device_digest>(count);
+  out.block_sums = cut.take<double>(blocks);
+  out.lane_sums = cut.take<float>(blocks * kernel::lane_count);
+  out.lane_maxima = cut.take<float>(blocks * kernel::lane_count);
+  out.kept_ids = cut.take<token_id>(kept);
+  out.kept_weights = cut.take<double>(kept);
+  out.parts = cut.take<std::uint32_t>(count);
+  return made;
+}
+
+SPECVERIFY_TYPES_END
+
+#endif
