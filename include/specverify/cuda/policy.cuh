@@ -10,6 +10,7 @@
 #ifndef SPECVERIFY_CUDA_POLICY_CUH
 #define SPECVERIFY_CUDA_POLICY_CUH
 
+#include <specverify/cuda/tuning.cuh>
 #include <specverify/device/batch.hpp>
 #include <specverify/device/results.hpp>
 
@@ -23,6 +24,7 @@ namespace exec {
 //! A batch on this stream; null: the default stream.
 struct cuda {
   cudaStream_t stream = nullptr;
+  cuda_tuning tuning{};
 };
 
 }  // namespace exec
