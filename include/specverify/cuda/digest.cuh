@@ -24,6 +24,7 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t digest_threads = 512;  // at most; four read a block of 1024 ids
 inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
+inline constexpr int digest_in_flight = 7;            // loads of a thread at once
 
 //! Blocks of a multiprocessor at once, which limits registers to 64 a thread: bf16 rows would spill there.
 template <class Scalar>
@@ -68,9 +69,9 @@ struct digest_thread {
   }
 
   //! The first four logits of a block.
-  [[nodiscard]] __device__ __forceinline__ four_logits first_of(std::uint32_t pass, std::uint32_t block,
+  [[nodiscard]] __device__ __forceinline__ four_logits first_of(bool is_first, std::uint32_t block,
                                                                 std::uint32_t& bias) const noexcept {
-    if (pass != 0 || !is_held) return load_four(row, aligned, id_of(block, 0), bias);
+    if (!is_first || !is_held) return load_four(row, aligned, id_of(block, 0), bias);
     return {{held[0], held[1], held[2], held[3]}};
   }
 
@@ -92,6 +93,18 @@ struct digest_thread {
     return best;
   }
 };
+
+//! Where the sums of one row go.
+struct digest_place {
+  double* block_sums;
+  float* lane_sums;
+  float* lane_maxima;
+  std::uint32_t blocks;
+};
+[[nodiscard]] __device__ __forceinline__ digest_place place_of(const device_digests& out, std::uint32_t row) noexcept {
+  const std::size_t at = std::size_t{row} * out.blocks, lane = at * kernel::lane_count;
+  return {out.block_sums + at, out.lane_sums + lane, out.lane_maxima + lane, out.blocks};
+}
 
 //! What one thread gathers of a row.
 struct digest_part {
@@ -121,22 +134,20 @@ struct lane_part {
 };
 
 //! One block of 1024 ids: lane sums and maxima, and by the first of its four threads the block's sum. All lanes of a
-//! warp come here together.
-template <class Scalar>
-__device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t pass,
-                                             const kernel::envelope<float>& weight, const device_digests& out,
-                                             float* lanes, digest_part& part) noexcept {
-  const std::uint32_t block = pass * self.groups + self.group;
+//! warp come here together, those behind the end with `exists` false. InFlight: loads that a thread has under way.
+template <int InFlight, class Scalar>
+__device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t block, bool exists,
+                                             bool is_first, const kernel::envelope<float>& weight,
+                                             const digest_place& out, float* lanes, digest_part& part) noexcept {
   const float none = kernel::negative_infinity<float>();
   lane_part mine{{0, 0, 0, 0}, {none, none, none, none}};
   const std::uint32_t first = block * kernel::block_size;
-  const bool exists = block < out.blocks;
   if (exists) {
     const std::uint32_t steps = kernel::block_width(self.row.size - first) / kernel::lane_count;
     std::uint32_t bias = self.first_bias(block);
-    mine.add(self.first_of(pass, block, bias), self.id_of(block, 0), weight, part);
+    mine.add(self.first_of(is_first, block, bias), self.id_of(block, 0), weight, part);
     if (self.is_plain(first)) {
-      SPECVERIFY_UNROLL(7)
+      SPECVERIFY_UNROLL(InFlight)
       for (std::uint32_t step = 1; step < kernel::block_size / kernel::lane_count; ++step) {
         const std::uint32_t id = self.id_of(block, step);
         mine.add(load_aligned(self.row.data + id), id, weight, part);
@@ -152,15 +163,26 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
   SPECVERIFY_UNROLL(4)
   for (std::uint32_t i = 0; i < per_load; ++i) lanes[threadIdx.x * per_load + i] = mine.sum[i];
   __syncwarp();
-  const std::size_t at = std::size_t{blockIdx.x} * out.blocks + block;
-  if (exists && self.quarter == 0) out.block_sums[at] = kernel::lane_tree(lanes + self.group * kernel::lane_count);
+  if (exists && self.quarter == 0) out.block_sums[block] = kernel::lane_tree(lanes + self.group * kernel::lane_count);
   if (exists) {
-    const std::size_t lane = at * kernel::lane_count + self.quarter * per_load;
+    const std::size_t lane = std::size_t{block} * kernel::lane_count + self.quarter * per_load;
     *reinterpret_cast<float4*>(out.lane_sums + lane) = make_float4(mine.sum[0], mine.sum[1], mine.sum[2], mine.sum[3]);
     *reinterpret_cast<float4*>(out.lane_maxima + lane) =
         make_float4(mine.top[0], mine.top[1], mine.top[2], mine.top[3]);
   }
   __syncwarp();
+}
+
+//! The blocks from `first` to `last` of a row, by a thread block. Whole warps go through every pass together.
+template <int InFlight, class Scalar>
+__device__ __forceinline__ void digest_blocks(const digest_thread<Scalar>& self, std::uint32_t first,
+                                              std::uint32_t last, const kernel::envelope<float>& weight,
+                                              const digest_place& out, float* lanes, digest_part& part) noexcept {
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t next = first; next < last; next += self.groups) {
+    const std::uint32_t block = next + self.group;
+    digest_block<InFlight>(self, block, block < last, next == 0, weight, out, lanes, part);
+  }
 }
 
 //! The sum of a row's blocks, in their order, and what follows from it. By one thread.
@@ -175,16 +197,18 @@ __device__ __forceinline__ void close_digest(device_digest& digest, const double
 
 //! Whether a maximum stands at most 60 T above the reference. The temperature is loaded again: no thread keeps it.
 [[nodiscard]] __device__ __forceinline__ bool is_usable(float reference, float maximum,
-                                                        const device_transform& transform) noexcept {
-  const double temperature = temperature_of(transform, blockIdx.x);
+                                                        const device_transform& transform,
+                                                        std::uint32_t number) noexcept {
+  const double temperature = temperature_of(transform, number);
   return is_greedy(temperature) ||
          (kernel::is_finite(reference) &&
           static_cast<double>(maximum) - static_cast<double>(reference) <= kernel::coarse_range * temperature);
 }
 
-//! Writes the digest of a row. By one thread.
-__device__ __forceinline__ void write_digest(const best_entry& best, float reference, double temperature,
-                                             const device_digests& out) noexcept {
+//! The digest of a row whose block sums are there. By one thread.
+[[nodiscard]] __device__ __forceinline__ device_digest make_digest(const best_entry& best, float reference,
+                                                                   double temperature,
+                                                                   const digest_place& place) noexcept {
   device_digest digest;
   digest.argmax = static_cast<token_id>(best.id);
   digest.maximum = digest.reference = best.value;
@@ -194,34 +218,38 @@ __device__ __forceinline__ void write_digest(const best_entry& best, float refer
     digest.coarse_total = digest.lower = digest.upper = 1;
   } else {
     digest.reference = reference;
-    close_digest(digest, out.block_sums + std::size_t{blockIdx.x} * out.blocks, out.blocks);
+    close_digest(digest, place.block_sums, place.blocks);
   }
-  out.rows[blockIdx.x] = digest;
+  return digest;
 }
 
+[[nodiscard]] __device__ __forceinline__ kernel::envelope<float> envelope_of(float reference,
+                                                                             double temperature) noexcept {
+  return {reference, kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature), false};
+}
+
+//! A row by a thread block. The digest is right in thread 0, `why` in all.
 template <class Scalar>
-__device__ __forceinline__ void digest_row(const kernel::row_source<Scalar>& row, const device_transform& transform,
-                                           const device_digests& out, digest_room& room) noexcept {
+[[nodiscard]] __device__ __forceinline__ device_digest digest_row(const kernel::row_source<Scalar>& row,
+                                                                  const device_transform& transform,
+                                                                  std::uint32_t number, const digest_place& place,
+                                                                  digest_room& room) noexcept {
   digest_thread<Scalar> self(row, room.lanes);
-  kernel::envelope<float> weight;
-  const double temperature = temperature_of(transform, blockIdx.x);
-  weight.scale = kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature);
+  kernel::envelope<float> weight = envelope_of(0, temperature_of(transform, number));
   weight.reference = best_of_block(self.sample(), room.best).value;
+  device_digest digest;
   for (bool again = false;; again = true) {
     digest_part part{{kernel::negative_infinity<float>(), 0}, false};
-    const std::uint32_t passes = self.passes();
-    SPECVERIFY_UNROLL(1)
-    for (std::uint32_t pass = 0; pass < passes; ++pass) digest_block(self, pass, weight, out, room.lanes, part);
+    digest_blocks<digest_in_flight>(self, 0, place.blocks, weight, place, room.lanes, part);
     const bool has_nan = __syncthreads_or(part.has_nan) != 0;
     const best_entry best = best_of_block(part.best, room.best);
     if (has_nan || !kernel::is_finite(best.value)) {
-      const status why = find_error(row, &room.least);
-      if (threadIdx.x == 0) out.rows[blockIdx.x].why = why;
-      return;
+      digest.why = find_error(row, &room.least);
+      return digest;
     }
-    if (again || is_usable(weight.reference, best.value, transform)) {
-      if (threadIdx.x == 0) write_digest(best, weight.reference, temperature_of(transform, blockIdx.x), out);
-      return;  // the block sums of all threads were there since the last barrier
+    if (again || is_usable(weight.reference, best.value, transform, number)) {
+      if (threadIdx.x == 0) digest = make_digest(best, weight.reference, temperature_of(transform, number), place);
+      return digest;  // the block sums of all threads were there since the last barrier
     }
     weight.reference = best.value;
     self.is_held = false;
@@ -238,7 +266,8 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar>)
     if (threadIdx.x == 0) out.rows[row].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
-  digest_row(open_row(rows, transform, row), transform, out, room);
+  const device_digest digest = digest_row(open_row(rows, transform, row), transform, row, place_of(out, row), room);
+  if (threadIdx.x == 0) out.rows[row] = digest;
 }
 
 }  // namespace cuda_detail
