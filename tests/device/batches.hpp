@@ -39,6 +39,8 @@ class aligned_memory {
     const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
     data_ = reinterpret_cast<T*>(bytes_.data() + (64 - at % 64) % 64);
   }
+  aligned_memory(const aligned_memory&) = delete;
+  aligned_memory& operator=(const aligned_memory&) = delete;
   T* data() { return data_; }
 
  private:

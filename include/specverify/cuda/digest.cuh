@@ -3,13 +3,15 @@
 //!
 //! Use it first, on logits as the engine left them; sample.cuh and select.cuh go on from the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
-//! Shape:      a thread block a row. Four threads read a block of 1024 ids, four lanes each, ascending: the float sums
-//!             of the host, in its order. The tree of a block and the serial sum of blocks are the host's functions.
+//! Shape:      a thread block a row; where rows are fewer than the thread blocks that run at once (cuda/tuning.cuh), a
+//!             row is split into parts that meet at a counter, behind one more kernel for the references. Four threads
+//!             read a block of 1024 ids, four lanes each, ascending: the float sums of the host, in its order. The tree
+//!             of a block and the serial sum of blocks are the host's functions.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds are those of exec::seq bit for bit,
 //!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of blocks,
-//!             which choose the reference, stay in registers for the first 128 blocks and are read twice behind them
-//!             (below 1.016 of the row). A row whose maximum stands more than 60 T above that reference is read twice.
-//!             No allocation, no synchronisation, nothing is read back.
+//!             which choose the reference, stay in shared memory for the first 128 blocks, and are read twice behind
+//!             them and in split rows (below 1.02 of the row). A row whose maximum stands more than 60 T above that
+//!             reference is read twice. No allocation, no synchronisation, nothing is read back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
@@ -270,6 +272,106 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar>)
   if (threadIdx.x == 0) out.rows[row] = digest;
 }
 
+// ---- few rows: each is split into parts, one a thread block, and the last block that ends closes the row
+
+inline constexpr int split_in_flight = 21;              // loads of a thread at once
+inline constexpr std::uint32_t nan_seen = 0x80000000u;  // in the counter of a row's parts
+
+//! The references of rows, which their parts need; and no part has ended yet.
+template <class Scalar>
+__global__ void __launch_bounds__(digest_threads, 1)
+    reference_kernel(device_rows<Scalar> rows, device_transform transform, device_digests out) {
+  __shared__ digest_room room;
+  digest_thread<Scalar> self(open_row(rows, transform, blockIdx.x), room.lanes);
+  const float reference = best_of_block(self.sample(), room.best).value;
+  if (threadIdx.x == 0) {
+    out.rows[blockIdx.x].reference = reference;
+    out.parts[blockIdx.x] = 0;
+  }
+}
+
+//! The largest logit of a row and its least id, from the largest ones of lanes: in the first block that has it, those
+//! lanes are read again.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ best_entry best_of_lanes(const kernel::row_source<Scalar>& row,
+                                                                  const digest_place& place,
+                                                                  digest_room& room) noexcept {
+  best_entry mine{kernel::negative_infinity<float>(), 0};
+  const std::uint32_t lanes = place.blocks * kernel::lane_count;
+  for (std::uint32_t i = threadIdx.x; i < lanes; i += blockDim.x)
+    mine = better(mine, {__ldcg(place.lane_maxima + i), i / kernel::lane_count});
+  const best_entry block = best_of_block(mine, room.best);
+  std::uint32_t least = no_id;
+  for (std::uint32_t i = threadIdx.x; i < kernel::block_size; i += blockDim.x) {
+    const std::uint32_t id = block.id * kernel::block_size + i;
+    const float top = __ldcg(place.lane_maxima + block.id * kernel::lane_count + i % kernel::lane_count);
+    if (least == no_id && id < row.size && top == block.value && row.value(id) == block.value) least = id;
+  }
+  least = least_of_block(least, &room.least);
+  return {least == no_id ? block.value : row.value(least), least};
+}
+
+//! Closes a row whose parts are done, by one thread block.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ device_digest close_parts(const kernel::row_source<Scalar>& row,
+                                                                   const device_transform& transform,
+                                                                   std::uint32_t number, float reference, bool has_nan,
+                                                                   const digest_place& place,
+                                                                   digest_room& room) noexcept {
+  device_digest digest;
+  const best_entry best = best_of_lanes(row, place, room);
+  if (has_nan || !kernel::is_finite(best.value)) {
+    digest.why = find_error(row, &room.least);
+    return digest;
+  }
+  if (!is_usable(reference, best.value, transform, number)) return digest_row(row, transform, number, place, room);
+  if (threadIdx.x == 0) digest = make_digest(best, reference, temperature_of(transform, number), place);
+  return digest;
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(digest_threads, 1)
+    split_kernel(device_rows<Scalar> rows, device_transform transform, device_digests out, std::uint32_t parts) {
+  __shared__ digest_room room;
+  __shared__ std::uint32_t ended;
+  const std::uint32_t number = blockIdx.x / parts, size = (out.blocks + parts - 1) / parts;
+  const double temperature = temperature_of(transform, number);
+  if (!is_temperature(temperature)) {  // the same for all parts of a row
+    if (threadIdx.x == 0 && blockIdx.x % parts == 0) out.rows[number].why = {errc::invalid_temperature, part::row, 0};
+    return;
+  }
+  const kernel::row_source<Scalar> row = open_row(rows, transform, number);
+  const digest_place place = place_of(out, number);
+  digest_thread<Scalar> self(row, room.lanes);
+  self.is_held = false;
+  const float reference = out.rows[number].reference;
+  digest_part part{{kernel::negative_infinity<float>(), 0}, false};
+  const std::uint32_t first = blockIdx.x % parts * size, end = first + size;
+  digest_blocks<split_in_flight>(self, first, end < out.blocks ? end : out.blocks, envelope_of(reference, temperature),
+                                 place, room.lanes, part);
+  const bool has_nan = __syncthreads_or(part.has_nan) != 0;
+  if (threadIdx.x == 0) {  // for the block: fences on both sides of the counter
+    __threadfence();
+    if (has_nan) atomicOr(out.parts + number, nan_seen);
+    ended = atomicAdd(out.parts + number, 1u) + 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if ((ended & ~nan_seen) != parts) return;  // the same for the block
+  const device_digest digest = close_parts(row, transform, number, reference, (ended & nan_seen) != 0, place, room);
+  if (threadIdx.x == 0) out.rows[number] = digest;
+}
+
+//! Into how many parts each row is split, so that all multiprocessors have work.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t parts_of(const cuda_tuning& tuning,
+                                                       const device_batch<Scalar>& batch) noexcept {
+  const std::uint32_t running = tuning.multiprocessors * tuning.digest_blocks / batch.rows.count;
+  const std::uint32_t most = batch.digests.blocks / (tuning.least_part == 0 ? 1 : tuning.least_part);
+  const std::uint32_t parts = running < most ? running : most;
+  return parts == 0 ? 1 : parts;
+}
+
 }  // namespace cuda_detail
 
 //! Reads the rows of a batch: enqueues their digests. Errors, of the arguments alone: size_mismatch and those of
@@ -281,10 +383,19 @@ template <class Scalar>
   if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (batch.transform.may_truncate() || request.exact_normaliser || request.integer_total)
     return device_detail::refusal(errc::unsupported);
-  const std::uint32_t threads =
-      cuda_detail::threads_for(batch.digests.blocks * cuda_detail::per_block, cuda_detail::digest_threads);
-  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::digest_kernel<Scalar>, batch.rows,
-                              batch.transform, batch.digests);
+  const auto threads_of = [](std::uint32_t blocks) {
+    return cuda_detail::threads_for(blocks * cuda_detail::per_block, cuda_detail::digest_threads);
+  };
+  const std::uint32_t rows = batch.rows.count, blocks = batch.digests.blocks;
+  const std::uint32_t parts = cuda_detail::parts_of(how.tuning, batch);
+  if (parts == 1)
+    return cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::digest_kernel<Scalar>, batch.rows,
+                                batch.transform, batch.digests);
+  const status why = cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::reference_kernel<Scalar>,
+                                          batch.rows, batch.transform, batch.digests);
+  if (!why.ok()) return why;
+  return cuda_detail::enqueue(how, {rows * parts, threads_of((blocks + parts - 1) / parts)},
+                              &cuda_detail::split_kernel<Scalar>, batch.rows, batch.transform, batch.digests, parts);
 }
 
 SPECVERIFY_TYPES_END

@@ -21,7 +21,7 @@ struct cuda_tuning {
   std::uint32_t least_part = 4;         //!< blocks of 1024 ids in a part of a row, at least
 };
 
-//! From the cards' data sheets: A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200, RTX 5090. None of it is measured.
+//! From the cards' data sheets: A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200, RTX 5090. No row is measured.
 inline constexpr cuda_tuning cuda_tunings[] = {{80, 108, 2, 4}, {86, 82, 2, 4},   {87, 16, 2, 4},  {89, 128, 2, 4},
                                                {90, 132, 2, 4}, {100, 148, 2, 4}, {120, 170, 2, 4}};
 

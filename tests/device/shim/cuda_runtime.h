@@ -203,6 +203,10 @@ inline __attribute__((always_inline)) T __ldg(const T* data) {
   if (sizeof(T) > 4) simulator::check_aligned(data, alignof(T), nullptr);
   return *data;
 }
+template <class T>
+inline __attribute__((always_inline)) T __ldcg(const T* data) {
+  return *data;
+}
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
