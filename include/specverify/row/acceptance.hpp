@@ -12,7 +12,12 @@
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP
 
+#include <specverify/core/numeric.hpp>
+#include <specverify/core/views.hpp>
+
+#if __cplusplus >= 202002L
 #include <specverify/row/detail/normaliser.hpp>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -37,12 +42,21 @@ namespace detail {
 
 //! The test for every Z between the bounds.
 enum class bound_decision : std::uint8_t { open, accepted, rejected };
-[[nodiscard]] SPECVERIFY_INLINE bound_decision decide(double drawn, double full, double have, double lower,
-                                                      double upper) noexcept {
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide(double drawn, double full, double have,
+                                                                    double lower, double upper) noexcept {
   if (drawn * upper < have || full * upper <= have) return bound_decision::accepted;
   return drawn * lower >= have ? bound_decision::rejected : bound_decision::open;
 }
 
+//! The test for one Z.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE acceptance decide_exactly(double drawn, double full, double have,
+                                                                        double total) noexcept {
+  const double distance = numeric::product(drawn, total) - have;
+  const bool near_tie = (distance < 0.0 ? -distance : distance) <= near_tie_margin * have;
+  return acceptance{drawn * total < have || full * total <= have, near_tie, true};
+}
+
+#if __cplusplus >= 202002L
 //! The body of `row_reading::accept`. Errors: as there.
 template <class Policy, class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(const opened_row<Policy, Scalar>& row, drafted_token drafted,
@@ -68,10 +82,11 @@ template <class Policy, class Scalar>
   }
   const double total = exact_normaliser(row);
   if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
-  const double distance = drawn * total - have;
-  const bool near_tie = (distance < 0.0 ? -distance : distance) <= near_tie_margin * have;
-  return acceptance{drawn * total < have || full * total <= have, near_tie, !(known > 0.0)};
+  acceptance decided = decide_exactly(drawn, full, have, total);
+  decided.exact = !(known > 0.0);
+  return decided;
 }
+#endif  // C++20
 
 }  // namespace detail
 

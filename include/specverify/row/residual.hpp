@@ -15,7 +15,12 @@
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP
 #define SPECVERIFY_ROW_RESIDUAL_HPP
 
+#include <specverify/kernel/scalar/log_sum_exp.hpp>
+#include <specverify/row/acceptance.hpp>
+
+#if __cplusplus >= 202002L
 #include <specverify/row/detail/exact_draw.hpp>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -35,7 +40,20 @@ inline constexpr double residual_mass_floor = 1e-12;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
 
+//! The test of a proposal of which a share `taken` is subtracted, for every Z between the bounds; `slack` stands before
+//! what is left of its weight `have`.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
+                                                                         double taken, double lower,
+                                                                         double upper) noexcept {
+  if (need >= slack * kernel::left_of(have, taken, lower)) return bound_decision::rejected;  // also have <= q Z
+  return need < slack * kernel::left_of(have, taken, upper) ? bound_decision::accepted : bound_decision::open;
+}
+
+}  // namespace detail
+
+#if __cplusplus >= 202002L
 //! What residual asks of a law: the count of an id (0 for unknown ids) and the sum of all counts.
 template <class Law>
 concept subtracted_law = requires(const Law& subtracted, token_id id) {
@@ -95,17 +113,16 @@ template <class Policy, class Scalar, class Law, class Source>
       const double slack = envelope_slack * tried.correction;
       bool accepted = false;
       if (taken > 0.0) {
-        if (need >= slack * (have - taken * digest.lower)) continue;  // also covers have <= q Z
-        accepted = need < slack * (have - taken * digest.upper);
-        if (!accepted) {
+        bound_decision decision = decide_rest(need, slack, have, taken, digest.lower, digest.upper);
+        if (decision == bound_decision::open) {
           const normaliser_bounds close = close_bounds(row);
-          if (need >= slack * (have - taken * close.lower)) continue;
-          accepted = need < slack * (have - taken * close.upper);
+          decision = decide_rest(need, slack, have, taken, close.lower, close.upper);
         }
-        if (!accepted) {
+        accepted = decision == bound_decision::accepted;
+        if (decision == bound_decision::open) {
           const double total = exact_normaliser(row);
           if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
-          accepted = need < slack * (have - taken * total);
+          accepted = need < slack * kernel::left_of(have, taken, total);
         }
       } else {
         accepted = need < slack * have;
@@ -117,6 +134,7 @@ template <class Policy, class Scalar, class Law, class Source>
 }
 
 }  // namespace detail
+#endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
 

@@ -26,6 +26,7 @@ using numeric::is_nan;
 using numeric::is_negative;
 using numeric::is_negative_infinity;
 using numeric::is_positive_infinity;
+using numeric::product;
 
 template <class Work>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE Work negative_infinity() noexcept {
@@ -136,25 +137,25 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 
 //! e^x in double for -700 <= x <= 700, without a branch.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
-  const double shifted = bounded * log2_e + round_to_integer;
+  const double shifted = product(bounded, log2_e) + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
-  const double r = (bounded - whole * 0x1.62e42fee00000p-1) - whole * 0x1.a39ef35793c76p-33;
+  const double r = (bounded - product(whole, 0x1.62e42fee00000p-1)) - product(whole, 0x1.a39ef35793c76p-33);
   double sum = 1.0 / 6227020800.0;
-  sum = sum * r + 1.0 / 479001600.0;
-  sum = sum * r + 1.0 / 39916800.0;
-  sum = sum * r + 1.0 / 3628800.0;
-  sum = sum * r + 1.0 / 362880.0;
-  sum = sum * r + 1.0 / 40320.0;
-  sum = sum * r + 1.0 / 5040.0;
-  sum = sum * r + 1.0 / 720.0;
-  sum = sum * r + 1.0 / 120.0;
-  sum = sum * r + 1.0 / 24.0;
-  sum = sum * r + 1.0 / 6.0;
-  sum = sum * r + 0.5;
-  sum = sum * r + 1.0;
-  sum = sum * r + 1.0;
-  return sum * bits_as<double>((octaves + 1023u) << 52);
+  sum = product(sum, r) + 1.0 / 479001600.0;
+  sum = product(sum, r) + 1.0 / 39916800.0;
+  sum = product(sum, r) + 1.0 / 3628800.0;
+  sum = product(sum, r) + 1.0 / 362880.0;
+  sum = product(sum, r) + 1.0 / 40320.0;
+  sum = product(sum, r) + 1.0 / 5040.0;
+  sum = product(sum, r) + 1.0 / 720.0;
+  sum = product(sum, r) + 1.0 / 120.0;
+  sum = product(sum, r) + 1.0 / 24.0;
+  sum = product(sum, r) + 1.0 / 6.0;
+  sum = product(sum, r) + 0.5;
+  sum = product(sum, r) + 1.0;
+  sum = product(sum, r) + 1.0;
+  return product(sum, bits_as<double>((octaves + 1023u) << 52));
 }
 
 //! e^x in double.

@@ -15,9 +15,14 @@ struct exact_weight {
   double inverse_temperature = 1;
   bool probabilities = false;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double operator()(double value) const noexcept {
-    return probabilities ? value : exponential((value - reference) * inverse_temperature);
+    return probabilities ? value : exponential(product(value - reference, inverse_temperature));
   }
 };
+
+//! What is left of an exact weight, scaled or not, when a share `taken` of Z is subtracted from it; or less than 0.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double left_of(double weight, double taken, double total) noexcept {
+  return weight - product(taken, total);
+}
 
 //! Sum of 256 consecutive values' weights in the fixed shape.
 template <class Work>

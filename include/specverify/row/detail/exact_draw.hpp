@@ -41,7 +41,7 @@ class remaining_weight {
   };
 
   [[nodiscard]] SPECVERIFY_INLINE double rest(double scaled, std::uint32_t count) const noexcept {
-    const double left = scaled - static_cast<double>(count) * unit_ * total_;
+    const double left = kernel::left_of(scaled, static_cast<double>(count) * unit_, total_);
     return left > 0.0 ? left : 0.0;
   }
 
