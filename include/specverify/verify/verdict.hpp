@@ -12,10 +12,14 @@
 #define SPECVERIFY_VERIFY_VERDICT_HPP
 
 #include <specverify/core/views.hpp>
-#include <specverify/cpp20.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+
+#if __cplusplus >= 202002L
 #include <span>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -69,10 +73,21 @@ struct verdict {
   verdict_counters counters{};
 };
 
+inline constexpr std::uint32_t no_budget = std::numeric_limits<std::uint32_t>::max();  //!< no limit
+
+//! What may end a round early.
+struct round_limits {
+  const token_id* stop_tokens = nullptr;
+  std::size_t stop_count = 0;
+  std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
+  bool bonus = true;                           //!< whether a token follows a draft that stands whole
+};
+
+#if __cplusplus >= 202002L
 //! What the caller says about a round, apart from its uniforms. All spans may be empty.
 struct verify_request {
   std::span<const token_id> stop_tokens{};
-  std::uint32_t remaining_budget = std::numeric_limits<std::uint32_t>::max();  //!< tokens that may still be committed
+  std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
   //! whether a token follows a draft that stands whole; without drafts one always does
   bool bonus = true;
   //! one per draft, not zero: reject it and draw from the target (q counts as empty)
@@ -82,8 +97,10 @@ struct verify_request {
   //! out, L + 1 or more: per row ok, its error, or not_read after the stop
   std::span<status> row_states{};
 };
+#endif  // C++20
 
 SPECVERIFY_TYPES_END
+#if __cplusplus >= 202002L
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Whether a token ends the text. O(stop_tokens).
@@ -95,5 +112,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#endif  // C++20
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <specverify/core/workspace.hpp>
 #include <specverify/verify/concepts.hpp>
+#include <specverify/verify/detail/progress.hpp>
 #include <specverify/verify/verdict.hpp>
 
 #include <cstddef>
@@ -36,13 +37,13 @@ template <class Rows>
 class round {
  public:
   template <class Draft, class Rows>
-  round(std::span<const Draft> drafts, const Rows& rows, const verify_request& request) noexcept : request_(request) {
+  round(std::span<const Draft> drafts, const Rows& rows, const verify_request& request) noexcept
+      : request_(request),
+        limits_{request.stop_tokens.data(), request.stop_tokens.size(), request.remaining_budget, request.bonus} {
     std::uint32_t length = 0;
     while (length < drafts.size() && token_of(drafts[length]) != no_token) ++length;
-    length_ = length < request.remaining_budget ? length : request.remaining_budget;
-    // With every draft of the round accepted, one more row gives the bonus token, if it is wanted and the budget has
-    // room for it.
-    rows_ = length_ < request.remaining_budget && (request.bonus || length_ == 0) ? length_ + 1 : length_;
+    length_ = length_of_round(length, limits_);
+    rows_ = rows_of_round(length_, limits_);
     result_.counters.drafted = length;
     if (!request.row_states.empty() && request.row_states.size() <= length) {
       fail(errc::output_too_small, length);
@@ -96,20 +97,7 @@ class round {
   }
 
   //! Draft `index` stands. True when the round ends with it.
-  [[nodiscard]] bool accept(token_id token) noexcept {
-    ++result_.accepted;
-    ++result_.counters.accepted;
-    result_.commit_length = result_.accepted;
-    if (is_stop(request_.stop_tokens, token)) {
-      result_.stop = stop_reason::stop_token;
-      return true;
-    }
-    if (result_.commit_length >= request_.remaining_budget) {
-      result_.stop = stop_reason::budget;
-      return true;
-    }
-    return false;
-  }
+  [[nodiscard]] bool accept(token_id token) noexcept { return accept_draft(result_, limits_, token); }
 
   //! A mismatch with its score. True when it stands.
   [[nodiscard]] bool weigh(double rho, double threshold) noexcept {
@@ -123,16 +111,7 @@ class round {
     return stands;
   }
 
-  void finish(token_id token, token_source source) noexcept {
-    result_.next_token = token;
-    result_.source = source;
-    result_.commit_length = result_.accepted + 1;
-    if (is_stop(request_.stop_tokens, token)) {
-      result_.stop = stop_reason::stop_token;
-    } else if (result_.commit_length >= request_.remaining_budget) {
-      result_.stop = stop_reason::budget;
-    }
-  }
+  void finish(token_id token, token_source source) noexcept { finish_round(result_, limits_, token, source); }
   void defer() noexcept { result_.outcome = verdict_outcome::deferred; }
   void need() noexcept {
     result_.outcome = verdict_outcome::needs;
@@ -158,6 +137,7 @@ class round {
   }
 
   const verify_request& request_;
+  round_limits limits_;
   verdict result_{};
   status why_{};
   double* log_probabilities_ = nullptr;

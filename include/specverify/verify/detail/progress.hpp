@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a verdict grows from draft to draft: which rows a round needs, what stands, what ends it. For host and devices.
+#ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
+#define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
+
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! How many of `drafted` drafts a round may look at.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t length_of_round(
+    std::uint32_t drafted, const round_limits& limits) noexcept {
+  return drafted < limits.remaining_budget ? drafted : limits.remaining_budget;
+}
+//! How many rows it may need. With every draft of the round accepted, one more row gives the bonus token, if it is
+//! wanted and the budget has room for it.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t rows_of_round(
+    std::uint32_t length, const round_limits& limits) noexcept {
+  return length < limits.remaining_budget && (limits.bonus || length == 0) ? length + 1 : length;
+}
+
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool ends_text(const round_limits& limits,
+                                                                       token_id token) noexcept {
+  for (std::size_t i = 0; i < limits.stop_count; ++i) {
+    if (limits.stop_tokens[i] == token) return true;
+  }
+  return false;
+}
+
+//! A draft stands. True when the round ends with it.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool accept_draft(verdict& made, const round_limits& limits,
+                                                                          token_id token) noexcept {
+  ++made.accepted;
+  ++made.counters.accepted;
+  made.commit_length = made.accepted;
+  if (ends_text(limits, token)) {
+    made.stop = stop_reason::stop_token;
+    return true;
+  }
+  if (made.commit_length >= limits.remaining_budget) {
+    made.stop = stop_reason::budget;
+    return true;
+  }
+  return false;
+}
+
+//! A token follows the drafts that stand.
+SPECVERIFY_HD SPECVERIFY_INLINE constexpr void finish_round(verdict& made, const round_limits& limits, token_id token,
+                                                            token_source source) noexcept {
+  made.next_token = token;
+  made.source = source;
+  made.commit_length = made.accepted + 1;
+  if (ends_text(limits, token)) {
+    made.stop = stop_reason::stop_token;
+  } else if (made.commit_length >= limits.remaining_budget) {
+    made.stop = stop_reason::budget;
+  }
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
