@@ -39,11 +39,10 @@ struct argmax_room {
   std::uint32_t least;
 };
 
+//! The greedy token of a row, by a block; every thread gets it.
 template <class Scalar>
-__global__ void __launch_bounds__(argmax_threads, 2)
-    argmax_kernel(device_rows<Scalar> rows, device_transform transform, device_argmax* out) {
-  __shared__ argmax_room room;
-  const kernel::row_source<Scalar> row = open_row(rows, transform, blockIdx.x);
+[[nodiscard]] __device__ __forceinline__ device_argmax argmax_of_row(const kernel::row_source<Scalar>& row,
+                                                                     argmax_room& room) noexcept {
   const bool aligned = is_aligned(row.data);
   const float none = kernel::negative_infinity<float>();
   two_best mine{{none, 0}, {none, no_id}, false};
@@ -67,6 +66,14 @@ __global__ void __launch_bounds__(argmax_threads, 2)
     found.near_tie = to_second.near_tie;
     found.margin = to_second.margin;
   }
+  return found;
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(argmax_threads, 2)
+    argmax_kernel(device_rows<Scalar> rows, device_transform transform, device_argmax* out) {
+  __shared__ argmax_room room;
+  const device_argmax found = argmax_of_row(open_row(rows, transform, blockIdx.x), room);
   if (threadIdx.x == 0) out[blockIdx.x] = found;
 }
 

@@ -51,12 +51,19 @@ struct drawn_row {
   }
 };
 
-//! One trial: no_token where the proposal is refused. Every lane gets the answer.
+//! A proposed id, its envelope weight, and S_exact / S of its lane. no_id: none.
+struct row_proposal {
+  std::uint32_t id = no_id;
+  double envelope = 0;
+  double correction = 1;
+};
+
+//! One proposal, in lane 0 of the warp. A __syncwarp stands between it and the next.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
-                                                           sample_room& room) noexcept {
+[[nodiscard]] __device__ __forceinline__ row_proposal propose(const drawn_row<Scalar>& row, const random_block& random,
+                                                              sample_room& room) noexcept {
   const bool leads = lane_of_thread() == 0;
-  double position = decision_uniform(random, 0) * row.total;
+  double position = numeric::product(decision_uniform(random, 0), row.total);
   std::uint32_t found = no_id;  // block * 16 + lane
   if (leads) {
     const auto block = static_cast<std::uint32_t>(kernel::locate(row.block_sums, row.blocks, position));
@@ -66,27 +73,37 @@ template <class Scalar>
     }
   }
   found = __shfl_sync(all_lanes, found, 0);
-  if (found == no_id) return no_token;
+  row_proposal proposed;
+  if (found == no_id) return proposed;
   const std::uint32_t first = found / kernel::lane_count * kernel::block_size + found % kernel::lane_count;
   const std::uint32_t left = (row.source.size - first + kernel::lane_count - 1) / kernel::lane_count;
   const std::uint32_t count = first >= row.source.size ? 0 : left < lane_ids ? left : lane_ids;
   for (std::uint32_t i = lane_of_thread(); i < count; i += lanes_per_warp)
     room.entries[i] = row.envelope(row.source.value(first + i * kernel::lane_count));
   __syncwarp();
-  token_id token = no_token;
   if (leads) {
     double sum = 0;
     for (std::uint32_t i = 0; i < count; ++i) sum = __dadd_rn(sum, static_cast<double>(room.entries[i]));
-    const double correction = sum / static_cast<double>(row.lane_sums[found]);
-    position *= correction;
+    proposed.correction = sum / static_cast<double>(row.lane_sums[found]);
+    position = numeric::product(position, proposed.correction);
     const std::size_t at = kernel::locate(room.entries, count, position);
     if (at < count) {
-      const std::uint32_t id = first + static_cast<std::uint32_t>(at) * kernel::lane_count;
-      if (decision_uniform(random, 1) * static_cast<double>(room.entries[at]) <
-          kernel::envelope_slack * correction * row.weight(id))
-        token = static_cast<token_id>(id);
+      proposed.id = first + static_cast<std::uint32_t>(at) * kernel::lane_count;
+      proposed.envelope = static_cast<double>(room.entries[at]);
     }
   }
+  return proposed;
+}
+
+//! One trial: no_token where the proposal is refused. Lane 0 tests, every lane gets the answer.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
+                                                           sample_room& room) noexcept {
+  const row_proposal proposed = propose(row, random, room);
+  token_id token = no_token;
+  if (proposed.id != no_id && decision_uniform(random, 1) * proposed.envelope <
+                                  kernel::envelope_slack * proposed.correction * row.weight(proposed.id))
+    token = static_cast<token_id>(proposed.id);
   __syncwarp();  // the entries may be written again
   return __shfl_sync(all_lanes, token, 0);
 }

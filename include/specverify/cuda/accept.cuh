@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The accept test of speculative verification for a token of each row of a batch, on a GPU.
+//!
+//! Use it after digest.cuh where drafts are tested but not replaced; `verify_batch` (verify.cuh) does whole rounds.
+//! Symbols:    as in row/acceptance.hpp. A thread block a row.
+//! Guarantees: accepted, near_tie and exact are those of exec::seq. The bounds of the digest decide first: then one
+//!             logit is read, else the row once more for the exact Z. No allocation, no synchronisation, no read-back.
+//! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
+#ifndef SPECVERIFY_CUDA_ACCEPT_CUH
+#define SPECVERIFY_CUDA_ACCEPT_CUH
+
+#include <specverify/cuda/detail/block_draw.cuh>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+template <class Scalar, class Key>
+__global__ void __launch_bounds__(test_threads, 1)
+    accept_kernel(device_batch<Scalar> batch, const drafted_token* drafted, device_stream<Key> random,
+                  device_acceptance* out) {
+  __shared__ block_room room;
+  const std::uint32_t number = blockIdx.x;
+  const device_digest& digest = batch.digests.rows[number];
+  const drafted_token mine = drafted[number];
+  device_acceptance found;
+  found.why = digest.why;
+  if (found.why.ok() && (mine.token < 0 || static_cast<std::uint32_t>(mine.token) >= batch.rows.size))
+    found.why = {errc::token_out_of_range, part::row, 0};
+  if (found.why.ok() && (mine.resolution == 0 || mine.count > mine.resolution))
+    found.why = {errc::invalid_resolution, part::row, 0};
+  if (found.why.ok()) {  // the same for all threads
+    tested_row<Scalar> row =
+        open_digest(open_row(batch.rows, batch.transform, number), digest, place_of(batch.digests, number), room);
+    double uniform = 0;
+    if (threadIdx.x == 0) uniform = decision_uniform(random.at(number, random.first_of(number)));
+    const acceptance tested = test_token(row, mine, uniform, room);
+    found.accepted = tested.accepted;
+    found.near_tie = tested.near_tie;
+    found.exact = tested.exact;
+  }
+  if (threadIdx.x == 0) out[number] = found;
+}
+
+}  // namespace cuda_detail
+
+//! Enqueues one accept test a row, from the digests that `read_rows` made before. Errors, of the arguments alone: those
+//! of `read_rows`; null_span (drafted, keys, positions, rounds or out). Of a row: those of its digest,
+//! token_out_of_range, invalid_resolution (0, or below count).
+template <class Scalar, class Key>
+[[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,
+                                              const drafted_token* drafted, const device_stream<Key>& random,
+                                              device_acceptance* out) noexcept {
+  if (const status why = cuda_detail::check_tests(batch); !why.ok()) return why;
+  if (drafted == nullptr || out == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)},
+                              &cuda_detail::accept_kernel<Scalar, Key>, batch, drafted, random, out);
+}
+
+SPECVERIFY_TYPES_END
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A thread block tests a token against a row and draws from what is left of the row's law: the host's decisions.
+//!
+//! Numbers that the first thread finds are told to all, so that all go the same way.
+#ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
+#define SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
+
+#include <specverify/cuda/detail/block_sums.cuh>
+#include <specverify/cuda/digest.cuh>
+#include <specverify/row/acceptance.hpp>
+#include <specverify/row/residual.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+//! A row that was read, as its block tests and draws from it.
+template <class Scalar>
+struct tested_row {
+  drawn_row<Scalar> drawn;
+  double lower, upper;  // bounds of Z
+  double normaliser;    // Z, or 0: not known
+  token_id argmax;
+  bool one_hot;
+  bool summed;  // Z took one more read
+
+  [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
+    if (one_hot) return id == argmax ? 1.0 : 0.0;
+    return drawn.weight(static_cast<std::uint32_t>(id));
+  }
+};
+
+//! A row whose digest all threads can read.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ tested_row<Scalar> open_digest(const kernel::row_source<Scalar>& source,
+                                                                        const device_digest& digest,
+                                                                        const digest_place& place,
+                                                                        block_room& room) noexcept {
+  const bool is_staged = place.blocks <= staged_blocks;
+  for (std::uint32_t b = threadIdx.x; is_staged && !digest.one_hot && b < place.blocks; b += blockDim.x)
+    room.draws.sums[b] = place.block_sums[b];
+  __syncthreads();
+  const double inverse = digest.one_hot ? 1.0 : 1.0 / digest.temperature;
+  return {{source,
+           envelope_of(digest.reference, digest.temperature),
+           {static_cast<double>(digest.reference), inverse, false},
+           is_staged ? room.draws.sums : place.block_sums,
+           place.lane_sums,
+           place.blocks,
+           digest.coarse_total},
+          digest.lower,
+          digest.upper,
+          digest.one_hot ? 1.0 : digest.normaliser,
+          digest.argmax,
+          digest.one_hot,
+          false};
+}
+
+//! Z, by one more read where it is not known.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ double normaliser_of(tested_row<Scalar>& row, block_room& room) noexcept {
+  if (!(row.normaliser > 0.0)) {
+    row.normaliser = sum_of_row(row.drawn, left_weight{}, room);
+    row.summed = true;
+  }
+  return row.normaliser;
+}
+
+//! The accept test of a token of the row. `count`, `resolution` and `uniform` are those of the first thread, which gets
+//! the answer.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar>& row, const drafted_token& drafted,
+                                                               double uniform, block_room& room) noexcept {
+  acceptance tested;
+  double have = 0, full = 0, drawn = 0;
+  std::uint32_t is_open = 0;
+  if (threadIdx.x == 0) {
+    const double weight = row.weight(drafted.token);
+    tested.accepted = weight > 0.0;
+    if (tested.accepted && drafted.count != 0) {
+      have = numeric::product(static_cast<double>(drafted.resolution), weight);
+      full = static_cast<double>(drafted.count);
+      drawn = uniform * full;
+      const detail::bound_decision decision =
+          row.normaliser > 0.0 ? detail::bound_decision::open : detail::decide(drawn, full, have, row.lower, row.upper);
+      tested.accepted = decision == detail::bound_decision::accepted;
+      is_open = decision == detail::bound_decision::open ? 1 : 0;
+    }
+  }
+  if (tell(is_open, &room.step) == 0) return tested;
+  const bool was_known = row.normaliser > 0.0;
+  const double total = normaliser_of(row, room);
+  if (threadIdx.x == 0) {
+    tested = detail::decide_exactly(drawn, full, have, total);
+    tested.exact = !was_known;
+  }
+  return tested;
+}
+
+//! What the host asks of a batch whose rows are tested. Truncated ones are not there yet.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status check_tests(const device_batch<Scalar>& batch) noexcept {
+  const status why = device_detail::check(batch);
+  return why.ok() && batch.transform.may_truncate() ? refusal(errc::unsupported) : why;
+}
+//! Four threads for a block of 1024 ids, as its digest has.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows) noexcept {
+  return threads_for(device_detail::blocks_of(rows) * per_block, test_threads);
+}
+
+enum trial_answer : std::uint32_t { trials_refused, trial_accepted, trial_open };
+
+//! Where the random numbers of a draw come from: trial t reads lane + t.
+template <class Key>
+struct draw_place {
+  const Key* key;
+  random_counter first;
+
+  [[nodiscard]] __device__ __forceinline__ random_block at(std::uint32_t trial) const noexcept {
+    random_counter counter = first;
+    counter.lane += trial;
+    return random_at(*key, counter);
+  }
+};
+
+//! Trials of the first warp until one is accepted, or needs Z, or none is left. What it needs for that stands in
+//! room.trial. Every lane gets the answer.
+template <class Scalar, class Key>
+[[nodiscard]] __device__ __forceinline__ std::uint32_t run_trials(const tested_row<Scalar>& row,
+                                                                  const subtracted_law& taken,
+                                                                  const draw_place<Key>& random,
+                                                                  const residual_options& options, std::uint32_t& trial,
+                                                                  block_room& room) noexcept {
+  for (; trial < options.trial_cap; ++trial) {
+    const random_block numbers = random.at(trial);
+    const row_proposal tried = propose(row.drawn, numbers, room.draws);
+    std::uint32_t answer = trials_refused;
+    if (lane_of_thread() == 0 && tried.id != no_id) {
+      const double have = numeric::product(options.scale, row.drawn.weight(tried.id));
+      const double share = taken.share(tried.id);
+      const double need = decision_uniform(numbers, 1) * tried.envelope;
+      const double slack = kernel::envelope_slack * tried.correction;
+      detail::bound_decision decision =
+          need < slack * have ? detail::bound_decision::accepted : detail::bound_decision::rejected;
+      if (share > 0.0) decision = detail::decide_rest(need, slack, have, share, row.lower, row.upper);
+      if (decision == detail::bound_decision::accepted) answer = trial_accepted;
+      if (decision == detail::bound_decision::open) answer = trial_open;
+      room.trial = {need, slack, have, share, static_cast<token_id>(tried.id)};
+    }
+    __syncwarp();  // the entries of the proposal may be written again
+    answer = __shfl_sync(all_lanes, answer, 0);
+    if (answer != trials_refused) return answer;
+  }
+  return trials_refused;
+}
+
+//! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing. The first thread gets it.
+template <class Scalar, class Key>
+[[nodiscard]] __device__ __forceinline__ device_token draw_from(tested_row<Scalar>& row, const subtracted_law& taken,
+                                                                const draw_place<Key>& random,
+                                                                const residual_options& options,
+                                                                block_room& room) noexcept {
+  device_token drawn;
+  if (row.one_hot) {
+    drawn.token = row.argmax;
+    const double share = taken.share(static_cast<std::uint32_t>(row.argmax));
+    drawn.fallback = !taken.is_nothing() && !(options.scale - share >= residual_mass_floor);
+    return drawn;
+  }
+  for (std::uint32_t trial = 0;; ++trial) {  // right in the first warp
+    std::uint32_t answer = trials_refused;
+    if (warp_of_thread() == 0) answer = run_trials(row, taken, random, options, trial, room);
+    answer = tell(answer, &room.step);
+    drawn.trials = trial;
+    if (answer == trials_refused) break;
+    if (answer == trial_open) {
+      const double total = normaliser_of(row, room);
+      if (threadIdx.x == 0) {
+        const open_trial& tried = room.trial;
+        answer = tried.need < tried.slack * kernel::left_of(tried.have, tried.share, total) ? trial_accepted
+                                                                                            : trials_refused;
+      }
+      if (tell(answer, &room.step) == trials_refused) continue;
+    }
+    drawn.token = room.trial.token;
+    drawn.trials = trial + 1;
+    return drawn;
+  }
+  const double total = taken.is_nothing() ? 0.0 : normaliser_of(row, room);
+  const double uniform = decision_uniform(random.at(options.trial_cap));
+  drawn.trials = options.trial_cap;
+  drawn.exact = true;
+  drawn.token = draw_exactly(row.drawn, left_weight{taken, options.scale, total}, uniform, drawn.fallback, room);
+  if (drawn.token == no_token)
+    drawn.why = {taken.is_nothing() ? errc::row_is_empty : errc::residual_unavailable, part::row, 0};
+  return drawn;
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif

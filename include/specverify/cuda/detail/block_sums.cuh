@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of exact weights over a row by a thread block, in the host's order, and the exact rule of draws from them.
+#ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
+#define SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
+
+#include <specverify/cuda/sample.cuh>
+#include <specverify/distribution/law.hpp>
+#include <specverify/row/residual.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+inline constexpr std::uint32_t test_threads = 512;  // at most; 16 take a term of 256 ids
+inline constexpr std::uint32_t ids_per_thread = kernel::exact_size / kernel::lane_count;
+
+//! A proposal whose test needs Z.
+struct open_trial {
+  double need, slack, have, share;
+  token_id token;
+};
+
+struct block_room {
+  sample_room draws;
+  double entries[test_threads];
+  double terms[test_threads / kernel::lane_count];
+  double told;
+  open_trial trial;
+  std::uint32_t step;
+};
+
+//! What the first thread has, for every thread. The place may be used again at once.
+template <class Word>
+[[nodiscard]] __device__ __forceinline__ Word tell(Word mine, Word* place) noexcept {
+  __syncthreads();
+  if (threadIdx.x == 0) *place = mine;
+  __syncthreads();
+  return *place;
+}
+
+//! What is subtracted from p: a law, a point mass, or nothing.
+struct subtracted_law {
+  const law* listed = nullptr;
+  token_id point = no_token;
+  double unit = 0;  // 1 / resolution
+
+  [[nodiscard]] __device__ __forceinline__ bool is_nothing() const noexcept {
+    return listed == nullptr && point == no_token;
+  }
+  //! q of an id.
+  [[nodiscard]] __device__ __forceinline__ double share(std::uint32_t id) const noexcept {
+    const auto token = static_cast<token_id>(id);
+    const std::uint32_t count = listed != nullptr ? listed->count(token) : token == point ? 1u : 0u;
+    return numeric::product(static_cast<double>(count), unit);
+  }
+};
+
+//! (scale * e_v - q(v) Z)+; e_v itself without arguments.
+struct left_weight {
+  subtracted_law taken{};
+  double scale = 1;
+  double total = 0;
+
+  template <class Scalar>
+  [[nodiscard]] __device__ __forceinline__ double operator()(const drawn_row<Scalar>& row,
+                                                             std::uint32_t id) const noexcept {
+    const double weight = id < row.source.size ? row.weight(id) : 0.0;
+    if (!(weight > 0.0) || taken.is_nothing()) return weight;
+    const double left = kernel::left_of(numeric::product(scale, weight), taken.share(id), total);
+    return left > 0.0 ? left : 0.0;
+  }
+};
+
+//! The terms of the ids from `first` on, 16 ids a thread, in room.terms.
+template <class Scalar>
+__device__ __forceinline__ void load_terms(const drawn_row<Scalar>& row, const left_weight& weight, std::uint32_t first,
+                                           block_room& room) noexcept {
+  const std::uint32_t lane = threadIdx.x % kernel::lane_count, term = threadIdx.x / kernel::lane_count;
+  std::uint32_t id = first + term * kernel::exact_size + lane;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < ids_per_thread; ++i, id += kernel::lane_count) sum = __dadd_rn(sum, weight(row, id));
+  room.entries[threadIdx.x] = sum;
+  __syncwarp();
+  if (lane == 0) room.terms[term] = kernel::lane_tree(room.entries + threadIdx.x);
+  __syncthreads();
+}
+
+//! How many terms of a pass from `first` on the row has.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t terms_from(std::uint32_t first, std::uint32_t size) noexcept {
+  const std::uint32_t left = (size - first + kernel::exact_size - 1) / kernel::exact_size;
+  const std::uint32_t most = blockDim.x / kernel::lane_count;
+  return left < most ? left : most;
+}
+
+//! The sum of a row's weights as kernel::exact_sum takes it. Every thread gets it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ double sum_of_row(const drawn_row<Scalar>& row, const left_weight& weight,
+                                                           block_room& room) noexcept {
+  double sum = 0;
+  for (std::uint32_t first = 0; first < row.source.size; first += blockDim.x * ids_per_thread) {
+    load_terms(row, weight, first, room);
+    const std::uint32_t terms = terms_from(first, row.source.size);
+    for (std::uint32_t t = 0; threadIdx.x == 0 && t < terms; ++t) sum = __dadd_rn(sum, room.terms[t]);
+    __syncthreads();
+  }
+  return tell(sum, &room.told);
+}
+
+inline constexpr std::uint32_t not_proven = no_id - 1;
+
+//! The id of a term at which the running sum passes `target`; not_proven where it does so by less than the slack; no_id
+//! where it does not. By the first thread, from room.entries.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
+                                                                 std::uint32_t first, std::uint32_t count,
+                                                                 const block_room& room) noexcept {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    sum = __dadd_rn(sum, room.entries[i]);
+    if (sum > target + slack) return first + i;
+    if (sum > target - slack) return not_proven;
+  }
+  return no_id;
+}
+
+//! The id at which the running sum passes `target`, no_token unless it does so by more than the slack: then it is that
+//! of `walk_row`. Every thread gets it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
+                                                              double target, double slack, block_room& room) noexcept {
+  const std::uint32_t size = row.source.size;
+  double sum = 0;  // the first thread's
+  for (std::uint32_t first = 0; first < size; first += blockDim.x * ids_per_thread) {
+    load_terms(row, weight, first, room);
+    const std::uint32_t terms = terms_from(first, size);
+    for (std::uint32_t t = 0;; ++t) {
+      while (threadIdx.x == 0 && t < terms && sum + room.terms[t] < target - slack)
+        sum = __dadd_rn(sum, room.terms[t++]);
+      t = tell(t, &room.step);
+      if (t >= terms) break;
+      const std::uint32_t begin = first + t * kernel::exact_size;
+      for (std::uint32_t i = threadIdx.x; i < kernel::exact_size; i += blockDim.x)
+        room.entries[i] = weight(row, begin + i);
+      __syncthreads();
+      const std::uint32_t count = size - begin < kernel::exact_size ? size - begin : kernel::exact_size;
+      std::uint32_t found = no_id;
+      if (threadIdx.x == 0) found = scan_term(sum, target, slack, begin, count, room);
+      found = tell(found, &room.step);
+      if (found != no_id) return found == not_proven ? no_token : static_cast<token_id>(found);
+    }
+  }
+  return no_token;
+}
+
+//! The serial sum of a row's weights until it exceeds `target`: the id where it does, else the last of positive weight.
+//! `sum` is right in the first thread.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id walk_row(const drawn_row<Scalar>& row, const left_weight& weight,
+                                                           double target, double& sum, block_room& room) noexcept {
+  token_id last = no_token;
+  sum = 0;
+  for (std::uint32_t first = 0; first < row.source.size; first += blockDim.x) {
+    room.entries[threadIdx.x] = weight(row, first + threadIdx.x);
+    __syncthreads();
+    bool over = false;
+    for (std::uint32_t i = 0; threadIdx.x == 0 && i < blockDim.x && !over; ++i) {
+      if (!(room.entries[i] > 0.0)) continue;
+      last = static_cast<token_id>(first + i);
+      sum = __dadd_rn(sum, room.entries[i]);
+      over = sum > target;
+    }
+    if (__syncthreads_or(over ? 1 : 0) != 0) break;
+  }
+  return static_cast<token_id>(tell(static_cast<std::uint32_t>(last), &room.step));
+}
+
+//! The exact rule: the least id whose running sum of weights exceeds uniform * their sum. From p, with `fallback`,
+//! where a residual has no mass. Every thread gets it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id draw_exactly(const drawn_row<Scalar>& row, left_weight weight,
+                                                               double uniform, bool& fallback,
+                                                               block_room& room) noexcept {
+  for (;;) {
+    const bool whole = weight.taken.is_nothing();
+    const double mass = sum_of_row(row, weight, room), total = whole ? mass : weight.total;
+    const double slack = __dadd_rn(numeric::product(static_cast<double>(row.source.size) * 0x1.0p-51, mass),
+                                   numeric::product(0x1.0p-46, total));
+    const double least = numeric::product(residual_mass_floor, total);
+    token_id token = no_token;
+    if (whole || (kernel::is_finite(mass) && mass > least + slack))
+      token = find_in_row(row, weight, numeric::product(uniform, mass), slack, room);
+    if (token != no_token) return token;
+    double serial = 0;
+    (void)walk_row(row, weight, 1.0e300, serial, room);
+    serial = tell(serial, &room.told);
+    if (whole || (kernel::is_finite(serial) && serial >= least))
+      return walk_row(row, weight, numeric::product(uniform, serial), serial, room);
+    fallback = true;
+    weight = left_weight{};
+  }
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token from norm((scale * p - q)+) for each row of a batch, on a GPU: what replaces a rejected draft.
+//!
+//! Use it after digest.cuh with a law a row; `verify_batch` (verify.cuh) does whole rounds.
+//! Symbols:    as in row/residual.hpp. A thread block a row; its first warp makes the trials.
+//! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, the exact Z
+//!             only where bounds leave a trial open, the exact rule in sums of blocks where these prove it, else
+//!             serially. A trial reads one lane of the row; the exact rule reads the row twice, three times if serial.
+//!             No allocation, no synchronisation, nothing is read back.
+//! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
+#ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
+#define SPECVERIFY_CUDA_RESIDUAL_CUH
+
+#include <specverify/cuda/detail/block_draw.cuh>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+template <class Scalar, class Key>
+__global__ void __launch_bounds__(test_threads, 1)
+    residual_kernel(device_batch<Scalar> batch, const law* laws, device_stream<Key> random, residual_options options,
+                    device_token* out) {
+  __shared__ block_room room;
+  const std::uint32_t number = blockIdx.x;
+  const device_digest& digest = batch.digests.rows[number];
+  const law* const taken = laws + number;
+  device_token found;
+  found.why = digest.why;
+  if (found.why.ok() && taken->resolution == 0) found.why = {errc::invalid_resolution, part::row, 0};
+  if (found.why.ok()) {  // the same for all threads
+    tested_row<Scalar> row =
+        open_digest(open_row(batch.rows, batch.transform, number), digest, place_of(batch.digests, number), room);
+    const subtracted_law subtracted{taken, no_token, 1.0 / static_cast<double>(taken->resolution)};
+    const draw_place<Key> place{random.keys + number * random.key_pitch, random.first_of(number)};
+    found = draw_from(row, subtracted, place, options, room);
+  }
+  if (threadIdx.x == 0) out[number] = found;
+}
+
+}  // namespace cuda_detail
+
+//! Enqueues one draw a row, `laws[r]` subtracted from row r, from the digests that `read_rows` made before. The laws
+//! lie in device memory with their arrays and are not checked. Errors, of the arguments alone: those of `read_rows`;
+//! null_span (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Of a row: those of
+//! its digest, invalid_resolution (0), residual_unavailable (p has no mass).
+template <class Scalar, class Key>
+[[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
+                                                const device_stream<Key>& random, device_token* tokens,
+                                                const residual_options& options = {}) noexcept {
+  if (const status why = cuda_detail::check_tests(batch); !why.ok()) return why;
+  if (laws == nullptr || tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
+  if (!numeric::is_finite(options.scale) || !(options.scale > 0.0 && options.scale <= 1.0))
+    return device_detail::refusal(errc::invalid_argument);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)},
+                              &cuda_detail::residual_kernel<Scalar, Key>, batch, laws, random, options, tokens);
+}
+
+SPECVERIFY_TYPES_END
+
+#endif

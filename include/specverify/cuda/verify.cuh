@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Verification of a ragged batch of rounds on a GPU: token-level and greedy, one call for all requests of a step.
+//!
+//! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
+//! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
+//! Shape:      a thread block a round, its rows in order. Rows after the first rejection are not read, and only that
+//!             row is drawn from. Draft i reads the counters of the round's position + i.
+//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq. A row that is
+//!             looked at is read once, and once more where the bounds of its digest leave a decision open (about one
+//!             row in twenty; counted as exact_normalisers). No allocation, no synchronisation, nothing is read back.
+//! Deviates:   no log-probabilities; no truncation under the token rule yet.
+//! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
+#ifndef SPECVERIFY_CUDA_VERIFY_CUH
+#define SPECVERIFY_CUDA_VERIFY_CUH
+
+#include <specverify/cuda/argmax.cuh>
+#include <specverify/cuda/detail/block_draw.cuh>
+#include <specverify/device/rounds.hpp>
+#include <specverify/verify/detail/progress.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+//! Room for a verdict in shared memory, where nothing may have a constructor.
+struct verdict_room {
+  alignas(device_verdict) unsigned char bytes[sizeof(device_verdict)];
+  std::uint32_t length, rows, step;
+
+  [[nodiscard]] __device__ __forceinline__ device_verdict& made() noexcept {
+    return *reinterpret_cast<device_verdict*>(bytes);
+  }
+};
+
+//! A round as its block sees it. The verdict is the first thread's.
+template <class Scalar>
+struct round_at_work {
+  const device_rounds<Scalar>& rounds;
+  const device_verdicts& out;
+  verdict_room& room;
+  std::uint32_t number;
+  std::uint32_t length, rows, first_row;
+
+  [[nodiscard]] __device__ __forceinline__ verdict& decided() const noexcept { return room.made().decided; }
+  [[nodiscard]] __device__ __forceinline__ verdict_counters& counters() const noexcept { return decided().counters; }
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t draft_at(std::uint32_t index) const noexcept {
+    return rounds.draft_begin[number] + index;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool is_forced(std::uint32_t index) const noexcept {
+    return rounds.forced_rejects != nullptr && rounds.forced_rejects[draft_at(index)] != 0;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool has(token_id token) const noexcept {
+    return token >= 0 && static_cast<std::uint32_t>(token) < rounds.rows.size;
+  }
+
+  // By the first thread:
+  __device__ __forceinline__ void fail(errc code, std::uint32_t index) const noexcept {
+    room.made().why = {code, part::verify, index};
+  }
+  __device__ __forceinline__ void row_read(errc code, std::uint32_t index) const noexcept {
+    if (out.row_states != nullptr) out.row_states[first_row + index] = {code, part::verify, index};
+    if (code != errc::ok) fail(code, index);
+  }
+  [[nodiscard]] __device__ __forceinline__ bool accept(token_id token) const noexcept {
+    return detail::accept_draft(decided(), rounds.limits(number), token);
+  }
+  __device__ __forceinline__ void finish(token_id token, token_source source) const noexcept {
+    detail::finish_round(decided(), rounds.limits(number), token, source);
+  }
+};
+
+//! The length of a round, its rows, and what is wrong with it. By the first thread.
+template <class Scalar>
+__device__ __forceinline__ void begin_round(const device_rounds<Scalar>& rounds, std::uint32_t number,
+                                            verdict_room& room) noexcept {
+  device_verdict& made = room.made();
+  made = device_verdict{};
+  room.length = room.rows = 0;
+  const std::uint32_t first = rounds.first_row(number), last = rounds.first_row(number + 1);
+  const std::uint32_t begin = rounds.draft_begin[number], end = rounds.draft_begin[number + 1];
+  if (first > last || last > rounds.rows.count || begin > end) {
+    made.why = {errc::size_mismatch, part::verify, 0};
+    return;
+  }
+  std::uint32_t drafted = 0;
+  while (drafted < end - begin && rounds.drafts[begin + drafted].token != no_token) ++drafted;
+  made.decided.counters.drafted = drafted;
+  const round_limits limits = rounds.limits(number);
+  const std::uint32_t length = detail::length_of_round(drafted, limits), rows = detail::rows_of_round(length, limits);
+  if (last - first < rows) {
+    made.why = {errc::too_few_rows, part::verify, last - first};
+    return;
+  }
+  if (rows == 0) made.decided.stop = stop_reason::budget;
+  room.length = length;
+  room.rows = rows;
+}
+
+//! Opens a round. A round in error has no rows.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ round_at_work<Scalar> open_round(const device_rounds<Scalar>& rounds,
+                                                                          const device_verdicts& out,
+                                                                          verdict_room& room) noexcept {
+  const std::uint32_t number = blockIdx.x;
+  if (threadIdx.x == 0) begin_round(rounds, number, room);
+  const std::uint32_t first = rounds.first_row(number), last = rounds.first_row(number + 1);
+  for (std::uint32_t row = first + threadIdx.x; out.row_states != nullptr && row < last && last <= rounds.rows.count;
+       row += blockDim.x)
+    out.row_states[row] = {errc::not_read, part::verify, row - first};
+  __syncthreads();
+  return {rounds, out, room, number, room.length, room.rows, first};
+}
+
+//! What is wrong with the transform of a row, beyond what the host could see.
+[[nodiscard]] __device__ __forceinline__ errc check_row(const device_transform& transform, std::uint32_t row) noexcept {
+  if (!is_temperature(temperature_of(transform, row))) return errc::invalid_temperature;
+  const bool cuts = transform.truncations == nullptr || transform.truncations[row].valid();
+  return cuts ? errc::ok : errc::invalid_truncation;
+}
+
+// ---- the token rule
+
+struct verify_room {
+  verdict_room round;
+  digest_room digest;
+  block_room draws;
+};
+
+enum draft_answer : std::uint32_t { draft_rejected, draft_stands, draft_ends };
+
+//! What a draft is tested against, and what its rejection subtracts.
+struct tested_draft {
+  drafted_token drafted{};
+  subtracted_law taken{};
+  bool known = true;  // whether a rejection can be replaced here
+
+  //! A draft in device memory; null: none.
+  __device__ __forceinline__ explicit tested_draft(const device_draft* place) noexcept {
+    drafted = {no_token, 1, 1};
+    if (place == nullptr) return;
+    const device_draft& given = *place;
+    drafted = {given.token, given.count, given.resolution};
+    if (given.source.vocab_size != 0) {
+      drafted.count = given.source.count(given.token);
+      drafted.resolution = given.source.resolution;
+      taken = {&given.source, no_token, 1.0 / static_cast<double>(given.source.resolution)};
+    } else if (given.count == 0) {
+      drafted.count = drafted.resolution = 1;
+      taken = {nullptr, given.token, 1.0};
+    } else {
+      known = false;
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ bool is_valid() const noexcept {
+    return drafted.resolution > 0 && drafted.count <= drafted.resolution;
+  }
+};
+
+//! Everything that the rows of a round share.
+template <class Scalar, class Key>
+struct token_round {
+  round_at_work<Scalar> round;
+  device_uniforms<Key> random;
+  residual_options options;
+  device_digests digests;  // a place a round
+  verify_room& room;
+
+  [[nodiscard]] __device__ __forceinline__ draw_place<Key> place(purpose use, std::uint32_t index) const noexcept {
+    random_counter first = random.at(use).first_of(round.number);
+    first.position += index;
+    return {random.keys + round.number * random.key_pitch, first};
+  }
+
+  //! Reads a row into the round's place; whether that went well. Every thread gets it.
+  [[nodiscard]] __device__ __forceinline__ bool read(const kernel::row_source<Scalar>& source,
+                                                     std::uint32_t index) const noexcept {
+    const device_transform& transform = round.rounds.transform;
+    const std::uint32_t number = round.first_row + index;
+    errc why = check_row(transform, number);
+    if (why == errc::ok) {  // the same for all threads
+      const device_digest found = digest_row(source, transform, number, place_of(digests, round.number), room.digest);
+      if (threadIdx.x == 0) digests.rows[round.number] = found;
+      why = found.why.code;
+    }
+    if (threadIdx.x == 0) round.row_read(why, index);
+    __syncthreads();
+    return why == errc::ok;
+  }
+
+  //! Draft `index` against its row. Every thread gets the answer.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t test(tested_row<Scalar>& row, const tested_draft& tested,
+                                                              std::uint32_t index) const noexcept {
+    const token_id token = tested.drafted.token;
+    const bool known_id = round.has(token);
+    if (threadIdx.x == 0) ++round.counters().evaluated;
+    if (!known_id) return draft_rejected;
+    double uniform = 0;
+    if (threadIdx.x == 0) uniform = decision_uniform(place(purpose::acceptance, index).at(0));
+    const acceptance answer = test_token(row, tested.drafted, uniform, room.draws);
+    std::uint32_t step = draft_rejected;
+    if (threadIdx.x == 0) {
+      if (answer.near_tie) ++round.counters().near_ties;
+      if (answer.accepted) step = round.accept(token) ? draft_ends : draft_stands;
+    }
+    return tell(step, &room.round.step);
+  }
+
+  //! The token that ends a round.
+  __device__ __forceinline__ void draw(tested_row<Scalar>& row, const subtracted_law& taken, purpose use,
+                                       std::uint32_t index, token_source source) const noexcept {
+    const device_token drawn = draw_from(row, taken, place(use, index), options, room.draws);
+    if (threadIdx.x != 0) return;
+    if (!drawn.why.ok()) return round.row_read(drawn.why.code, index);
+    if (!taken.is_nothing()) {
+      round.counters().residual_trials += drawn.trials;
+      if (drawn.fallback) ++round.counters().residual_fallbacks;
+    }
+    round.finish(drawn.token, drawn.fallback ? token_source::residual_fallback : source);
+  }
+
+  //! One row of the round. Whether the next one is due; every thread gets it.
+  [[nodiscard]] __device__ __forceinline__ bool step(std::uint32_t index) const noexcept {
+    const bool bonus = index == round.length;
+    const device_rounds<Scalar>& rounds = round.rounds;
+    const tested_draft tested(bonus ? nullptr : rounds.drafts + round.draft_at(index));
+    const bool forced = !bonus && round.is_forced(index);
+    if (!tested.is_valid()) {
+      if (threadIdx.x == 0) round.fail(errc::invalid_resolution, index);
+      return false;
+    }
+    const kernel::row_source<Scalar> source = open_row(rounds.rows, rounds.transform, round.first_row + index);
+    if (!read(source, index)) return false;
+    tested_row<Scalar> row =
+        open_digest(source, digests.rows[round.number], place_of(digests, round.number), room.draws);
+    if (threadIdx.x == 0 && !bonus && !round.has(tested.drafted.token)) ++round.counters().invalid_tokens;
+    std::uint32_t answer = draft_rejected;
+    if (forced || bonus) {
+      if (threadIdx.x == 0 && forced) ++round.counters().forced_rejects;
+      draw(row, {}, bonus ? purpose::bonus_draw : purpose::residual_draw, index,
+           bonus ? token_source::bonus : token_source::forced);
+    } else {
+      answer = test(row, tested, index);
+      if (answer == draft_rejected && tested.known)
+        draw(row, tested.taken, purpose::residual_draw, index, token_source::residual);
+      if (threadIdx.x == 0 && answer == draft_rejected && !tested.known)
+        round.decided().outcome = verdict_outcome::deferred;
+    }
+    if (threadIdx.x == 0 && row.summed) ++round.counters().exact_normalisers;
+    return answer == draft_stands;
+  }
+};
+
+template <class Scalar, class Key>
+__global__ void __launch_bounds__(digest_threads, 1)
+    verify_kernel(device_rounds<Scalar> rounds, device_uniforms<Key> random, device_token_rule rule,
+                  device_digests digests, device_verdicts out) {
+  __shared__ verify_room room;
+  const round_at_work<Scalar> round = open_round(rounds, out, room.round);
+  const token_round<Scalar, Key> self{round, random, {rule.trial_cap, 1.0}, digests, room};
+  for (std::uint32_t index = 0; index < round.rows; ++index)
+    if (!self.step(index)) break;
+  if (threadIdx.x == 0) out.rounds[round.number] = room.round.made();
+}
+
+// ---- the greedy rule
+
+struct greedy_room {
+  verdict_room round;
+  argmax_room best;
+};
+
+//! One row of a round. Whether the next one is due; every thread gets it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ bool greedy_step(const round_at_work<Scalar>& round, std::uint32_t index,
+                                                          greedy_room& room) noexcept {
+  const device_rounds<Scalar>& rounds = round.rounds;
+  const std::uint32_t number = round.first_row + index;
+  device_argmax best;
+  errc why = check_row(rounds.transform, number);
+  if (why == errc::ok) {  // the same for all threads
+    best = argmax_of_row(open_row(rounds.rows, rounds.transform, number), room.best);
+    why = best.why.code;
+  }
+  if (threadIdx.x == 0) round.row_read(why, index);
+  if (why != errc::ok) return false;
+  if (threadIdx.x == 0 && best.near_tie) ++round.counters().near_ties;
+  const bool bonus = index == round.length, forced = !bonus && round.is_forced(index);
+  if (bonus || forced) {
+    if (threadIdx.x == 0 && forced) ++round.counters().forced_rejects;
+    if (threadIdx.x == 0) round.finish(best.token, bonus ? token_source::bonus : token_source::forced);
+    return false;
+  }
+  const token_id token = rounds.drafts[round.draft_at(index)].token;
+  if (threadIdx.x == 0) {
+    ++round.counters().evaluated;
+    if (!round.has(token)) ++round.counters().invalid_tokens;
+  }
+  if (token != best.token) {
+    if (threadIdx.x == 0) round.finish(best.token, token_source::residual);
+    return false;
+  }
+  std::uint32_t ends = 0;
+  if (threadIdx.x == 0) ends = round.accept(token) ? 1 : 0;
+  return __syncthreads_or(static_cast<int>(ends)) == 0;
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(argmax_threads, 2) greedy_kernel(device_rounds<Scalar> rounds, device_verdicts out) {
+  __shared__ greedy_room room;
+  const round_at_work<Scalar> round = open_round(rounds, out, room.round);
+  for (std::uint32_t index = 0; index < round.rows; ++index)
+    if (!greedy_step(round, index, room)) break;
+  if (threadIdx.x == 0) out.rounds[round.number] = room.round.made();
+}
+
+}  // namespace cuda_detail
+
+//! Enqueues the verification of `rounds` by the token rule. `random`: one place a round, that of its first draft;
+//! `scratch`: verify_memory_size(rounds) bytes, aligned to 64, which nothing else uses meanwhile. Errors, of the
+//! arguments alone: those of `make_device_batch` for rows, transform and scratch; size_mismatch (no rounds), null_span
+//! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); unsupported (truncation); engine_failed. Rounds
+//! in error say so in their verdict.
+template <class Scalar, class Key>
+[[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
+                                                    const device_rounds<Scalar>& rounds,
+                                                    const device_uniforms<Key>& random, const device_verdicts& out,
+                                                    device_memory scratch) noexcept {
+  if (const status why = device_detail::check(rounds); !why.ok()) return why;
+  if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
+  if (rounds.transform.may_truncate()) return {errc::unsupported, part::verify, 0};
+  const auto places = make_device_batch(device_detail::row_a_round(rounds), rounds.transform, scratch);
+  if (!places) return places.error();
+  const std::uint32_t threads =
+      cuda_detail::threads_for(places->digests.blocks * cuda_detail::per_block, cuda_detail::digest_threads);
+  return cuda_detail::enqueue(how, {rounds.count, threads}, &cuda_detail::verify_kernel<Scalar, Key>, rounds, random,
+                              rule, places->digests, out);
+}
+
+//! The same by the greedy rule: no random numbers, no scratch, and temperature and truncation do not matter.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_greedy_rule&,
+                                                    const device_rounds<Scalar>& rounds,
+                                                    const device_verdicts& out) noexcept {
+  if (const status why = device_detail::check(rounds); !why.ok()) return why;
+  if (out.rounds == nullptr) return {errc::null_span, part::verify, 0};
+  const std::uint32_t loads = (rounds.rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
+  return cuda_detail::enqueue(how, {rounds.count, cuda_detail::threads_for(loads, cuda_detail::argmax_threads)},
+                              &cuda_detail::greedy_kernel<Scalar>, rounds, out);
+}
+
+SPECVERIFY_TYPES_END
+
+#endif
