@@ -3,6 +3,7 @@
 // says.
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 #if __cplusplus >= 202002L  // next to the rest of the library
@@ -35,6 +36,16 @@ template status all_of_a_step<float16_bits>(const device_batch<float16_bits>&, c
                                             device_token*, const device_supports&);
 template status all_of_a_step<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_uniforms<>&,
                                              device_argmax*, device_token*, const device_supports&);
+
+template <class Scalar>
+status all_laws(const device_batch<Scalar>& batch, const device_supports& kept, const device_laws& laws) {
+  const status why = quantize(exec::cuda{}, batch, 100, laws);
+  return why.ok() ? quantize(exec::cuda{}, batch.rows.count, kept, 100, laws) : why;
+}
+
+template status all_laws<float>(const device_batch<float>&, const device_supports&, const device_laws&);
+template status all_laws<float16_bits>(const device_batch<float16_bits>&, const device_supports&, const device_laws&);
+template status all_laws<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_supports&, const device_laws&);
 
 #endif
 

@@ -3,6 +3,7 @@
 // are compared with the host elsewhere.
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 
@@ -122,4 +123,39 @@ TEST_CASE("largest entries are clean in many orders") {
     REQUIRE(gpu.report() == "");
     for (std::uint32_t i = 0; i < k; ++i) REQUIRE(ids[k + i] == static_cast<token_id>(i));
   });
+}
+
+TEST_CASE("lattice points are clean in many orders") {
+  rows_of_all_kinds all(3 * 1024 + 1);  // four warps
+  constexpr std::uint32_t resolution = 75, k = 140;
+  std::vector<device_law> laws(all.count);
+  std::vector<device_support> supports(all.count);
+  std::vector<token_id> ids(all.count * std::size_t{k}), kept_ids(ids);
+  std::vector<std::uint32_t> counts(all.count * std::size_t{k}), weights(counts);
+  const auto sums_up = [&](std::uint32_t r) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < laws[r].size; ++i) sum += counts[r * k + i];
+    return sum == resolution;
+  };
+  in_all_orders([&](simulator::device& gpu) {
+    all.name_to(gpu);
+    gpu.output(laws.data(), laws.size());
+    gpu.output(supports.data(), supports.size());
+    gpu.output(ids.data(), ids.size());
+    gpu.output(kept_ids.data(), kept_ids.size());
+    gpu.output(counts.data(), counts.size());
+    gpu.output(weights.data(), weights.size());
+    all.digest();
+    const device_laws out{laws.data(), ids.data(), counts.data(), k};
+    const device_supports kept{supports.data(), kept_ids.data(), weights.data(), k};
+    REQUIRE(quantize(exec::cuda{}, all.batch, resolution, out).ok());
+    REQUIRE(gpu.report() == "");
+    for (std::uint32_t i = 0; i < resolution; ++i) REQUIRE(ids[k + i] == static_cast<token_id>(i));
+    for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(sums_up(r));
+    REQUIRE(select(exec::cuda{}, all.batch, k, kept).ok());
+    REQUIRE(quantize(exec::cuda{}, all.count, kept, resolution, out).ok());
+    REQUIRE(gpu.report() == "");
+    for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(sums_up(r));
+  });
+  CHECK(laws[3].why == status{errc::row_has_nan, part::row, 1536});
 }

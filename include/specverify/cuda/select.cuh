@@ -43,6 +43,22 @@ struct selected_row {
   bool aligned;
 };
 
+//! A row of a batch whose digest is ok and not one-hot.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ selected_row<Scalar> open_selected(const device_batch<Scalar>& batch,
+                                                                            std::uint32_t number) noexcept {
+  const device_digests& digests = batch.digests;
+  const device_digest& digest = digests.rows[number];
+  selected_row<Scalar> row;
+  row.source = open_row(batch.rows, batch.transform, number);
+  row.weight = {static_cast<double>(digest.maximum), kernel::weight_scale(digest.temperature), false};
+  row.lane_maxima = digests.lane_maxima + std::size_t{number} * digests.blocks * kernel::lane_count;
+  row.blocks = digests.blocks;
+  row.temperature = digest.temperature;
+  row.aligned = is_aligned(row.source.data);
+  return row;
+}
+
 //! No logit below this has a weight above `floor`. A weight is at most 0.6 above 2^31 e^(-x), and log2 of a float is
 //! at least its exponent plus its fraction.
 [[nodiscard]] __device__ __forceinline__ float least_logit(double maximum, double temperature,
@@ -187,9 +203,8 @@ template <class Scalar>
 __global__ void __launch_bounds__(select_threads, 2)
     select_kernel(device_batch<Scalar> batch, std::uint32_t k, device_supports out) {
   __shared__ select_room room;
-  const device_digests& digests = batch.digests;
   const std::uint32_t number = blockIdx.x;
-  const device_digest& digest = digests.rows[number];
+  const device_digest& digest = batch.digests.rows[number];
   token_id* const ids = out.ids + number * out.pitch;
   std::uint32_t* const weights = out.weights + number * out.pitch;
   device_support support;
@@ -201,13 +216,7 @@ __global__ void __launch_bounds__(select_threads, 2)
     if (threadIdx.x == 0) weights[0] = kernel::weight_one;
   }
   if (digest.why.ok() && !digest.one_hot) {
-    selected_row<Scalar> row;
-    row.source = open_row(batch.rows, batch.transform, number);
-    row.weight = {static_cast<double>(digest.maximum), kernel::weight_scale(digest.temperature), false};
-    row.lane_maxima = digests.lane_maxima + std::size_t{number} * digests.blocks * kernel::lane_count;
-    row.blocks = digests.blocks;
-    row.temperature = digest.temperature;
-    row.aligned = is_aligned(row.source.data);
+    const selected_row<Scalar> row = open_selected(batch, number);
     support = select_row(row, k, room);
     for (std::uint32_t i = threadIdx.x; i < support.size; i += blockDim.x) {
       ids[i] = static_cast<token_id>(room.list.ids[i]);

@@ -10,16 +10,11 @@
 
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/support.hpp>
+#include <specverify/kernel/scalar/lattice.hpp>
 
 #include <concepts>
 #include <span>
 
-SPECVERIFY_TYPES_BEGIN
-
-//! The largest resolution of a lattice. Up to here the integer rule is exact in 64 bits for every vocabulary.
-inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
-
-SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! `quantize` writes one count per entry of the support into the first `size()` counts and gives that part; they sum to

@@ -19,12 +19,6 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! How many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
-[[nodiscard]] constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size,
-                                                           std::uint32_t resolution) noexcept {
-  return resolution < vocab_size / 2 + vocab_size % 2 ? 2 * resolution : vocab_size;
-}
-
 struct lattice {
   //! Bytes of scratch for a support of at most `support_size` entries.
   [[nodiscard]] static constexpr std::size_t workspace_size(std::uint32_t support_size) noexcept {

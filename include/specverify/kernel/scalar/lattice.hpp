@@ -8,7 +8,8 @@
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
 //!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact: a
 //!             quotient is guessed in double, at most one off, and put right by its remainder.
-//! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, tests/unit/quantize/
+//! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, cuda/lattice.cuh,
+//!             tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
 
@@ -16,8 +17,45 @@
 
 #include <cstdint>
 
+SPECVERIFY_TYPES_BEGIN
+
+//! The largest resolution of a lattice. Up to here the integer rule is exact in 64 bits for every vocabulary.
+inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
+
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! How many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size,
+                                                                         std::uint32_t resolution) noexcept {
+  return resolution < vocab_size / 2 + vocab_size % 2 ? 2 * resolution : vocab_size;
+}
+
 namespace kernel {
+
+//! One entry: b' and zeta W.
+struct lattice_entry {
+  std::uint32_t count = 0;
+  std::int64_t remainder = 0;
+};
+
+//! 1 / (2 W) in double, by which quotients are guessed.
+[[nodiscard]] SPECVERIFY_HD constexpr double lattice_inverse(std::uint64_t normaliser) noexcept {
+  return 1.0 / static_cast<double>(static_cast<std::int64_t>(2 * normaliser));
+}
+
+//! Rounds one weight. `inverse`: that of the normaliser.
+[[nodiscard]] SPECVERIFY_HD constexpr lattice_entry round_entry(std::uint32_t weight, std::uint64_t normaliser,
+                                                                double inverse, std::uint32_t resolution) noexcept {
+  const std::uint64_t divisor = 2 * normaliser, scaled = std::uint64_t{resolution} * weight;
+  const auto numerator = static_cast<std::int64_t>(2 * scaled + normaliser);
+  auto rounded = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(numerator) * inverse));
+  const std::int64_t rest = numerator - static_cast<std::int64_t>(rounded * divisor);
+  rounded +=
+      static_cast<std::uint64_t>(rest >= static_cast<std::int64_t>(divisor)) - static_cast<std::uint64_t>(rest < 0);
+  return {static_cast<std::uint32_t>(rounded),
+          static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled)};
+}
 
 //! What rounding found, before the repair.
 struct lattice_rounding {
@@ -37,20 +75,14 @@ struct lattice_entries {
                                                                         std::uint32_t resolution,
                                                                         lattice_entries out) noexcept {
   lattice_rounding found;
-  const std::uint64_t divisor = 2 * normaliser;
-  const double inverse = 1.0 / static_cast<double>(static_cast<std::int64_t>(divisor));
+  const double inverse = lattice_inverse(normaliser);
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint64_t scaled = std::uint64_t{resolution} * weights[i];
-    const auto numerator = static_cast<std::int64_t>(2 * scaled + normaliser);
-    auto rounded = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(numerator) * inverse));
-    const std::int64_t rest = numerator - static_cast<std::int64_t>(rounded * divisor);
-    rounded +=
-        static_cast<std::uint64_t>(rest >= static_cast<std::int64_t>(divisor)) - static_cast<std::uint64_t>(rest < 0);
-    out.counts[i] = static_cast<std::uint32_t>(rounded);
-    out.remainders[i] = static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled);
-    sum += rounded;
-    found.positive += rounded > 0 ? 1u : 0u;
+    const lattice_entry entry = round_entry(weights[i], normaliser, inverse, resolution);
+    out.counts[i] = entry.count;
+    out.remainders[i] = entry.remainder;
+    sum += entry.count;
+    found.positive += entry.count > 0 ? 1u : 0u;
   }
   found.excess = static_cast<std::int64_t>(sum) - static_cast<std::int64_t>(resolution);
   return found;
