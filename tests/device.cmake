@@ -26,7 +26,7 @@ endforeach()
 
 # Shifts by 32 and floats beyond integers differ between processors without a word: here they end the test.
 set(undefined -fsanitize=undefined,float-cast-overflow -fno-sanitize=vptr -fno-sanitize-recover=all)
-add_executable(test_device_undefined device/orders_test.cpp)
+add_executable(test_device_undefined device/orders_test.cpp device/row_orders_test.cpp)
 target_link_libraries(test_device_undefined PRIVATE specverify_test_main specverify_simulator)
 target_compile_options(test_device_undefined PRIVATE ${instrumented} ${undefined})
 target_link_options(test_device_undefined PRIVATE ${undefined})

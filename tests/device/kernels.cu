@@ -4,8 +4,11 @@
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/lattice.cuh>
+#include <specverify/cuda/integer_weights.cuh>
+#include <specverify/cuda/log_sum_exp.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
+#include <specverify/cuda/softmax.cuh>
 #if __cplusplus >= 202002L  // next to the rest of the library
 #include <specverify/specverify.hpp>
 #endif
@@ -46,6 +49,23 @@ status all_laws(const device_batch<Scalar>& batch, const device_supports& kept, 
 template status all_laws<float>(const device_batch<float>&, const device_supports&, const device_laws&);
 template status all_laws<float16_bits>(const device_batch<float16_bits>&, const device_supports&, const device_laws&);
 template status all_laws<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_supports&, const device_laws&);
+// What is said of whole rows.
+template <class Scalar>
+status all_of_rows(const device_batch<Scalar>& batch, device_value* values, const device_probabilities& laws,
+                   const device_weights& weights) {
+  const exec::cuda how{};
+  status why = read_rows(how, batch, {true, true});
+  if (why.ok()) why = log_sum_exp(how, batch.rows, batch.transform, values);
+  if (why.ok()) why = softmax(how, batch.rows, batch.transform, laws);
+  return why.ok() ? integer_weights(how, batch.rows, batch.transform, weights) : why;
+}
+
+template status all_of_rows<float>(const device_batch<float>&, device_value*, const device_probabilities&,
+                                   const device_weights&);
+template status all_of_rows<float16_bits>(const device_batch<float16_bits>&, device_value*, const device_probabilities&,
+                                          const device_weights&);
+template status all_of_rows<bfloat16_bits>(const device_batch<bfloat16_bits>&, device_value*,
+                                           const device_probabilities&, const device_weights&);
 
 #endif
 

@@ -46,6 +46,26 @@ struct device_value {
   double value = 0;
 };
 
+//! The sum W of a row's integer weights.
+struct device_total {
+  status why{};
+  std::uint64_t total_weight = 0;
+};
+
+//! Where the integer weights of a batch go: row r has `pitch` places from r * pitch on.
+struct device_weights {
+  device_total* rows = nullptr;     //!< one a row
+  std::uint32_t* values = nullptr;  //!< one an id; a row in error writes none
+  std::size_t pitch = 0;
+};
+
+//! Where the laws of a batch go as floats: row r has `pitch` places from r * pitch on.
+struct device_probabilities {
+  status* rows = nullptr;   //!< one a row
+  float* values = nullptr;  //!< one an id; a row in error writes none
+  std::size_t pitch = 0;
+};
+
 //! Which entries of a row were selected.
 struct device_support {
   status why{};                    //!< that of the row's digest; support_too_large (`where` = entries)

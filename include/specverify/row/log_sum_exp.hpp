@@ -26,14 +26,14 @@ template <execution_policy Policy, class Scalar>
   const double inverse = 1.0 / transform.temperature;
   double reference = 0;
   if (const double sum = kernel::one_read_sum(policy, source, inverse, reference); sum > 0.0)
-    return numeric::log(sum) + reference * inverse;
+    return kernel::logarithm(sum) + reference * inverse;
   const auto found = kernel::find_maximum(policy, source);
   const auto maximum = static_cast<double>(found.maximum);
   const kernel::exact_weight weight{maximum, inverse, source.probabilities};
   if (const status why = detail::check_values(source, found); !why.ok()) return why;
   const double sum = kernel::quick_sum(policy, source, weight);
   if (const status why = detail::check_values(policy, source, found, sum); !why.ok()) return why;
-  return numeric::log(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
+  return kernel::logarithm(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a thread block finds in one read of a whole row: the largest logit, the exact sum Z, the integer total W.
+#ifndef SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
+#define SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
+
+#include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/threads.cuh>
+#include <specverify/kernel/scalar/integer_weights.hpp>
+#include <specverify/kernel/scalar/log_sum_exp.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+inline constexpr std::uint32_t row_threads = 256;  // at most
+inline constexpr std::uint32_t per_term = 4;       // threads that share a term of an exact sum, 256 ids
+
+struct top_room {
+  best_entry best[most_warps];
+  std::uint32_t least;
+};
+
+//! The largest logit of a row, or why the row is refused.
+struct row_top {
+  status why;
+  float maximum;
+  std::uint32_t id;
+};
+
+//! The host's checks of a row's transform, in their order, for what needs the law of the whole row.
+[[nodiscard]] __device__ __forceinline__ status check_whole(const device_transform& transform,
+                                                            std::uint32_t row) noexcept {
+  if (!is_temperature(temperature_of(transform, row))) return {errc::invalid_temperature, part::row, 0};
+  if (transform.truncations == nullptr) return {};
+  const row_truncation& cut = transform.truncations[row];
+  if (!cut.valid()) return {errc::invalid_truncation, part::row, 0};
+  return cut.active() ? status{errc::unsupported, part::row, 0} : status{};
+}
+
+//! One read, ids in runs of four.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ row_top find_top(const kernel::row_source<Scalar>& row,
+                                                          top_room& room) noexcept {
+  const bool aligned = is_aligned(row.data);
+  best_entry mine{kernel::negative_infinity<float>(), 0};
+  bool has_nan = false;
+  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t id = threadIdx.x * per_load; id < row.size; id += blockDim.x * per_load) {
+    const four_logits four = load_four(row, aligned, id, bias);
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) {
+      if (kernel::is_nan(four.at[i])) has_nan = true;
+      if (four.at[i] > mine.value) mine = {four.at[i], id + i};
+    }
+  }
+  const bool refused = __syncthreads_or(has_nan) != 0;
+  const best_entry best = best_of_block(mine, room.best);
+  if (refused || !kernel::is_finite(best.value)) return {find_error(row, &room.least), best.value, best.id};
+  return {status{}, best.value, best.id};
+}
+
+struct sum_room {
+  double lanes[row_threads * per_load];
+  double terms[row_threads / per_term];
+  double sum;
+};
+
+//! kernel::exact_sum: four threads add the 16 lanes of a term, ascending; one joins them; one thread adds the terms in
+//! their order. One read. Every thread gets it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ double exact_sum(const kernel::row_source<Scalar>& row,
+                                                          const kernel::exact_weight& weight, sum_room& room) noexcept {
+  const bool aligned = is_aligned(row.data);
+  const std::uint32_t groups = blockDim.x / per_term, group = threadIdx.x / per_term;
+  const std::uint32_t terms = kernel::block_count(row.size, kernel::exact_size);
+  double sum = 0;
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t first = 0; first < terms; first += groups) {
+    const std::uint32_t from = (first + group) * kernel::exact_size;
+    const std::uint32_t left = from < row.size ? row.size - from : 0;
+    std::uint32_t bias = row.bias_count == 0 || left == 0 ? 0 : row.bias_from(from);
+    double lanes[per_load] = {0, 0, 0, 0};
+    SPECVERIFY_UNROLL(2)
+    for (std::uint32_t at = threadIdx.x % per_term * per_load; at < kernel::exact_size; at += kernel::lane_count) {
+      if (at >= left) break;
+      const four_logits four = load_four(row, aligned, from + at, bias);
+      SPECVERIFY_UNROLL(4)
+      for (std::uint32_t i = 0; i < per_load; ++i)
+        lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(four.at[i])));
+    }
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) room.lanes[threadIdx.x * per_load + i] = lanes[i];
+    __syncwarp();
+    if (threadIdx.x % per_term == 0) room.terms[group] = kernel::lane_tree(room.lanes + group * kernel::lane_count);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const std::uint32_t count = terms - first < groups ? terms - first : groups;
+      for (std::uint32_t t = 0; t < count; ++t) sum = __dadd_rn(sum, room.terms[t]);
+      room.sum = sum;
+    }
+    __syncthreads();
+  }
+  return room.sum;
+}
+
+//! The sum over a block; every thread gets it. `room`: most_warps entries of shared memory, which may be used again at
+//! once.
+[[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
+  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
+  __syncthreads();
+  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
+  __syncthreads();
+  std::uint64_t sum = 0;
+  for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum += room[warp];
+  return sum;
+}
+
+//! W. One read.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ std::uint64_t integer_total(const kernel::row_source<Scalar>& row,
+                                                                     const kernel::integer_weight& weight,
+                                                                     std::uint64_t* room) noexcept {
+  const bool aligned = is_aligned(row.data);
+  std::uint64_t mine = 0;
+  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);
+  SPECVERIFY_UNROLL(2)
+  for (std::uint32_t id = threadIdx.x * per_load; id < row.size; id += blockDim.x * per_load) {
+    const four_logits four = load_four(row, aligned, id, bias);
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) mine += weight(static_cast<double>(four.at[i]));
+  }
+  return sum_of_block(mine, room);
+}
+
+//! Threads for a kernel that reads rows of this size in runs of four ids.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_row(std::uint32_t size) noexcept {
+  const std::uint32_t loads = (size + per_load - 1) / per_load;
+  return loads < row_threads ? (loads + lanes_per_warp - 1) / lanes_per_warp * lanes_per_warp : row_threads;
+}
+
+//! What every function of a whole row asks first, without reading it.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
+                                                        const device_transform& transform) noexcept {
+  if (const status why = device_detail::check(rows, transform); !why.ok()) return why;
+  return transform.truncations == nullptr && transform.truncation.active() ? device_detail::refusal(errc::unsupported)
+                                                                           : status{};
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif
