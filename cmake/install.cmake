@@ -15,7 +15,7 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/specverify-config.cma
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/specverify-config-version.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/specverify-config.cmake" "${PROJECT_BINARY_DIR}/specverify-config-version.cmake"
-  "${PROJECT_SOURCE_DIR}/cmake/specverify-levels.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/specverify-levels.cmake" "${PROJECT_SOURCE_DIR}/cmake/specverify-thrust.cmake"
   DESTINATION "${specverify_cmake_dir}")
 
 configure_file("${PROJECT_SOURCE_DIR}/cmake/specverify.pc.in" "${PROJECT_BINARY_DIR}/specverify.pc" @ONLY)

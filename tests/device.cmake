@@ -13,6 +13,7 @@ target_compile_options(specverify_simulator PUBLIC -O2 -g1 -U_FORTIFY_SOURCE)
 set(instrumented -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -ffp-contract=off)
 
 file(GLOB files CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" device/*_test.cpp)
+list(FILTER files EXCLUDE REGEX "/thrust_")  # thrust.cmake
 add_executable(test_device ${files})
 target_link_libraries(test_device PRIVATE specverify_test_main specverify_simulator)
 target_compile_options(test_device PRIVATE ${instrumented})

@@ -3,10 +3,14 @@
 #ifndef SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
 #define SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
 
-#include <specverify/cuda/digest.cuh>
+#include <specverify/device/batch.hpp>
 #include <specverify/row/reading.hpp>
 
+#if !defined(SPECVERIFY_WITHOUT_SIMULATOR)  // the tests of Thrust
+#include <specverify/cuda/digest.cuh>
+
 #include <device/orders.hpp>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -127,7 +131,8 @@ class batch {
   [[nodiscard]] row_view<Scalar> host_row(std::uint32_t r) { return {row_kind::logits, row(r), size_}; }
 
   //! Each row by itself, so that a read of its padding is one outside of all regions.
-  void name_to(simulator::device& gpu) {
+  template <class Gpu>
+  void name_to(Gpu& gpu) {
     for (std::uint32_t r = 0; r < count_; ++r) gpu.input(row(r), size_);
     gpu.input(temperatures_.data(), count_);
     gpu.input(masks_.data(), masks_.size());

@@ -19,11 +19,6 @@
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 
 SPECVERIFY_TYPES_BEGIN
-//! Limits of a draw.
-struct device_draw {
-  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
-};
-
 namespace cuda_detail {
 
 inline constexpr std::uint32_t staged_blocks = 512;                                 // sums that shared memory takes

@@ -23,6 +23,11 @@ struct device_argmax {
   double margin = 0;      //!< largest minus second largest logit; +infinity when no other id is allowed
 };
 
+//! Limits of a draw.
+struct device_draw {
+  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
+};
+
 //! A token drawn for a row: by `sample` (row/sample.hpp) or by `residual` (row/residual.hpp).
 struct device_token {
   status why{};  //!< that of the row's digest, or of the draw

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The policy that runs a batch with Thrust, on any of its systems: `exec::thrust_on{thrust::device}`.
+//!
+//! Use it as the first argument of `read_rows`, `sample`, `select` and the others of device/, over the same batches as
+//! exec::cuda. Any execution policy of Thrust will do, one with an allocator or a stream among them:
+//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a host.
+//! Guarantees: integers alone are reduced, scanned and sorted; floats are summed by one thread, in the host's order. So
+//!             results do not hang on the system. Temporary memory comes from the policy's allocator and goes back in
+//!             the same call; sizes are functions of the batch's shape, so that an allocator that keeps what it got
+//!             takes no more after the first call. No row is copied. Calls may wait for the device.
+//! Errors:     what a function of Thrust throws is engine_failed under part::host, `where` = the code of a system error
+//!             (a cudaError_t), or 0.
+//! See:        docs/algorithms/device.md, tests/device/thrust_cases.hpp
+#ifndef SPECVERIFY_DEVICE_THRUST_HPP
+#define SPECVERIFY_DEVICE_THRUST_HPP
+
+#include <specverify/device/batch.hpp>
+#include <specverify/device/results.hpp>
+
+#include <thrust/execution_policy.h>
+#include <thrust/for_each.h>
+#include <thrust/functional.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/discard_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/memory.h>
+#include <thrust/reduce.h>
+#include <thrust/system_error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+// Functors name kernels, whose names must be the same on the host and on the device. Where no nvcc looks, they are
+// functions of their unit like all others (specverify/config.hpp).
+#if defined(__CUDACC__)
+#define SPECVERIFY_DEVICE_BEGIN SPECVERIFY_TYPES_BEGIN
+#define SPECVERIFY_DEVICE_END SPECVERIFY_TYPES_END
+#else
+#define SPECVERIFY_DEVICE_BEGIN SPECVERIFY_NAMESPACE_BEGIN
+#define SPECVERIFY_DEVICE_END SPECVERIFY_NAMESPACE_END
+#endif
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace exec {
+
+//! A batch with this execution policy of Thrust.
+template <class Policy>
+struct thrust_on {
+  Policy policy;
+};
+template <class Policy>
+thrust_on(Policy) -> thrust_on<Policy>;
+
+}  // namespace exec
+SPECVERIFY_NAMESPACE_END
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+using device_detail::refusal;
+
+//! Calls `work(i)` for 0 <= i < count, in any order.
+template <class Policy, class Work>
+SPECVERIFY_INLINE void for_each_index(const Policy& policy, std::size_t count, const Work& work) {
+  ::thrust::for_each_n(policy, ::thrust::counting_iterator<std::size_t>(0), count, work);
+}
+
+//! Memory of the policy's allocator, for as long as this lives.
+template <class T, class Policy>
+class temporary {
+ public:
+  SPECVERIFY_INLINE temporary(const Policy& policy, std::size_t count) : policy_(policy) {
+    if (count == 0) return;
+    made_ = ::thrust::get_temporary_buffer<T>(policy, static_cast<std::ptrdiff_t>(count));
+    if (static_cast<std::size_t>(made_.second) < count) {
+      give_back();
+      throw std::bad_alloc();
+    }
+  }
+  SPECVERIFY_INLINE ~temporary() { give_back(); }
+  temporary(const temporary&) = delete;
+  temporary& operator=(const temporary&) = delete;
+
+  [[nodiscard]] SPECVERIFY_INLINE T* data() const { return ::thrust::raw_pointer_cast(made_.first); }
+
+ private:
+  SPECVERIFY_INLINE void give_back() {
+    if (data() != nullptr) ::thrust::return_temporary_buffer(policy_, made_.first, made_.second);
+  }
+  const Policy& policy_;
+  decltype(::thrust::get_temporary_buffer<T>(std::declval<const Policy&>(), std::ptrdiff_t{})) made_{};
+};
+
+//! Which group of `size` neighbours an index is in.
+struct group_of {
+  std::size_t size;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t operator()(std::size_t i) const noexcept {
+    return i / size;
+  }
+};
+
+//! out[g] = the reduction of value_of(i) over the `size` indices of group g. `join`: associative and commutative, on
+//! integers.
+template <class Policy, class ValueOf, class Out, class Join>
+SPECVERIFY_INLINE void reduce_groups(const Policy& policy, std::size_t groups, std::size_t size,
+                                     const ValueOf& value_of, Out* out, const Join& join) {
+  const ::thrust::counting_iterator<std::size_t> first(0);
+  const auto keys = ::thrust::make_transform_iterator(first, group_of{size});
+  const auto values = ::thrust::make_transform_iterator(first, value_of);
+  ::thrust::reduce_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(groups * size), values,
+                          ::thrust::make_discard_iterator(), out, ::thrust::equal_to<std::size_t>(), join);
+}
+
+//! The status of a call: what `work()` says, or what it throws.
+template <class Work>
+[[nodiscard]] SPECVERIFY_INLINE status guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (const ::thrust::system_error& thrown) {
+    return {errc::engine_failed, part::host, static_cast<std::uint32_t>(thrown.code().value())};
+  } catch (...) {
+    return {errc::engine_failed, part::host, 0};
+  }
+}
+
+}  // namespace thrust_detail
+SPECVERIFY_DEVICE_END
+
+#endif
