@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The largest entries of rows by sorts of integers: row, weight and id in one 64-bit key, a few hundred rows at a time.
+//!
+//! The K + 1 largest entries of a row lie in the K + 1 lanes whose largest entries come first: a lane is 64 ids. So the
+//! lanes of a row are sorted, then the ids of its first lanes, then the first K of those by id.
+#ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
+#define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
+
+#include <specverify/device/detail/draw.hpp>
+#include <specverify/device/digest.hpp>
+
+#include <thrust/sort.h>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+inline constexpr std::uint32_t row_shift = 56;  // the row within its chunk
+inline constexpr std::uint32_t weight_shift = 24;
+inline constexpr std::size_t most_rows_at_once = 256;
+inline constexpr std::size_t most_keys_at_once = std::size_t{1} << 22;
+inline constexpr std::uint32_t id_mask = 0xFFFFFFu;
+inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // behind every entry of its row
+
+//! Ascending keys: by row, descending weight, ascending id. Weights are positive.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key_of(std::uint32_t weight, std::uint32_t id) noexcept {
+  return weight == 0 ? no_entry : std::uint64_t{~weight} << weight_shift | id;
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t weight_of_key(std::uint64_t key) noexcept {
+  return ~static_cast<std::uint32_t>(key >> weight_shift);
+}
+
+//! How the entries of a batch are selected: shapes alone, so that room is a function of them.
+struct selection {
+  std::uint32_t k;        // entries of a row
+  std::uint32_t lanes;    // of a row
+  std::uint32_t looked;   // lanes whose ids are sorted
+  std::uint32_t entries;  // ids that are sorted
+  std::size_t rows;       // at once
+
+  [[nodiscard]] SPECVERIFY_INLINE static selection of(std::uint32_t blocks, std::uint32_t size, std::size_t rows,
+                                                      std::uint32_t k) noexcept {
+    selection made{};
+    made.k = k < size ? k : size;
+    made.lanes = blocks * kernel::lane_count;
+    made.looked = made.k + 1 < made.lanes ? made.k + 1 : made.lanes;
+    made.entries = made.looked * lane_ids;
+    const std::size_t most = most_keys_at_once / made.entries;
+    made.rows = most < 1 ? 1 : most < most_rows_at_once ? most : most_rows_at_once;
+    if (rows < made.rows) made.rows = rows;
+    return made;
+  }
+};
+
+//! The key of a lane's largest entry, first id first.
+template <class Scalar>
+struct key_of_lane {
+  device_batch<Scalar> batch;
+  std::size_t first_row;
+  std::uint64_t* keys;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const auto at = lane_place::of(i, batch.digests.blocks);
+    const device_digest& digest = batch.digests.rows[first_row + at.row];
+    std::uint64_t best = no_entry;
+    if (digest.why.ok() && !digest.one_hot) {
+      const auto row = open_row(batch.rows, batch.transform, first_row + at.row);
+      const kernel::integer_weight weight = thrust_detail::weight_of(digest);
+      const std::size_t lane = first_row * batch.digests.blocks * kernel::lane_count + i;
+      const std::uint32_t most = weight(static_cast<double>(batch.digests.lane_maxima[lane]));
+      for (std::uint32_t id = at.first(); most != 0 && id < at.end(row.size); id += kernel::lane_count) {
+        if (weight(static_cast<double>(row.value(id))) != most) continue;
+        best = key_of(most, id);
+        break;
+      }
+    }
+    keys[i] = std::uint64_t{at.row} << row_shift | best;
+  }
+};
+
+//! The keys of all ids of the first lanes of each row.
+template <class Scalar>
+struct key_of_id {
+  device_batch<Scalar> batch;
+  std::size_t first_row;
+  selection shape;
+  const std::uint64_t* lanes;
+  std::uint64_t* keys;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const std::size_t r = i / shape.entries, place = i % shape.entries;
+    const std::uint64_t lane = lanes[r * shape.lanes + place / lane_ids] & no_entry;
+    std::uint64_t key = no_entry;
+    if (lane != no_entry) {
+      const std::uint32_t top = static_cast<std::uint32_t>(lane) & id_mask;
+      const std::uint32_t id = top / kernel::block_size * kernel::block_size + top % kernel::lane_count +
+                               static_cast<std::uint32_t>(place % lane_ids) * kernel::lane_count;
+      const auto row = open_row(batch.rows, batch.transform, first_row + r);
+      const kernel::integer_weight weight = thrust_detail::weight_of(batch.digests.rows[first_row + r]);
+      if (id < row.size) key = key_of(weight(static_cast<double>(row.value(id))), id);
+    }
+    keys[i] = std::uint64_t{r} << row_shift | key;
+  }
+};
+
+//! The first k of each row, as keys in the order of their ids: row, id, weight.
+struct key_by_id {
+  selection shape;
+  const std::uint64_t* entries;
+  std::uint64_t* keys;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const std::size_t r = i / shape.k, j = i % shape.k;
+    const std::uint64_t key = (j < shape.entries ? entries[r * shape.entries + j] : no_entry) & no_entry;
+    const std::uint64_t id = key & id_mask;
+    keys[i] = std::uint64_t{r} << row_shift | (key == no_entry ? no_entry : id << 32 | weight_of_key(key));
+  }
+};
+
+//! Writes ids and weights of the rows of a chunk.
+struct write_entry {
+  selection shape;
+  std::size_t first_place;  // of the chunk's ids and weights
+  const std::uint64_t* keys;
+  device_supports out;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const std::uint64_t key = keys[i] & no_entry;
+    if (key == no_entry) return;
+    const std::size_t at = (first_place + i / shape.k) * out.pitch + i % shape.k;
+    out.ids[at] = static_cast<token_id>(key >> 32);
+    out.weights[at] = static_cast<std::uint32_t>(key);
+  }
+};
+
+//! Writes what is said of each row of a chunk.
+template <class Scalar>
+struct write_support {
+  device_batch<Scalar> batch;
+  selection shape;
+  std::size_t first_row, first_place;
+  const std::uint64_t* entries;
+  const std::uint64_t* keys;
+  device_supports out;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    const std::size_t row = first_row + r;
+    const device_digest& digest = batch.digests.rows[row];
+    device_support support;
+    support.why = digest.why;
+    if (digest.why.ok()) support.total_weight = digest.total_weight;
+    if (digest.why.ok() && digest.one_hot) {
+      out.ids[(first_place + r) * out.pitch] = digest.argmax;
+      out.weights[(first_place + r) * out.pitch] = kernel::weight_one;
+      support.size = 1;
+      support.complete = true;
+    } else if (digest.why.ok()) {
+      std::uint32_t low = 0, high = shape.k;  // the first place without an entry
+      while (low < high) {
+        const std::uint32_t middle = low + (high - low) / 2;
+        if ((keys[r * shape.k + middle] & no_entry) != no_entry) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      support.size = low;
+      support.complete =
+          low < shape.k || shape.k >= shape.entries || (entries[r * shape.entries + shape.k] & no_entry) == no_entry;
+    }
+    out.rows[row] = support;
+  }
+};
+
+//! Room for one chunk of rows.
+template <class Policy>
+struct selection_room {
+  temporary<std::uint64_t, Policy> lanes, entries, kept;
+  SPECVERIFY_INLINE selection_room(const Policy& policy, const selection& shape)
+      : lanes(policy, shape.rows * shape.lanes),
+        entries(policy, shape.rows * shape.entries),
+        kept(policy, shape.rows * shape.k) {}
+};
+
+//! Selects from `count` rows, at most shape.rows, from `first_row` on. Their ids and weights go to out.pitch places each,
+//! `first_place` being those of the first; what is said of them goes to their own place.
+template <class Policy, class Scalar>
+void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
+                 std::size_t first_place, const selection& shape, const selection_room<Policy>& room,
+                 const device_supports& out) {
+  std::uint64_t *const lanes = room.lanes.data(), *const entries = room.entries.data(), *const kept = room.kept.data();
+  for_each_index(policy, count * shape.lanes, key_of_lane<Scalar>{batch, first_row, lanes});
+  if (shape.looked < shape.lanes) ::thrust::sort(policy, lanes, lanes + count * shape.lanes);
+  for_each_index(policy, count * shape.entries, key_of_id<Scalar>{batch, first_row, shape, lanes, entries});
+  ::thrust::sort(policy, entries, entries + count * shape.entries);
+  for_each_index(policy, count * shape.k, key_by_id{shape, entries, kept});
+  ::thrust::sort(policy, kept, kept + count * shape.k);
+  for_each_index(policy, count * shape.k, write_entry{shape, first_place, kept, out});
+  for_each_index(policy, count, write_support<Scalar>{batch, shape, first_row, first_place, entries, kept, out});
+}
+
+}  // namespace thrust_detail
+SPECVERIFY_DEVICE_END
+
+#endif
