@@ -8,7 +8,7 @@
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP
 #define SPECVERIFY_DEVICE_ARGMAX_HPP
 
-#include <specverify/device/detail/rows.hpp>
+#include <specverify/device/detail/whole_row.hpp>
 #include <specverify/kernel/scalar/argmax.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
@@ -41,13 +41,6 @@ struct two_keys_of_lane {
     return best;
   }
 };
-
-//! Why a row has no law, from the first of its order; ok where it has one.
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE status why_of(float first, std::uint32_t id) noexcept {
-  if (kernel::is_nan(first)) return {errc::row_has_nan, part::row, id};
-  if (kernel::is_positive_infinity(first)) return {errc::row_has_positive_infinity, part::row, id};
-  return kernel::is_finite(first) ? status{} : status{errc::row_is_empty, part::row, 0};
-}
 
 template <class Scalar>
 struct write_argmax {
