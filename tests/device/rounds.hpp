@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_TESTS_DEVICE_ROUNDS_HPP
 #define SPECVERIFY_TESTS_DEVICE_ROUNDS_HPP
 
-#include <specverify/cuda/verify.cuh>
+#include <specverify/device/rounds.hpp>
 #include <specverify/distribution/fp16_law.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
@@ -69,7 +69,8 @@ class ragged_rounds {
   [[nodiscard]] device_verdicts out() { return {verdicts_.data(), states_.data()}; }
   [[nodiscard]] device_memory scratch() { return {memory_->data(), memory_size_}; }
 
-  void name_to(simulator::device& gpu) {
+  template <class Gpu>
+  void name_to(Gpu& gpu) {
     rows_.name_to(gpu);
     gpu.input(drafts_.data(), drafts_.size());
     gpu.input(ids_.data(), ids_.size());

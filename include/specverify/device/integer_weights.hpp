@@ -17,8 +17,7 @@ namespace thrust_detail {
 //! The weight of one id of a row that has a law.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t weight_in(const topped_rows<Scalar>& all, std::size_t r,
-                                                                      const row_top& top,
-                                                                      std::uint32_t id) noexcept {
+                                                                      const row_top& top, std::uint32_t id) noexcept {
   const double temperature = all.temperature(r);
   if (is_greedy(temperature)) return id == top.id ? kernel::weight_one : 0;
   const kernel::integer_weight weight{static_cast<double>(top.maximum), kernel::weight_scale(temperature), false};

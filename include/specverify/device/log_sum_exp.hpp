@@ -28,8 +28,8 @@ struct write_log_sum {
                     ? status{errc::invalid_temperature, part::row, 0}
                     : top.why;
     if (found.why.ok())
-      found.value = kernel::logarithm(sum_of_terms(terms + r * count, count)) +
-                    static_cast<double>(top.maximum) / temperature;
+      found.value =
+          kernel::logarithm(sum_of_terms(terms + r * count, count)) + static_cast<double>(top.maximum) / temperature;
     out[r] = found;
   }
 };

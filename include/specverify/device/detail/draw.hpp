@@ -46,14 +46,6 @@ struct drawn_row {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool has(token_id token) const noexcept {
     return token >= 0 && static_cast<std::uint32_t>(token) < source.size;
   }
-  //! Z, from the digest or by a serial read of the row.
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double normaliser() const noexcept {
-    if (digest.normaliser > 0.0 || digest.one_hot) return digest.one_hot ? 1.0 : digest.normaliser;
-    double sum = 0;
-    for (std::uint32_t first = 0; first < source.size; first += kernel::exact_size)
-      sum += exact_term(source, first, exact());
-    return sum;
-  }
 };
 
 //! The random numbers of one row: trial t of its stream.
@@ -78,7 +70,7 @@ struct proposed {
 //! One proposal from one uniform, by serial prefix sums (row/detail/proposal.hpp).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE proposed propose(const drawn_row<Scalar>& row, double uniform) noexcept {
-  double position = uniform * row.digest.coarse_total;
+  double position = numeric::product(uniform, row.digest.coarse_total);
   const std::size_t block = kernel::locate(row.block_sums, row.blocks, position);
   if (block == row.blocks) return {};
   const float* const lanes = row.lane_sums + block * kernel::lane_count;
@@ -94,7 +86,7 @@ template <class Scalar>
     sum += static_cast<double>(entries[count++]);
   }
   const double correction = sum / static_cast<double>(lanes[lane]);
-  position *= correction;
+  position = numeric::product(position, correction);
   const std::size_t at = kernel::locate(entries, count, position);
   if (at == count) return {};
   return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count),

@@ -99,6 +99,12 @@ struct larger {
     return a > b ? a : b;
   }
 };
+struct larger_word {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t operator()(std::uint32_t a,
+                                                                         std::uint32_t b) const noexcept {
+    return a > b ? a : b;
+  }
+};
 struct plus {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t operator()(std::uint64_t a,
                                                                          std::uint64_t b) const noexcept {

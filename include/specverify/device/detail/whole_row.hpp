@@ -85,8 +85,7 @@ struct term_of_row {
     const std::size_t r = i / count;
     const row_top top = all.top(r);
     if (!top.why.ok() || is_greedy(all.temperature(r))) return;
-    terms[i] =
-        exact_term(all.open(r), static_cast<std::uint32_t>(i % count) * kernel::exact_size, all.exact(r, top));
+    terms[i] = exact_term(all.open(r), static_cast<std::uint32_t>(i % count) * kernel::exact_size, all.exact(r, top));
   }
 };
 

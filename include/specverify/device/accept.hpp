@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The accept test of a drafted token against each row of a batch, with Thrust.
+//!
+//! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
+//! Symbols:    as in row/acceptance.hpp. A thread a row.
+//! Guarantees: the answers of exec::seq, whatever nvcc's flags. One logit of a row is read; where the bounds of Z leave
+//!             the answer open (about one row in twenty) the row is read once more, by many threads. Temporary memory:
+//!             32 bytes for 1024 ids and 4 a row.
+//! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
+#ifndef SPECVERIFY_DEVICE_ACCEPT_HPP
+#define SPECVERIFY_DEVICE_ACCEPT_HPP
+
+#include <specverify/device/detail/tests.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+template <class Scalar, class Key>
+struct accept_question {
+  device_batch<Scalar> batch;
+  const drafted_token* drafted;
+  device_stream<Key> random;
+  device_acceptance* out;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool operator()(std::size_t r, double sum) const noexcept {
+    tested_row<Scalar> row(batch, r, sum);
+    const drafted_token& one = drafted[r];
+    device_acceptance found;
+    found.why = row.row.digest.why;
+    if (found.why.ok() && !row.row.has(one.token)) found.why = {errc::token_out_of_range, part::row, 0};
+    if (found.why.ok() && (one.resolution == 0 || one.count > one.resolution))
+      found.why = {errc::invalid_resolution, part::row, 0};
+    if (found.why.ok()) {
+      const row_stream<Key> numbers{random, static_cast<std::uint32_t>(r)};
+      const acceptance tested = row.test(one, decision_uniform(numbers.block(0)));
+      found.accepted = tested.accepted;
+      found.near_tie = tested.near_tie;
+      found.exact = tested.exact;
+    }
+    out[r] = found;
+    return row.needs_sum;
+  }
+};
+
+}  // namespace thrust_detail
+
+//! One accept test a row, from the digests that `read_rows` made before. Errors, of the arguments alone: those of
+//! `read_rows`; null_span (drafted, keys, positions, rounds or out); engine_failed. Of a row: those of its digest,
+//! token_out_of_range, invalid_resolution (0, or below count).
+template <class Policy, class Scalar, class Key>
+[[nodiscard]] status accept(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
+                            const drafted_token* drafted, const device_stream<Key>& random,
+                            device_acceptance* out) noexcept {
+  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (drafted == nullptr || out == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
+  return thrust_detail::guarded([&] {
+    thrust_detail::ask_rows(how.policy, batch,
+                            thrust_detail::accept_question<Scalar, Key>{batch, drafted, random, out});
+    return status{};
+  });
+}
+
+SPECVERIFY_DEVICE_END
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests of tokens against rows and draws from what is left of a law, by one thread. Where Z is needed and not known,
+//! they say so: it is then summed by many threads, and the same question is asked again.
+#ifndef SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
+#define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
+
+#include <specverify/device/detail/draw.hpp>
+#include <specverify/distribution/law.hpp>
+#include <specverify/row/acceptance.hpp>
+#include <specverify/row/residual.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+//! What is subtracted from p: a law, a point mass, or nothing.
+struct subtracted {
+  const law* listed = nullptr;
+  token_id point = no_token;
+  double unit = 0;  // 1 / resolution
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_nothing() const noexcept {
+    return listed == nullptr && point == no_token;
+  }
+  //! q of an id.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double share(token_id token) const noexcept {
+    const std::uint32_t count = listed != nullptr ? listed->count(token) : token == point ? 1u : 0u;
+    return numeric::product(static_cast<double>(count), unit);
+  }
+};
+
+//! (scale * e_v - q(v) Z)+; e_v itself where nothing is subtracted.
+struct left_weight {
+  subtracted taken;
+  double scale;
+  double total;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double operator()(token_id token, double weight) const noexcept {
+    if (!(weight > 0.0) || taken.is_nothing()) return weight;
+    const double left = kernel::left_of(numeric::product(scale, weight), taken.share(token), total);
+    return left > 0.0 ? left : 0.0;
+  }
+};
+
+//! A row and what is known of its Z.
+template <class Scalar>
+struct tested_row {
+  drawn_row<Scalar> row;
+  double summed;           // Z by a sum of its own, or 0
+  bool needs_sum = false;  // an answer hung on Z, and it was not known
+  bool used_sum = false;   // an answer hung on that sum
+
+  SPECVERIFY_HD SPECVERIFY_INLINE tested_row(const device_batch<Scalar>& batch, std::size_t number, double sum) noexcept
+      : row(batch, number), summed(sum) {}
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool knows() const noexcept {
+    return row.digest.one_hot || row.digest.normaliser > 0.0;
+  }
+  //! Z. 0, and needs_sum is set: not known.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double normaliser() noexcept {
+    if (knows()) return row.digest.one_hot ? 1.0 : row.digest.normaliser;
+    used_sum = summed > 0.0;
+    needs_sum = !used_sum;
+    return summed;
+  }
+
+  //! The accept test (row/acceptance.hpp) of a token that the row has.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE acceptance test(const drafted_token& drafted, double uniform) noexcept {
+    acceptance tested;
+    const double weight = row.weight_of(drafted.token);
+    tested.accepted = weight > 0.0;
+    if (!tested.accepted || drafted.count == 0) return tested;
+    const double have = numeric::product(static_cast<double>(drafted.resolution), weight);
+    const auto full = static_cast<double>(drafted.count);
+    const double drawn = uniform * full;
+    if (!knows()) {
+      const auto decision = detail::decide(drawn, full, have, row.digest.lower, row.digest.upper);
+      tested.accepted = decision == detail::bound_decision::accepted;
+      if (decision != detail::bound_decision::open) return tested;
+    }
+    const double total = normaliser();
+    if (needs_sum) return tested;
+    tested = detail::decide_exactly(drawn, full, have, total);
+    tested.exact = !knows();
+    return tested;
+  }
+
+  //! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing (row/residual.hpp).
+  template <class Random>
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_token draw(const subtracted& taken, const Random& random,
+                                                                  const residual_options& options) noexcept {
+    if (taken.is_nothing()) return draw_from(row, random, options.trial_cap);
+    device_token drawn;
+    drawn.why = row.digest.why;
+    if (!drawn.why.ok()) return drawn;
+    if (row.digest.one_hot) {
+      drawn.token = row.digest.argmax;
+      drawn.fallback = !(options.scale - taken.share(drawn.token) >= residual_mass_floor);
+      return drawn;
+    }
+    while (drawn.trials < options.trial_cap && !needs_sum) {
+      const random_block block = random.block(drawn.trials++);
+      const proposed tried = propose(row, decision_uniform(block, 0));
+      if (tried.token == no_token || !keeps(tried, taken, options.scale, decision_uniform(block, 1))) continue;
+      drawn.token = tried.token;
+      return drawn;
+    }
+    const double total = normaliser();
+    if (!needs_sum) draw_exactly({taken, options.scale, total}, decision_uniform(random.block(drawn.trials)), drawn);
+    return drawn;
+  }
+
+ private:
+  //! Whether a proposal stands.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool keeps(const proposed& tried, const subtracted& taken, double scale,
+                                                           double uniform) noexcept {
+    const double have = numeric::product(scale, row.weight(static_cast<std::uint32_t>(tried.token)));
+    const double share = taken.share(tried.token);
+    const double need = uniform * tried.envelope;
+    const double slack = kernel::envelope_slack * tried.correction;
+    if (!(share > 0.0)) return need < slack * have;
+    const auto decision = detail::decide_rest(need, slack, have, share, row.digest.lower, row.digest.upper);
+    if (decision != detail::bound_decision::open) return decision == detail::bound_decision::accepted;
+    const double total = normaliser();
+    return !needs_sum && need < slack * kernel::left_of(have, share, total);
+  }
+
+  //! The exact rule, or that of p where what is left has no mass that doubles can hold.
+  SPECVERIFY_HD SPECVERIFY_INLINE void draw_exactly(const left_weight& left, double uniform,
+                                                    device_token& drawn) noexcept {
+    drawn.exact = true;
+    double mass = 0, sum = 0;
+    (void)walk(row, 1.0e300, left, mass);
+    drawn.fallback = !(kernel::is_finite(mass) && mass >= residual_mass_floor * left.total);
+    drawn.token = drawn.fallback ? exact_token(row, uniform) : walk(row, uniform * mass, left, sum);
+    if (drawn.token == no_token) drawn.why = {errc::residual_unavailable, part::row, 0};
+  }
+};
+
+//! Terms of Z of the rows that are asked for.
+template <class Scalar>
+struct term_if_needed {
+  device_batch<Scalar> batch;
+  const std::uint32_t* asked;  // one a group of terms: the row plus 1, or 0
+  double* terms;
+  std::uint32_t count;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    if (asked[i / count] == 0) return;
+    const drawn_row<Scalar> row(batch, asked[i / count] - 1);
+    terms[i] = exact_term(row.source, static_cast<std::uint32_t>(i % count) * kernel::exact_size, row.exact());
+  }
+};
+
+//! Room for questions that may hang on Z: one row each.
+template <class Policy>
+struct question_room {
+  std::uint32_t terms_of_row;
+  temporary<std::uint32_t, Policy> asked;
+  temporary<double, Policy> terms;
+  SPECVERIFY_INLINE question_room(const Policy& policy, std::size_t questions, std::uint32_t size)
+      : terms_of_row(exact_terms(size)), asked(policy, questions), terms(policy, questions * terms_of_row) {}
+};
+
+//! Asks each row, and those once more whose answer hung on Z. `Question`: operator()(row, Z or 0) gives whether it did.
+template <class Question>
+struct ask_row {
+  Question question;
+  std::uint32_t* asked;
+  const double* terms;  // null: for the first time
+  std::uint32_t count;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    if (terms == nullptr) {
+      asked[r] = question(r, 0.0) ? static_cast<std::uint32_t>(r) + 1 : 0;
+    } else if (asked[r] != 0) {
+      (void)question(r, sum_of_terms(terms + r * count, count));
+    }
+  }
+};
+template <class Policy, class Scalar, class Question>
+void ask_rows(const Policy& policy, const device_batch<Scalar>& batch, const Question& question) {
+  const std::size_t rows = batch.rows.count;
+  const question_room<Policy> room(policy, rows, batch.rows.size);
+  const std::uint32_t count = room.terms_of_row;
+  for_each_index(policy, rows, ask_row<Question>{question, room.asked.data(), nullptr, count});
+  for_each_index(policy, rows * count, term_if_needed<Scalar>{batch, room.asked.data(), room.terms.data(), count});
+  for_each_index(policy, rows, ask_row<Question>{question, room.asked.data(), room.terms.data(), count});
+}
+
+}  // namespace thrust_detail
+SPECVERIFY_DEVICE_END
+
+#endif

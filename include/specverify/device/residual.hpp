@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A token from norm((scale * p - q)+) for each row of a batch, with Thrust: what replaces a rejected draft.
+//!
+//! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
+//! Symbols:    as in row/residual.hpp. A thread a row.
+//! Guarantees: the tokens of exec::seq, whatever nvcc's flags. A proposal reads a lane of the row; where a decision
+//!             hangs on Z the row is read once more, by many threads. The exact rule reads it twice, serially.
+//!             Temporary memory: 32 bytes for 1024 ids and 4 a row.
+//! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
+#ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP
+#define SPECVERIFY_DEVICE_RESIDUAL_HPP
+
+#include <specverify/device/detail/tests.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+template <class Scalar, class Key>
+struct residual_question {
+  device_batch<Scalar> batch;
+  const law* laws;
+  device_stream<Key> random;
+  residual_options options;
+  device_token* out;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool operator()(std::size_t r, double sum) const noexcept {
+    tested_row<Scalar> row(batch, r, sum);
+    device_token drawn;
+    drawn.why = row.row.digest.why;
+    if (drawn.why.ok() && laws[r].resolution == 0) drawn.why = {errc::invalid_resolution, part::row, 0};
+    if (drawn.why.ok())
+      drawn = row.draw({laws + r, no_token, 1.0 / static_cast<double>(laws[r].resolution)},
+                       row_stream<Key>{random, static_cast<std::uint32_t>(r)}, options);
+    out[r] = drawn;
+    return row.needs_sum;
+  }
+};
+
+}  // namespace thrust_detail
+
+//! One draw a row, `laws[r]` subtracted from row r, from the digests that `read_rows` made before. The laws lie in
+//! device memory with their arrays and are not checked. Errors, of the arguments alone: those of `read_rows`; null_span
+//! (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Of a row: those
+//! of its digest, invalid_resolution (0), residual_unavailable (p has no mass).
+template <class Policy, class Scalar, class Key>
+[[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
+                              const device_stream<Key>& random, device_token* tokens,
+                              const residual_options& options = {}) noexcept {
+  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (laws == nullptr || tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
+  if (!numeric::is_finite(options.scale) || !(options.scale > 0.0 && options.scale <= 1.0))
+    return device_detail::refusal(errc::invalid_argument);
+  return thrust_detail::guarded([&] {
+    thrust_detail::ask_rows(how.policy, batch,
+                            thrust_detail::residual_question<Scalar, Key>{batch, laws, random, options, tokens});
+    return status{};
+  });
+}
+
+SPECVERIFY_DEVICE_END
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Verification of a ragged batch of rounds with Thrust: token-level and greedy, one call for all requests of a step.
+//!
+//! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
+//! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
+//! Shape:      all rows are read at once, then a thread a round takes its drafts in order. A round whose answer hangs on
+//!             Z of a row waits: these rows are summed by many threads, and the round is begun again.
+//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, whatever
+//!             nvcc's flags. Rows behind the first rejection are read and do not matter. The call waits for the device.
+//!             Temporary memory: a digest and 8 bytes a row (device_batch_size), 32 bytes for 1024 ids of a round and 8
+//!             a round; under the greedy rule 40 bytes a row. The scratch of the caller is not used.
+//! Deviates:   no log-probabilities, no truncation under the token rule.
+//! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
+#ifndef SPECVERIFY_DEVICE_VERIFY_HPP
+#define SPECVERIFY_DEVICE_VERIFY_HPP
+
+#include <specverify/device/argmax.hpp>
+#include <specverify/device/detail/tests.hpp>
+#include <specverify/device/digest.hpp>
+#include <specverify/device/rounds.hpp>
+#include <specverify/verify/detail/progress.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+//! A round in the making, by one thread.
+template <class Scalar>
+struct round_at_work {
+  const device_rounds<Scalar>& rounds;
+  status* states;
+  std::uint32_t number;
+  device_verdict made{};
+  std::uint32_t length = 0, rows = 0, first_row = 0;
+
+  SPECVERIFY_HD SPECVERIFY_INLINE round_at_work(const device_rounds<Scalar>& all, const device_verdicts& out,
+                                                std::uint32_t round) noexcept
+      : rounds(all), states(out.row_states), number(round), first_row(all.first_row(round)) {
+    begin(all.first_row(round + 1), all.draft_begin[round], all.draft_begin[round + 1]);
+  }
+
+  //! The length of the round and its rows, or what is wrong with it.
+  SPECVERIFY_HD SPECVERIFY_INLINE void begin(std::uint32_t last, std::uint32_t begin, std::uint32_t end) noexcept {
+    const device_rounds<Scalar>& all = rounds;
+    for (std::uint32_t row = first_row; states != nullptr && last <= all.rows.count && row < last; ++row)
+      states[row] = {errc::not_read, part::verify, row - first_row};
+    if (first_row > last || last > all.rows.count || begin > end) return fail(errc::size_mismatch, 0);
+    std::uint32_t drafted = 0;
+    while (drafted < end - begin && all.drafts[begin + drafted].token != no_token) ++drafted;
+    counters().drafted = drafted;
+    const round_limits limits = all.limits(number);
+    const std::uint32_t tested = detail::length_of_round(drafted, limits);
+    const std::uint32_t needed = detail::rows_of_round(tested, limits);
+    if (last - first_row < needed) return fail(errc::too_few_rows, last - first_row);
+    if (needed == 0) made.decided.stop = stop_reason::budget;
+    length = tested;
+    rows = needed;
+  }
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE verdict_counters& counters() noexcept { return made.decided.counters; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const device_draft& draft_at(std::uint32_t index) const noexcept {
+    return rounds.drafts[rounds.draft_begin[number] + index];
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_forced(std::uint32_t index) const noexcept {
+    return rounds.forced_rejects != nullptr && rounds.forced_rejects[rounds.draft_begin[number] + index] != 0;
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool has(token_id token) const noexcept {
+    return token >= 0 && static_cast<std::uint32_t>(token) < rounds.rows.size;
+  }
+  SPECVERIFY_HD SPECVERIFY_INLINE void fail(errc code, std::uint32_t index) noexcept {
+    made.why = {code, part::verify, index};
+  }
+  //! A row was read; whether that went well.
+  SPECVERIFY_HD SPECVERIFY_INLINE bool row_read(errc code, std::uint32_t index) noexcept {
+    if (states != nullptr) states[first_row + index] = {code, part::verify, index};
+    if (code != errc::ok) fail(code, index);
+    return code == errc::ok;
+  }
+  //! A draft stands. True when the round ends with it.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool accept(token_id token) noexcept {
+    return detail::accept_draft(made.decided, rounds.limits(number), token);
+  }
+  SPECVERIFY_HD SPECVERIFY_INLINE void finish(token_id token, token_source source) noexcept {
+    detail::finish_round(made.decided, rounds.limits(number), token, source);
+  }
+};
+
+//! What a draft is tested against, and what its rejection subtracts.
+struct tested_draft {
+  drafted_token drafted{no_token, 1, 1};
+  subtracted taken{};
+  bool known = true;  // whether a rejection can be replaced here
+
+  SPECVERIFY_HD SPECVERIFY_INLINE tested_draft() noexcept = default;
+  SPECVERIFY_HD SPECVERIFY_INLINE explicit tested_draft(const device_draft& given) noexcept
+      : drafted{given.token, given.count, given.resolution} {
+    if (given.source.vocab_size != 0) {
+      drafted.count = given.source.count(given.token);
+      drafted.resolution = given.source.resolution;
+      taken = {&given.source, no_token, 1.0 / static_cast<double>(given.source.resolution)};
+    } else if (given.count == 0) {
+      drafted.count = drafted.resolution = 1;
+      taken = {nullptr, given.token, 1.0};
+    } else {
+      known = false;
+    }
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_valid() const noexcept {
+    return drafted.resolution > 0 && drafted.count <= drafted.resolution;
+  }
+};
+
+//! The random numbers of one draft of a round.
+template <class Key>
+struct draft_stream {
+  device_stream<Key> stream;
+  std::uint32_t round, index;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_block block(std::uint32_t trial) const noexcept {
+    random_counter counter = stream.first_of(round);
+    counter.position += index;
+    counter.lane += trial;
+    return stream.at(round, counter);
+  }
+};
+
+//! The token rule on one round, from the digests of all rows.
+template <class Scalar, class Key>
+struct decide_round {
+  device_rounds<Scalar> rounds;
+  device_batch<Scalar> batch;
+  device_uniforms<Key> random;
+  std::uint32_t trial_cap;
+  const double* sums;    // one a row: Z, or 0
+  std::uint32_t* asked;  // one a round: the row whose Z it waits for, plus 1; 0: it is decided
+  device_verdicts out;
+
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const auto number = static_cast<std::uint32_t>(i);
+    round_at_work<Scalar> round(rounds, out, number);
+    std::uint32_t waits = 0;
+    for (std::uint32_t index = 0; index < round.rows && waits == 0; ++index)
+      if (!step(round, index, waits)) break;
+    asked[number] = waits;
+    out.rounds[number] = round.made;
+  }
+
+ private:
+  //! One row of a round. Whether the next one is due.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool step(round_at_work<Scalar>& round, std::uint32_t index,
+                                                          std::uint32_t& waits) const noexcept {
+    const bool bonus = index == round.length, forced = !bonus && round.is_forced(index);
+    const tested_draft tested = bonus ? tested_draft() : tested_draft(round.draft_at(index));
+    const std::uint32_t number = round.first_row + index;
+    if (!tested.is_valid()) {
+      round.fail(errc::invalid_resolution, index);
+      return false;
+    }
+    if (!round.row_read(batch.digests.rows[number].why.code, index)) return false;
+    tested_row<Scalar> row(batch, number, sums[number]);
+    if (!bonus && !round.has(tested.drafted.token)) ++round.counters().invalid_tokens;
+    bool stands = false, ends = true;
+    if (forced || bonus) {
+      if (forced) ++round.counters().forced_rejects;
+      end(round, row, {}, bonus ? purpose::bonus_draw : purpose::residual_draw, index,
+          bonus ? token_source::bonus : token_source::forced);
+    } else {
+      stands = test(round, row, tested.drafted, index, ends);
+      if (!stands && !row.needs_sum && tested.known)
+        end(round, row, tested.taken, purpose::residual_draw, index, token_source::residual);
+      if (!stands && !row.needs_sum && !tested.known) round.made.decided.outcome = verdict_outcome::deferred;
+    }
+    if (row.used_sum) ++round.counters().exact_normalisers;
+    if (row.needs_sum) waits = number + 1;
+    return stands && !ends && !row.needs_sum;
+  }
+
+  //! Whether a draft stands; `ends`: and ends its round.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool test(round_at_work<Scalar>& round, tested_row<Scalar>& row,
+                                                          const drafted_token& drafted, std::uint32_t index,
+                                                          bool& ends) const noexcept {
+    ++round.counters().evaluated;
+    if (!round.has(drafted.token)) return false;
+    const draft_stream<Key> numbers{random.at(purpose::acceptance), round.number, index};
+    const acceptance answer = row.test(drafted, decision_uniform(numbers.block(0)));
+    if (row.needs_sum) return false;
+    if (answer.near_tie) ++round.counters().near_ties;
+    if (answer.accepted) ends = round.accept(drafted.token);
+    return answer.accepted;
+  }
+
+  //! The token that ends a round.
+  SPECVERIFY_HD SPECVERIFY_INLINE void end(round_at_work<Scalar>& round, tested_row<Scalar>& row,
+                                           const subtracted& taken, purpose use, std::uint32_t index,
+                                           token_source source) const noexcept {
+    const device_token drawn =
+        row.draw(taken, draft_stream<Key>{random.at(use), round.number, index}, {trial_cap, 1.0});
+    if (row.needs_sum || !round.row_read(drawn.why.code, index)) return;
+    if (!taken.is_nothing()) {
+      round.counters().residual_trials += drawn.trials;
+      if (drawn.fallback) ++round.counters().residual_fallbacks;
+    }
+    round.finish(drawn.token, drawn.fallback ? token_source::residual_fallback : source);
+  }
+};
+
+//! Keeps the sums that rounds waited for.
+struct keep_sum {
+  const std::uint32_t* asked;
+  const double* terms;
+  std::uint32_t count;
+  double* sums;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    if (asked[i] != 0) sums[asked[i] - 1] = sum_of_terms(terms + i * count, count);
+  }
+};
+struct no_sum {
+  double* sums;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept { sums[i] = 0; }
+};
+
+template <class Policy, class Scalar, class Key>
+[[nodiscard]] status verify_rounds(const Policy& policy, std::uint32_t trial_cap, const device_rounds<Scalar>& rounds,
+                                   const device_uniforms<Key>& random, const device_verdicts& out) {
+  // A line more: allocators of the caller may align to less than that.
+  const std::size_t bytes = device_batch_size(rounds.rows, rounds.transform);
+  const temporary<unsigned char, Policy> memory(policy, bytes + 64);
+  unsigned char* const line = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+  const auto batch = make_device_batch(rounds.rows, rounds.transform, {line, bytes});
+  if (!batch) return batch.error();
+  const temporary<double, Policy> sums(policy, rounds.rows.count);
+  const question_room<Policy> room(policy, rounds.count, rounds.rows.size);
+  const std::uint32_t count = room.terms_of_row;
+  std::uint32_t* const asked = room.asked.data();
+  write_digests(policy, *batch, {});
+  for_each_index(policy, rounds.rows.count, no_sum{sums.data()});
+  for (;;) {
+    for_each_index(policy, rounds.count,
+                   decide_round<Scalar, Key>{rounds, *batch, random, trial_cap, sums.data(), asked, out});
+    if (::thrust::reduce(policy, asked, asked + rounds.count, std::uint32_t{0}, larger_word{}) == 0) return {};
+    for_each_index(policy, std::size_t{rounds.count} * count,
+                   term_if_needed<Scalar>{*batch, asked, room.terms.data(), count});
+    for_each_index(policy, rounds.count, keep_sum{asked, room.terms.data(), count, sums.data()});
+  }
+}
+
+//! The greedy rule on one round, from the greedy tokens of all rows.
+template <class Scalar>
+struct decide_greedily {
+  device_rounds<Scalar> rounds;
+  const device_argmax* best;
+  device_verdicts out;
+
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    round_at_work<Scalar> round(rounds, out, static_cast<std::uint32_t>(i));
+    for (std::uint32_t index = 0; index < round.rows; ++index)
+      if (!step(round, index)) break;
+    out.rounds[i] = round.made;
+  }
+
+ private:
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE errc check_row(std::uint32_t row) const noexcept {
+    const device_transform& transform = rounds.transform;
+    if (!is_usable_temperature(temperature_of(transform, row))) return errc::invalid_temperature;
+    const bool cuts = transform.truncations == nullptr || transform.truncations[row].valid();
+    return cuts ? best[row].why.code : errc::invalid_truncation;
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool step(round_at_work<Scalar>& round,
+                                                          std::uint32_t index) const noexcept {
+    const std::uint32_t row = round.first_row + index;
+    if (!round.row_read(check_row(row), index)) return false;
+    const token_id target = best[row].token;
+    if (best[row].near_tie) ++round.counters().near_ties;
+    const bool bonus = index == round.length, forced = !bonus && round.is_forced(index);
+    if (forced) ++round.counters().forced_rejects;
+    if (bonus || forced) {
+      round.finish(target, bonus ? token_source::bonus : token_source::forced);
+      return false;
+    }
+    const token_id token = round.draft_at(index).token;
+    ++round.counters().evaluated;
+    if (!round.has(token)) ++round.counters().invalid_tokens;
+    if (token == target) return !round.accept(token);
+    round.finish(target, token_source::residual);
+    return false;
+  }
+};
+
+}  // namespace thrust_detail
+
+//! The verification of `rounds` by the token rule. `random`: one place a round, that of its first draft. Errors, of the
+//! arguments alone: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts,
+//! offsets, stop tokens, keys, positions, rounds or verdicts); unsupported (truncation); engine_failed. Rounds in error
+//! say so in their verdict.
+template <class Policy, class Scalar, class Key>
+[[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_token_rule& rule,
+                                  const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,
+                                  const device_verdicts& out, device_memory = {}) noexcept {
+  if (const status why = device_detail::check(rounds); !why.ok()) return why;
+  if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
+  if (rounds.transform.may_truncate()) return {errc::unsupported, part::verify, 0};
+  return thrust_detail::guarded(
+      [&] { return thrust_detail::verify_rounds(how.policy, rule.trial_cap, rounds, random, out); });
+}
+
+//! The same by the greedy rule: no random numbers, and temperature and truncation do not matter.
+template <class Policy, class Scalar>
+[[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_greedy_rule&,
+                                  const device_rounds<Scalar>& rounds, const device_verdicts& out) noexcept {
+  if (const status why = device_detail::check(rounds); !why.ok()) return why;
+  if (out.rounds == nullptr) return {errc::null_span, part::verify, 0};
+  return thrust_detail::guarded([&] {
+    const thrust_detail::temporary<device_argmax, Policy> best(how.policy, rounds.rows.count);
+    if (const status why = argmax(how, rounds.rows, rounds.transform, best.data()); !why.ok()) return why;
+    thrust_detail::for_each_index(how.policy, rounds.count,
+                                  thrust_detail::decide_greedily<Scalar>{rounds, best.data(), out});
+    return status{};
+  });
+}
+
+SPECVERIFY_DEVICE_END
+
+#endif
