@@ -136,15 +136,6 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 
 // ---- exact
 
-//! a * b + c with two roundings. Kernels of a GPU call it where bits count: nvcc fuses what is written plainly.
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double product_sum(double a, double b, double c) noexcept {
-#if defined(__CUDA_ARCH__)
-  return __dadd_rn(__dmul_rn(a, b), c);
-#else
-  return a * b + c;
-#endif
-}
-
 //! e^x in double for -700 <= x <= 700, without a branch.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
   const double shifted = product(bounded, log2_e) + round_to_integer;
@@ -180,21 +171,21 @@ inline constexpr double round_to_integer = 6755399441055744.0;
   const std::uint64_t bits = bits_as<std::uint64_t>(x);
   const std::int64_t octaves = static_cast<std::int64_t>(bits - lowest) >> 52;
   const double f = bits_as<double>(bits - (static_cast<std::uint64_t>(octaves) << 52)) - 1.0;
-  const double s = f / (2.0 + f), z = s * s, k = static_cast<double>(octaves);
+  const double s = f / (2.0 + f), z = product(s, s), k = static_cast<double>(octaves);
   double sum = 2.0 / 23.0;
-  sum = product_sum(sum, z, 2.0 / 21.0);
-  sum = product_sum(sum, z, 2.0 / 19.0);
-  sum = product_sum(sum, z, 2.0 / 17.0);
-  sum = product_sum(sum, z, 2.0 / 15.0);
-  sum = product_sum(sum, z, 2.0 / 13.0);
-  sum = product_sum(sum, z, 2.0 / 11.0);
-  sum = product_sum(sum, z, 2.0 / 9.0);
-  sum = product_sum(sum, z, 2.0 / 7.0);
-  sum = product_sum(sum, z, 2.0 / 5.0);
-  sum = product_sum(sum, z, 2.0 / 3.0);
-  const double rest =
-      product_sum(s, product_sum(sum, -z, f), -(k * 0x1.a39ef35793c76p-33));  // log m = f - s (f - sum z)
-  return product_sum(k, 0x1.62e42fee00000p-1, f - rest);
+  sum = product(sum, z) + 2.0 / 21.0;
+  sum = product(sum, z) + 2.0 / 19.0;
+  sum = product(sum, z) + 2.0 / 17.0;
+  sum = product(sum, z) + 2.0 / 15.0;
+  sum = product(sum, z) + 2.0 / 13.0;
+  sum = product(sum, z) + 2.0 / 11.0;
+  sum = product(sum, z) + 2.0 / 9.0;
+  sum = product(sum, z) + 2.0 / 7.0;
+  sum = product(sum, z) + 2.0 / 5.0;
+  sum = product(sum, z) + 2.0 / 3.0;
+  // log m = f - s (f - sum z)
+  const double rest = product(s, f - product(sum, z)) - product(k, 0x1.a39ef35793c76p-33);
+  return product(k, 0x1.62e42fee00000p-1) + (f - rest);
 }
 
 }  // namespace kernel

@@ -4,16 +4,14 @@
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 
 #include <specverify/row/detail/open.hpp>
+#include <specverify/row/detail/share.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The smallest integer t with double(t) >= share * double(total), at least 1.
 [[nodiscard, gnu::noinline]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
-  const double bound = share * static_cast<double>(total);
-  auto target = static_cast<std::uint64_t>(bound);
-  if (static_cast<double>(target) < bound) ++target;
-  return target == 0 ? 1 : target;
+  return least_of_share(share, total);
 }
 
 //! The same as a bound on weights, which never exceed 2^31: a share above every weight stays above every weight.

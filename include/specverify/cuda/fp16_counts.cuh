@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The laws of a batch of rows as fp16 values, on a GPU: ids with counts of 2^-24 (row/fp16_row.hpp).
+//!
+//! Use it after digest.cuh, on the same rows and transform: what a drafter uploads that sends half precision.
+//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
+//! Shape:      a thread block a row: counts in id order, placed by a scan over the block.
+//! Guarantees: ids and counts of exec::seq, whatever nvcc's flags but -ftz=true. One read of a row where the digest has
+//!             Z (device_request::exact_normaliser), else two; none where it is truncated. No allocation, no
+//!             synchronisation, nothing is read back.
+//! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
+#ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
+#define SPECVERIFY_CUDA_FP16_COUNTS_CUH
+
+#include <specverify/cuda/detail/compact.cuh>
+#include <specverify/cuda/detail/totals.cuh>
+#include <specverify/cuda/policy.cuh>
+#include <specverify/kernel/scalar/half_count.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+struct counts_room {
+  sum_room sum;
+  std::uint64_t sums[most_warps];
+  std::uint32_t per_warp[most_warps];
+};
+
+//! Counts of a row, four ids at a time.
+template <class Scalar>
+struct row_counts {
+  kernel::row_source<Scalar> row;
+  kernel::exact_weight weight;
+  double inverse;
+  bool aligned;
+  std::uint32_t bias;
+
+  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t id) noexcept {
+    const four_logits four = load_four(row, aligned, id, bias);
+    four_values found;
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i)
+      found.at[i] = half_count(weight(static_cast<double>(four.at[i])) * inverse);
+    return found;
+  }
+};
+
+//! Counts of the ids that a truncated row keeps.
+struct kept_counts {
+  const double* weights;
+  std::uint32_t size;
+  double inverse;
+
+  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
+    four_values found;
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i)
+      found.at[i] = index + i < size ? half_count(weights[index + i] * inverse) : 0;
+    return found;
+  }
+};
+
+//! Places the counts of one law, as many as there is room for.
+struct count_writer {
+  const token_id* of_index;  // null: an index is an id
+  token_id* ids;
+  std::uint32_t* counts;
+  std::size_t room;
+  std::uint64_t sum;
+
+  __device__ __forceinline__ void operator()(std::uint32_t place, std::uint32_t index, std::uint32_t count) noexcept {
+    sum += count;
+    if (place >= room) return;
+    ids[place] = of_index == nullptr ? static_cast<token_id>(index) : of_index[index];
+    counts[place] = count;
+  }
+};
+
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ device_law count_row(const device_batch<Scalar>& batch,
+                                                              const device_digest& digest, count_writer write,
+                                                              counts_room& room) noexcept {
+  constexpr entry_cut all{0, 0};
+  device_law law;
+  if (digest.truncated) {
+    const std::size_t first = std::size_t{blockIdx.x} * batch.digests.kept_capacity;
+    write.of_index = batch.digests.kept_ids + first;
+    kept_counts counts{batch.digests.kept_weights + first, digest.kept, 1.0 / digest.normaliser};
+    law.size = compact(digest.kept, all, counts, write, room.per_warp);
+  } else {
+    const kernel::row_source<Scalar> row = open_row(batch.rows, batch.transform, blockIdx.x);
+    const kernel::exact_weight weight = exact_of(digest);
+    const double normaliser = digest.normaliser > 0.0 ? digest.normaliser : exact_sum(row, weight, room.sum);
+    row_counts<Scalar> counts{row, weight, 1.0 / normaliser, is_aligned(row.data),
+                              row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load)};
+    law.size = compact(row.size, all, counts, write, room.per_warp);
+  }
+  law.resolution = static_cast<std::uint32_t>(sum_of_block(write.sum, room.sums));
+  if (law.size > write.room) law.why = {errc::support_too_large, part::row, law.size};
+  if (law.size == 0) law.why = {errc::empty_support, part::row, 0};
+  return law;
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(row_threads, 3) counts_kernel(device_batch<Scalar> batch, device_laws out) {
+  __shared__ counts_room room;
+  const device_digest& digest = batch.digests.rows[blockIdx.x];
+  const std::size_t first = blockIdx.x * out.pitch;
+  device_law law;
+  law.why = digest.why;
+  if (digest.why.ok() && digest.one_hot) {
+    law.size = 1;
+    law.resolution = half_count(1.0);
+    if (threadIdx.x == 0) out.ids[first] = digest.argmax;
+    if (threadIdx.x == 0) out.counts[first] = law.resolution;
+  }
+  if (digest.why.ok() && !digest.one_hot)
+    law = count_row(batch, digest, {nullptr, out.ids + first, out.counts + first, out.pitch, 0}, room);
+  if (threadIdx.x == 0) out.rows[blockIdx.x] = law;
+}
+
+}  // namespace cuda_detail
+
+//! Enqueues the fp16 laws of all rows, from the digests that `read_rows` made before. Errors, of the arguments alone:
+//! those of `read_rows`; null_span; output_too_small (no places; `where` = 1). Of a row: those of its digest;
+//! support_too_large (`where` = ids needed), empty_support.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status fp16_counts(exec::cuda how, const device_batch<Scalar>& batch,
+                                                   const device_laws& out) noexcept {
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
+  if (out.rows == nullptr || out.ids == nullptr || out.counts == nullptr)
+    return device_detail::refusal(errc::null_span);
+  if (out.pitch == 0) return device_detail::refusal(errc::output_too_small, 1);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_row(batch.rows.size)},
+                              &cuda_detail::counts_kernel<Scalar>, batch, out);
+}
+
+SPECVERIFY_TYPES_END
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All tokens of probability beta or more of each row of a batch, on a GPU: what `threshold` keeps on the host.
+//!
+//! Use it after digest.cuh, on the same rows and transform.
+//! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
+//! Shape:      a thread block a row: W, then the entries in id order, placed by a scan over the block.
+//! Guarantees: ids and weights of exec::seq on every card (sparsify/threshold.hpp), never none: above the largest
+//!             probability the largest token stays. One read of a row where the digest has W
+//!             (device_request::integer_total), else two. No allocation, no synchronisation, nothing is read back.
+//! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
+#ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
+#define SPECVERIFY_CUDA_THRESHOLD_CUH
+
+#include <specverify/cuda/detail/compact.cuh>
+#include <specverify/cuda/detail/totals.cuh>
+#include <specverify/cuda/policy.cuh>
+#include <specverify/row/detail/share.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+struct above_room {
+  std::uint64_t sums[most_warps];
+  std::uint32_t per_warp[most_warps];
+};
+
+//! Integer weights of the ids that a truncated row keeps.
+template <class Scalar>
+struct kept_row_weights {
+  kernel::row_source<Scalar> row;
+  kernel::integer_weight weight;
+  const token_id* ids;
+  std::uint32_t size;
+
+  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
+    four_values found;
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i)
+      found.at[i] = index + i < size
+                        ? weight(static_cast<double>(row.value(static_cast<std::uint32_t>(ids[index + i]))))
+                        : 0;
+    return found;
+  }
+};
+
+//! Other values, and how many of them are positive.
+template <class Values>
+struct counted_values {
+  Values values;
+  std::uint64_t positive;
+
+  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) noexcept {
+    const four_values found = values(index);
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) positive += found.at[i] > 0 ? 1u : 0u;
+    return found;
+  }
+};
+
+//! Places entries of one support, as many as there is room for.
+struct entry_writer {
+  const token_id* of_index;  // null: an index is an id
+  token_id* ids;
+  std::uint32_t* weights;
+  std::size_t room;
+
+  __device__ __forceinline__ void operator()(std::uint32_t place, std::uint32_t index,
+                                             std::uint32_t weight) const noexcept {
+    if (place >= room) return;
+    ids[place] = of_index == nullptr ? static_cast<token_id>(index) : of_index[index];
+    weights[place] = weight;
+  }
+};
+
+//! The entries of a list from beta W on, the first of the largest ones if there are none.
+template <class Values>
+[[nodiscard]] __device__ __forceinline__ device_support keep_above(std::uint32_t size, double beta, std::uint64_t total,
+                                                                   const Values& values, const entry_writer& write,
+                                                                   above_room& room) noexcept {
+  const std::uint64_t least = beta > 0.0 ? detail::least_of_share(beta < 2.0 ? beta : 2.0, total) : 1;
+  const entry_cut cut = least > kernel::weight_one ? entry_cut{kernel::weight_one, 1}
+                                                   : entry_cut{static_cast<std::uint32_t>(least) - 1, 0};
+  counted_values<Values> counted{values, 0};
+  device_support support;
+  support.size = compact(size, cut, counted, write, room.per_warp);
+  support.complete = sum_of_block(counted.positive, room.sums) == support.size;
+  support.total_weight = total;
+  if (support.size > write.room) support.why = {errc::support_too_large, part::row, support.size};
+  return support;
+}
+
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ device_support select_above_row(const device_batch<Scalar>& batch,
+                                                                         const device_digest& digest, double beta,
+                                                                         entry_writer write,
+                                                                         above_room& room) noexcept {
+  const kernel::row_source<Scalar> row = open_row(batch.rows, batch.transform, blockIdx.x);
+  const kernel::integer_weight weight = weight_of(digest);
+  if (digest.truncated) {
+    write.of_index = batch.digests.kept_ids + std::size_t{blockIdx.x} * batch.digests.kept_capacity;
+    const kept_row_weights<Scalar> values{row, weight, write.of_index, digest.kept};
+    return keep_above(digest.kept, beta, digest.total_weight, values, write, room);
+  }
+  const std::uint64_t total = digest.total_weight > 0 ? digest.total_weight : integer_total(row, weight, room.sums);
+  return keep_above(row.size, beta, total, row_weights<Scalar>(row, weight), write, room);
+}
+
+template <class Scalar>
+__global__ void __launch_bounds__(row_threads, 3)
+    above_kernel(device_batch<Scalar> batch, double beta, device_supports out) {
+  __shared__ above_room room;
+  const device_digest& digest = batch.digests.rows[blockIdx.x];
+  const std::size_t first = blockIdx.x * out.pitch;
+  device_support support;
+  support.why = digest.why;
+  if (digest.why.ok() && digest.one_hot) {
+    support.size = 1;
+    support.complete = true;
+    support.total_weight = kernel::weight_one;
+    if (threadIdx.x == 0) out.ids[first] = digest.argmax;
+    if (threadIdx.x == 0) out.weights[first] = kernel::weight_one;
+  }
+  if (digest.why.ok() && !digest.one_hot)
+    support = select_above_row(batch, digest, beta, {nullptr, out.ids + first, out.weights + first, out.pitch}, room);
+  if (threadIdx.x == 0) out.rows[blockIdx.x] = support;
+}
+
+}  // namespace cuda_detail
+
+//! Enqueues the tokens of probability `minimum_probability` or more of each row; of 0 and below: all of positive
+//! weight. From the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`;
+//! invalid_argument (a NaN); null_span; output_too_small (no places; `where` = 1). Of a row: those of its digest;
+//! support_too_large (`where` = entries).
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE status select_above(exec::cuda how, const device_batch<Scalar>& batch,
+                                                    double minimum_probability,
+                                                    const device_supports& supports) noexcept {
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
+  if (numeric::is_nan(minimum_probability)) return device_detail::refusal(errc::invalid_argument);
+  if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
+    return device_detail::refusal(errc::null_span);
+  if (supports.pitch == 0) return device_detail::refusal(errc::output_too_small, 1);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_row(batch.rows.size)},
+                              &cuda_detail::above_kernel<Scalar>, batch, minimum_probability, supports);
+}
+
+SPECVERIFY_TYPES_END
+
+#endif
