@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Largest entries, shares and lattices with Thrust: the sets and counts of exec::seq.
 #include <specverify/device/digest.hpp>
+#include <specverify/device/fp16_counts.hpp>
 #include <specverify/device/lattice.hpp>
 #include <specverify/device/select.hpp>
+#include <specverify/device/threshold.hpp>
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
-#include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/threshold.hpp>
 
 #include "thrust_support.hpp"
 
@@ -95,7 +97,67 @@ void compare_lattices(batch<Scalar>& rows, std::uint32_t resolution, bool with_t
   }
 }
 
+template <class Scalar>
+void compare_above(batch<Scalar>& rows, double beta, std::uint32_t room, bool with_total) {
+  CAPTURE(beta);
+  supports found(rows.count(), room);
+  REQUIRE(read_rows(on, rows.made(), {.integer_total = with_total}).ok());
+  REQUIRE(select_above(on, rows.made(), beta, found.all()).ok());
+  threshold rule{.minimum_probability = beta, .max_support_size = rows.size(), .with_total_weight = true};
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CAPTURE(r);
+    const host_reading<Scalar> host(rows, r, rule.request({}, rows.size()));
+    const device_support& made = found.rows[r];
+    if (!host.ok()) REQUIRE(made.why == host.why());
+    if (!host.ok()) continue;
+    std::vector<std::byte> bytes(rule.workspace_size({}, rows.size()));
+    workspace scratch(bytes);
+    const auto expected = rule.select(*host, {}, scratch);
+    REQUIRE(expected.ok());
+    REQUIRE(made.size == expected->size());
+    REQUIRE(made.total_weight == expected->total_weight);
+    if (made.size > room) REQUIRE(made.why == status{errc::support_too_large, part::row, made.size});
+    if (made.size > room) continue;
+    REQUIRE(made.why.ok());
+    std::uint64_t kept = 0;
+    for (const std::uint32_t weight : expected->weights) kept += weight;
+    REQUIRE(made.complete == (kept == made.total_weight));
+    REQUIRE(std::equal(expected->ids.begin(), expected->ids.end(), found.ids.begin() + r * room));
+    REQUIRE(std::equal(expected->weights.begin(), expected->weights.end(), found.weights.begin() + r * room));
+  }
+}
+
+template <class Scalar>
+void compare_fp16(batch<Scalar>& rows, std::uint32_t room, bool exact) {
+  std::vector<device_law> laws(rows.count());
+  std::vector<token_id> ids(std::size_t{rows.count()} * room), expected_ids(room);
+  std::vector<std::uint32_t> counts(ids.size()), expected_counts(room);
+  REQUIRE(read_rows(on, rows.made(), {.exact_normaliser = exact}).ok());
+  REQUIRE(fp16_counts(on, rows.made(), {laws.data(), ids.data(), counts.data(), room}).ok());
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CAPTURE(r);
+    const host_reading<Scalar> host(rows, r);
+    const auto expected = host.ok() ? host->fp16_counts(expected_ids, expected_counts) : result<fp16_row>(host.why());
+    REQUIRE(laws[r].why == expected.error());
+    if (!expected) continue;
+    REQUIRE(laws[r].size == expected->size);
+    REQUIRE(laws[r].resolution == expected->resolution);
+    const std::size_t at = std::size_t{r} * room;
+    REQUIRE(std::equal(expected_ids.begin(), expected_ids.begin() + expected->size, ids.data() + at));
+    REQUIRE(std::equal(expected_counts.begin(), expected_counts.begin() + expected->size, counts.data() + at));
+  }
+}
+
 }  // namespace
+
+TEST_CASE_TEMPLATE("shares and fp16 laws of hard rows are the host's", Scalar, float, float16_bits, bfloat16_bits) {
+  for_each_batch<Scalar>([](batch<Scalar>& rows, std::uint64_t seed) {
+    const double betas[] = {1e-3, 0.5, 1.5, 0.0, 1e-6, 0.02};
+    compare_above(rows, betas[seed % 6], rows.size(), seed % 2 == 0);
+    compare_above(rows, betas[(seed + 3) % 6], seed % 2 == 0 ? 20 : rows.size(), seed % 2 != 0);
+    compare_fp16(rows, seed == 2 ? 30 : rows.size(), seed % 2 == 0);
+  });
+}
 
 TEST_CASE_TEMPLATE("largest entries of hard rows are the host's", Scalar, float, float16_bits, bfloat16_bits) {
   for_each_batch<Scalar>([](batch<Scalar>& rows, std::uint64_t seed) {
@@ -124,6 +186,8 @@ TEST_CASE("many rows: entries and lattices") {
   for_many_rows([](batch<float>& rows, std::uint64_t seed) {
     compare_selected(rows, 1 + static_cast<std::uint32_t>(seed % 40));
     compare_lattices(rows, 64, false);
+    compare_above(rows, 0.001, 4096, true);
+    compare_fp16(rows, 4096, false);
   });
 }
 
@@ -137,6 +201,9 @@ TEST_CASE("arguments that are refused") {
   CHECK(select(on, rows.made(), 0, kept.all()).code == errc::invalid_argument);
   CHECK(select(on, rows.made(), 11, kept.all()) == status{errc::output_too_small, part::row, 11});
   CHECK(select(on, rows.made(), 5, {}).code == errc::null_span);
+  CHECK(select_above(on, rows.made(), row_cases::nan_value(), kept.all()).code == errc::invalid_argument);
+  CHECK(select_above(on, rows.made(), 0.1, {}).code == errc::null_span);
+  CHECK(fp16_counts(on, rows.made(), {}).code == errc::null_span);
   const device_laws out{laws.data(), ids.data(), counts.data(), 10};
   CHECK(quantize(on, rows.made(), 0, out).code == errc::invalid_resolution);
   CHECK(quantize(on, rows.made(), 65537, out).code == errc::invalid_resolution);

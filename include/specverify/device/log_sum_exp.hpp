@@ -3,8 +3,8 @@
 //!
 //! Use it when your engine wants the normaliser of rows. It needs no digest.
 //! Shape:      the maximum by a reduction of integers, then a thread a term of 256 ids, then a thread a row.
-//! Guarantees: two reads of a row; the value of exec::seq bit for bit, whatever nvcc's flags. Temporary memory: 32 bytes
-//!             for 1024 ids, 8 a row and what a reduction takes.
+//! Guarantees: two reads of a row; the value of exec::seq bit for bit, whatever nvcc's flags. Temporary memory: 32
+//!             bytes for 1024 ids, 8 a row and what a reduction takes.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
 #define SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP

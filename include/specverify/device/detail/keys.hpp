@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The largest entries of rows by sorts of integers: row, weight and id in one 64-bit key, a few hundred rows at a time.
+//! The largest entries of rows by sorts of integers: row, weight and id in one key of 64 bits, 256 rows at a time.
 //!
 //! The K + 1 largest entries of a row lie in the K + 1 lanes whose largest entries come first: a lane is 64 ids. So the
 //! lanes of a row are sorted, then the ids of its first lanes, then the first K of those by id.
@@ -176,8 +176,8 @@ struct selection_room {
         kept(policy, shape.rows * shape.k) {}
 };
 
-//! Selects from `count` rows, at most shape.rows, from `first_row` on. Their ids and weights go to out.pitch places each,
-//! `first_place` being those of the first; what is said of them goes to their own place.
+//! Selects from `count` rows, at most shape.rows, from `first_row` on. Ids and weights of the first go to the places of
+//! row `first_place`; what is said of a row goes to its own place.
 template <class Policy, class Scalar>
 void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
                  std::size_t first_place, const selection& shape, const selection_room<Policy>& room,

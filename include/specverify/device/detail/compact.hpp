@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The entries of rows that pass a cut, written in the order of their ids: counted by pieces, placed by a scan.
+#ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
+#define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
+
+#include <specverify/device/digest.hpp>
+
+#include <thrust/scan.h>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+inline constexpr std::uint32_t piece_ids = 32;  // neighbouring ids that one thread looks at
+
+//! What a piece, or a row, has: `listed` entries that pass with sum `sum`, and `positive` ones in all.
+struct entry_count {
+  std::uint32_t listed = 0, positive = 0;
+  std::uint64_t sum = 0;
+};
+struct add_counts {
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE entry_count operator()(entry_count a, entry_count b) const noexcept {
+    return {a.listed + b.listed, a.positive + b.positive, a.sum + b.sum};
+  }
+};
+
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t pieces_of(std::uint32_t size) noexcept {
+  return (size + piece_ids - 1) / piece_ids;
+}
+
+//! Counts the entries of pieces. `Entries`: of(r) gives a row, whose values are value(id), least() and, where none
+//! reaches that, only() the id that is taken.
+template <class Entries>
+struct count_piece {
+  Entries entries;
+  std::uint32_t size, pieces;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE entry_count operator()(std::size_t i) const noexcept {
+    const auto row = entries.of(i / pieces);
+    const std::uint32_t first = static_cast<std::uint32_t>(i % pieces) * piece_ids;
+    entry_count count;
+    for (std::uint32_t id = first; row.exists() && id < first + piece_ids && id < size; ++id) {
+      const std::uint32_t value = row.value(id);
+      const bool passes = row.passes(id, value);
+      count.positive += value > 0 ? 1 : 0;
+      count.listed += passes ? 1 : 0;
+      count.sum += passes ? value : 0;
+    }
+    return count;
+  }
+};
+template <class Entries>
+struct listed_in_piece {
+  count_piece<Entries> count;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t operator()(std::size_t i) const noexcept {
+    return count(i).listed;
+  }
+};
+
+//! Writes the entries of a piece, as many as there is room for.
+template <class Entries>
+struct write_piece {
+  Entries entries;
+  std::uint32_t size, pieces;
+  const std::uint32_t* places;
+  token_id* ids;
+  std::uint32_t* values;
+  std::size_t pitch;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    const std::size_t r = i / pieces;
+    const auto row = entries.of(r);
+    const std::uint32_t first = static_cast<std::uint32_t>(i % pieces) * piece_ids;
+    std::size_t place = places[i];
+    for (std::uint32_t id = first; row.exists() && id < first + piece_ids && id < size; ++id) {
+      const std::uint32_t value = row.value(id);
+      if (!row.passes(id, value)) continue;
+      if (place >= pitch) return;
+      ids[r * pitch + place] = static_cast<token_id>(id);
+      values[r * pitch + place++] = value;
+    }
+  }
+};
+
+//! Lists the entries of `rows` rows; what each has goes to `counts`.
+template <class Policy, class Entries>
+void compact_rows(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
+                  entry_count* counts, token_id* ids, std::uint32_t* values, std::size_t pitch) {
+  const std::uint32_t pieces = pieces_of(size);
+  const count_piece<Entries> count{entries, size, pieces};
+  const temporary<std::uint32_t, Policy> places(policy, rows * pieces);
+  reduce_groups(policy, rows, pieces, count, counts, add_counts{});
+  const ::thrust::counting_iterator<std::size_t> first(0);
+  const auto keys = ::thrust::make_transform_iterator(first, group_of{pieces});
+  const auto listed = ::thrust::make_transform_iterator(first, listed_in_piece<Entries>{count});
+  ::thrust::exclusive_scan_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(rows * pieces), listed,
+                                  places.data());
+  for_each_index(policy, rows * pieces, write_piece<Entries>{entries, size, pieces, places.data(), ids, values, pitch});
+}
+
+}  // namespace thrust_detail
+SPECVERIFY_DEVICE_END
+
+#endif

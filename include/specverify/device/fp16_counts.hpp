@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The laws of a batch of rows as fp16 values with Thrust: ids with counts of 2^-24 (row/fp16_row.hpp).
+//!
+//! Use it after `read_rows`, on the same batch: what a drafter uploads that sends half precision.
+//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
+//! Guarantees: ids and counts of exec::seq, whatever nvcc's flags. Three reads of a row, and one more where the digest
+//!             does not have Z (device_request::exact_normaliser). Temporary memory: 4 bytes for 32 ids, 32 for 1024, 24
+//!             a row, and what a reduction and a scan take.
+//! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
+#ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP
+#define SPECVERIFY_DEVICE_FP16_COUNTS_HPP
+
+#include <specverify/device/detail/compact.hpp>
+#include <specverify/device/detail/draw.hpp>
+#include <specverify/kernel/scalar/half_count.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+//! A row of counts.
+template <class Scalar>
+struct counts_of_row {
+  kernel::row_source<Scalar> row;
+  kernel::exact_weight weight;
+  double inverse;
+  bool is_there;
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool exists() const noexcept { return is_there; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t id) const noexcept {
+    return half_count(weight(static_cast<double>(row.value(id))) * inverse);
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t, std::uint32_t found) const noexcept {
+    return found > 0;
+  }
+};
+
+template <class Scalar>
+struct fp16_entries {
+  device_batch<Scalar> batch;
+  const double* inverses;  // one a row: 1 / Z
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE counts_of_row<Scalar> of(std::size_t r) const noexcept {
+    const drawn_row<Scalar> row(batch, r);
+    const bool is_there = row.digest.why.ok() && !row.digest.one_hot;
+    return {row.source, is_there ? row.exact() : kernel::exact_weight{}, inverses[r], is_there};
+  }
+};
+
+template <class Scalar>
+struct term_where_unknown {
+  term_of_digest<Scalar> term;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
+    if (!(term.batch.digests.rows[i / term.count].normaliser > 0.0)) term(i);
+  }
+};
+
+struct invert_normaliser {
+  const device_digest* digests;
+  const double* terms;
+  std::uint32_t count;
+  double* inverses;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    const device_digest& digest = digests[r];
+    if (!digest.why.ok() || digest.one_hot) return;
+    inverses[r] = 1.0 / (digest.normaliser > 0.0 ? digest.normaliser : sum_of_terms(terms + r * count, count));
+  }
+};
+
+struct write_fp16 {
+  const device_digest* digests;
+  const entry_count* counts;
+  device_laws out;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    device_law law;
+    law.why = digests[r].why;
+    if (law.why.ok() && digests[r].one_hot) {
+      law.size = 1;
+      law.resolution = half_count(1.0);
+      out.ids[r * out.pitch] = digests[r].argmax;
+      out.counts[r * out.pitch] = law.resolution;
+    } else if (law.why.ok()) {
+      law.size = counts[r].listed;
+      law.resolution = static_cast<std::uint32_t>(counts[r].sum);
+      if (law.size > out.pitch) law.why = {errc::support_too_large, part::row, law.size};
+      if (law.size == 0) law.why = {errc::empty_support, part::row, 0};
+    }
+    out.rows[r] = law;
+  }
+};
+
+template <class Policy, class Scalar>
+void count_fp16(const Policy& policy, const device_batch<Scalar>& batch, const device_laws& out) {
+  const std::size_t rows = batch.rows.count;
+  const std::uint32_t count = exact_terms(batch.rows.size);
+  const temporary<double, Policy> terms(policy, rows * count), inverses(policy, rows);
+  const temporary<entry_count, Policy> counts(policy, rows);
+  for_each_index(policy, rows * count, term_where_unknown<Scalar>{{batch, terms.data(), count}});
+  for_each_index(policy, rows, invert_normaliser{batch.digests.rows, terms.data(), count, inverses.data()});
+  compact_rows(policy, rows, batch.rows.size, fp16_entries<Scalar>{batch, inverses.data()}, counts.data(), out.ids,
+               out.counts, out.pitch);
+  for_each_index(policy, rows, write_fp16{batch.digests.rows, counts.data(), out});
+}
+
+}  // namespace thrust_detail
+
+//! The fp16 laws of all rows, from the digests that `read_rows` made before. Errors, of the arguments alone: those of
+//! `read_rows`; null_span; output_too_small (no places; `where` = 1); engine_failed. Of a row: those of its digest;
+//! support_too_large (`where` = ids needed), empty_support.
+template <class Policy, class Scalar>
+[[nodiscard]] status fp16_counts(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
+                                 const device_laws& out) noexcept {
+  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (out.rows == nullptr || out.ids == nullptr || out.counts == nullptr)
+    return device_detail::refusal(errc::null_span);
+  if (out.pitch == 0) return device_detail::refusal(errc::output_too_small, 1);
+  return thrust_detail::guarded([&] {
+    thrust_detail::count_fp16(how.policy, batch, out);
+    return status{};
+  });
+}
+
+SPECVERIFY_DEVICE_END
+
+#endif

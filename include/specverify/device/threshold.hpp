@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All tokens of probability beta or more of each row of a batch with Thrust: what `threshold` keeps on the host.
+//!
+//! Use it after `read_rows`, on the same batch.
+//! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
+//! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp), never none: above the largest probability the
+//!             largest token stays. Four reads of a row, three where the digest has W. Temporary memory: 4 bytes for 32
+//!             ids, 24 a row, and what a reduction and a scan take.
+//! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
+#ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
+#define SPECVERIFY_DEVICE_THRESHOLD_HPP
+
+#include <specverify/device/detail/compact.hpp>
+#include <specverify/device/detail/draw.hpp>
+#include <specverify/row/detail/share.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+//! A row of integer weights, of which those from `least` on are listed; `only`: the one that is, where none reaches it.
+template <class Scalar>
+struct weights_above {
+  kernel::row_source<Scalar> row;
+  kernel::integer_weight weight;
+  std::uint64_t least;
+  token_id only;
+  bool is_there;
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool exists() const noexcept { return is_there; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t id) const noexcept {
+    return weight(static_cast<double>(row.value(id)));
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t id, std::uint32_t found) const noexcept {
+    return least > kernel::weight_one ? found == kernel::weight_one && id == least_top(id) : found >= least;
+  }
+
+ private:
+  //! The first id of the largest weight, asked of one that has it. Ids of nearly the same logit may come before argmax.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t id) const noexcept {
+    for (std::uint32_t before = 0; before < id && before < static_cast<std::uint32_t>(only); ++before)
+      if (value(before) == kernel::weight_one) return before;
+    return id <= static_cast<std::uint32_t>(only) ? id : static_cast<std::uint32_t>(only);
+  }
+};
+
+template <class Scalar>
+struct entries_above {
+  device_batch<Scalar> batch;
+  double beta;
+  const std::uint64_t* totals;
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t total(std::size_t r) const noexcept {
+    const device_digest& digest = batch.digests.rows[r];
+    return digest.one_hot ? kernel::weight_one : digest.total_weight != 0 ? digest.total_weight : totals[r];
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE weights_above<Scalar> of(std::size_t r) const noexcept {
+    const device_digest& digest = batch.digests.rows[r];
+    if (!digest.why.ok() || digest.one_hot) return {{}, {}, 0, no_token, false};
+    const std::uint64_t least = beta > 0.0 ? detail::least_of_share(beta < 2.0 ? beta : 2.0, total(r)) : 1;
+    return {open_row(batch.rows, batch.transform, r), thrust_detail::weight_of(digest), least, digest.argmax, true};
+  }
+};
+
+template <class Scalar>
+struct write_above {
+  entries_above<Scalar> entries;
+  const entry_count* counts;
+  device_supports out;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    const device_digest& digest = entries.batch.digests.rows[r];
+    device_support support;
+    support.why = digest.why;
+    if (digest.why.ok()) support.total_weight = entries.total(r);
+    if (digest.why.ok() && digest.one_hot) {
+      support.size = 1;
+      support.complete = true;
+      out.ids[r * out.pitch] = digest.argmax;
+      out.weights[r * out.pitch] = kernel::weight_one;
+    } else if (digest.why.ok()) {
+      support.size = counts[r].listed;
+      support.complete = counts[r].listed == counts[r].positive;
+      if (support.size > out.pitch) support.why = {errc::support_too_large, part::row, support.size};
+    }
+    out.rows[r] = support;
+  }
+};
+
+}  // namespace thrust_detail
+
+//! The tokens of probability `minimum_probability` or more of each row; of 0 and below: all of positive weight. From
+//! the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`; invalid_argument (a
+//! NaN); null_span; output_too_small (no places; `where` = 1); engine_failed. Of a row: those of its digest;
+//! support_too_large (`where` = entries).
+template <class Policy, class Scalar>
+[[nodiscard]] status select_above(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
+                                  double minimum_probability, const device_supports& supports) noexcept {
+  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (numeric::is_nan(minimum_probability)) return device_detail::refusal(errc::invalid_argument);
+  if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
+    return device_detail::refusal(errc::null_span);
+  if (supports.pitch == 0) return device_detail::refusal(errc::output_too_small, 1);
+  return thrust_detail::guarded([&] {
+    const std::size_t rows = batch.rows.count;
+    const thrust_detail::temporary<std::uint64_t, Policy> totals(how.policy, rows);
+    const thrust_detail::temporary<thrust_detail::entry_count, Policy> counts(how.policy, rows);
+    thrust_detail::sum_weights(how.policy, batch, totals.data());
+    const thrust_detail::entries_above<Scalar> entries{batch, minimum_probability, totals.data()};
+    thrust_detail::compact_rows(how.policy, rows, batch.rows.size, entries, counts.data(), supports.ids,
+                                supports.weights, supports.pitch);
+    thrust_detail::for_each_index(how.policy, rows,
+                                  thrust_detail::write_above<Scalar>{entries, counts.data(), supports});
+    return status{};
+  });
+}
+
+SPECVERIFY_DEVICE_END
+
+#endif
