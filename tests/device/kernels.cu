@@ -9,6 +9,7 @@
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 #include <specverify/cuda/softmax.cuh>
+#include <specverify/cuda/temperature_perturbation.cuh>
 #if __cplusplus >= 202002L  // next to the rest of the library
 #include <specverify/specverify.hpp>
 #endif
@@ -66,6 +67,14 @@ template status all_of_rows<float16_bits>(const device_batch<float16_bits>&, dev
                                           const device_weights&);
 template status all_of_rows<bfloat16_bits>(const device_batch<bfloat16_bits>&, device_value*,
                                            const device_probabilities&, const device_weights&);
+
+#define SPECVERIFY_PERTURBATION(Scalar)                                                              \
+  template status temperature_perturbation(exec::cuda, const device_batch<Scalar>&, const token_id*, \
+                                           const perturbation_options&, const device_uniforms<>&,    \
+                                           device_disagreement*)
+SPECVERIFY_PERTURBATION(float);
+SPECVERIFY_PERTURBATION(float16_bits);
+SPECVERIFY_PERTURBATION(bfloat16_bits);
 
 #endif
 

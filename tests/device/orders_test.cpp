@@ -6,6 +6,7 @@
 #include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
+#include <specverify/cuda/temperature_perturbation.cuh>
 
 #include <doctest/doctest.h>
 #include <device/orders.hpp>
@@ -14,6 +15,20 @@
 
 using namespace specverify;
 using device_tests::in_all_orders;
+
+namespace device_tests {
+
+// Temperatures of 1 and uniforms so near a probability that only exact sums decide.
+struct near_ties {
+  double probability;
+};
+inline random_block random_at(const near_ties& key, random_counter at) noexcept {
+  const double number = at.use == purpose::perturbation_temperature ? 0.5 : key.probability + 1e-10 * (at.lane + 1);
+  const std::uint64_t bits = static_cast<std::uint64_t>(number * 0x1.0p53) << 11;
+  return {{static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits), 0, 0}};
+}
+
+}  // namespace device_tests
 
 namespace {
 
@@ -158,4 +173,35 @@ TEST_CASE("lattice points are clean in many orders") {
     for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(sums_up(r));
   });
   CHECK(laws[3].why == status{errc::row_has_nan, part::row, 1536});
+}
+
+TEST_CASE("perturbations are clean in many orders") {
+  rows_of_all_kinds all(5 * 1024 + 1);  // more than an exact sum takes at once
+  const philox_key key{{5, 6}};
+  const device_tests::near_ties ties{1.0 / all.size};  // of the row of equal logits
+  const std::vector<token_id> tokens{1, 1, static_cast<token_id>(all.size - 1), 1};
+  std::vector<std::uint32_t> places(all.count);
+  std::vector<device_disagreement> found(all.count);
+  std::uint32_t place = 0, reads = 0;
+  in_all_orders([&](simulator::device& gpu) {
+    for (std::uint32_t& one : places) one = place++;
+    all.name_to(gpu);
+    gpu.input(&key, 1);
+    gpu.input(&ties, 1);
+    gpu.input(tokens.data(), tokens.size());
+    gpu.input(places.data(), places.size());
+    gpu.output(found.data(), found.size());
+    all.digest();
+    const device_uniforms<> random{&key, 0, places.data(), places.data()};
+    REQUIRE(temperature_perturbation(exec::cuda{}, all.batch, tokens.data(), {40, 2.0}, random, found.data()).ok());
+    REQUIRE(gpu.report() == "");
+    for (const device_disagreement& one : found) reads += one.reads;
+    const device_uniforms<device_tests::near_ties> near{&ties, 0, places.data(), places.data()};
+    REQUIRE(temperature_perturbation(exec::cuda{}, all.batch, tokens.data(), {9, 2.0}, near, found.data()).ok());
+    REQUIRE(gpu.report() == "");
+    REQUIRE(found[1].disagreements == 9);
+    REQUIRE(found[1].reads == 2 + 9);
+  });
+  CHECK(reads > 0);
+  CHECK(found[3].why == status{errc::row_has_nan, part::row, 2560});
 }

@@ -36,7 +36,7 @@ namespace numeric {
 // Those functions of <cmath> that reading a row needs: the header itself takes a tenth of a second of every unit.
 [[nodiscard]] SPECVERIFY_INLINE double exp(double x) noexcept { return __builtin_exp(x); }
 [[nodiscard]] SPECVERIFY_INLINE double exp2(double x) noexcept { return __builtin_exp2(x); }
-[[nodiscard]] SPECVERIFY_INLINE double log(double x) noexcept { return __builtin_log(x); }
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double log(double x) noexcept { return __builtin_log(x); }
 [[nodiscard]] SPECVERIFY_INLINE double log2(double x) noexcept { return __builtin_log2(x); }
 [[nodiscard]] SPECVERIFY_INLINE double square_root(double x) noexcept { return __builtin_sqrt(x); }
 

@@ -94,6 +94,14 @@ struct device_law {
   std::uint32_t resolution = 0;  //!< the sum of all counts
 };
 
+//! How often draws at random temperatures gave another token (uncertainty/temperature_perturbation.hpp).
+struct device_disagreement {
+  status why{};                     //!< that of the row's digest; token_out_of_range
+  std::uint32_t disagreements = 0;  //!< draws that gave another token
+  std::uint32_t samples = 0;        //!< M
+  std::uint32_t reads = 0;          //!< of the row, that were needed to decide
+};
+
 //! Where the laws of a batch go: row r has `pitch` places from r * pitch on.
 struct device_laws {
   device_law* rows = nullptr;       //!< one a row

@@ -69,8 +69,6 @@ template <class Policy, class Scalar>
   return {};
 }
 
-inline constexpr double coldest = 1e-6;
-
 //! What is asked about one token, at up to `temper_group` temperatures that are not those of a point mass.
 struct tempered_question {
   std::uint32_t count = 0;
@@ -85,7 +83,6 @@ struct tempered_question {
   }
 };
 
-inline constexpr double tempered_slack = 2 * kernel::tempered_margin;
 inline constexpr double exact_slack = 1e-12;
 
 //! A row whose brackets grow narrower with every read.
@@ -101,11 +98,11 @@ class tempered_reader {
   [[nodiscard]] bool is_hit(const tempered_question& asked, std::uint32_t m, double drawn) noexcept {
     const double inverse = asked.inverses[m], weight = asked.weights[m], sum = asked.sums[m];
     const bracket rest = rest_.at(inverse);
-    if (drawn * (sum + rest.upper) * (1.0 + tempered_slack) < weight) return true;
-    if (drawn * (sum + rest.lower) * (1.0 - tempered_slack) >= weight) return false;
-    const double total = drawn * read_at(inverse, sum);
-    const bool close = total * (1.0 - tempered_slack) < weight && total * (1.0 + tempered_slack) >= weight;
-    if (!close) return total < weight;
+    tempered_answer found = answer_within(weight, drawn, {sum + rest.lower, sum + rest.upper});
+    if (found != tempered_answer::open) return found == tempered_answer::hit;
+    const double total = read_at(inverse, sum);
+    found = answer_within(weight, drawn, {total, total});
+    if (found != tempered_answer::open) return found == tempered_answer::hit;
     ++reads_.exact;
     return drawn * row_.exact(inverse) < weight;
   }
@@ -137,8 +134,8 @@ class tempered_reader {
  private:
   //! Z by a quick read, which is one more node of the rest. `sum`: that of the survivors.
   [[nodiscard]] double read_at(double inverse, double sum) noexcept {
-    const double total = row_.quick(inverse), slack = total * tempered_slack;
-    rest_.learn(inverse, total - sum - slack, total - sum + slack);
+    const double total = row_.quick(inverse);
+    rest_.learn_total(inverse, total, sum);
     ++reads_.quick;
     return total;
   }

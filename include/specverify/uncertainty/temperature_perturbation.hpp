@@ -16,10 +16,15 @@
 #ifndef SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP
 
+#include <specverify/row/detail/tempered_rest.hpp>
+#include <specverify/row/transform.hpp>
+
+#if __cplusplus >= 202002L
 #include <specverify/core/concepts.hpp>
 #include <specverify/row/tempered.hpp>
 
 #include <span>
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -28,6 +33,7 @@ struct perturbation_options {
   double maximum_temperature = 2;  //!< above 1e-6, at most max_temperature; temperatures are uniform on [0, this)
 };
 
+#if __cplusplus >= 202002L
 //! What the draws said.
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave another token
@@ -50,6 +56,7 @@ struct disagreement_bounds {
 
 //! What a reading should hold for a perturbation to need few further ones.
 inline constexpr std::uint32_t perturbation_survivors = 64;
+#endif  // C++20
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
@@ -60,6 +67,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   const bool hot = is_temperature(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
   return hot ? status{} : status{errc::invalid_argument, part::uncertainty, 1};
 }
+
+#if __cplusplus >= 202002L
 
 namespace detail {
 
@@ -194,6 +203,7 @@ template <execution_policy Policy, class Scalar>
   }
   return found;
 }
+#endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
 
