@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("largest entries of hard rows are the host's", Scalar, float,
   });
 }
 
-TEST_CASE("largest entries of a large vocabulary, in several chunks of rows") {
+TEST_CASE("largest entries of a large vocabulary, and several chunks of rows") {
   batch<float> rows(5, large_size);
   rows.fill(11, 5);
   compare_selected(rows, 50);
@@ -174,6 +174,7 @@ TEST_CASE("largest entries of a large vocabulary, in several chunks of rows") {
   batch<float> many(600, 40);
   many.fill(0, 5);
   compare_selected(many, 7);
+  compare_lattices(many, 9, false);
 }
 
 TEST_CASE_TEMPLATE("lattices of hard rows are the host's", Scalar, float, bfloat16_bits) {

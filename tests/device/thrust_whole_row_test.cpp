@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of whole rows with Thrust: log-sum-exp, probabilities and integer weights of exec::seq.
+// Numbers of whole rows with Thrust: log-sum-exp, probabilities, integer weights and perturbations of exec::seq.
+#include <specverify/device/digest.hpp>
 #include <specverify/device/integer_weights.hpp>
 #include <specverify/device/log_sum_exp.hpp>
 #include <specverify/device/softmax.hpp>
+#include <specverify/device/temperature_perturbation.hpp>
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/log_sum_exp.hpp>
 #include <specverify/row/softmax.hpp>
@@ -56,7 +58,45 @@ void compare_weights(batch<Scalar>& rows) {
   }
 }
 
+template <class Scalar>
+void compare_perturbations(batch<Scalar>& rows, std::uint64_t seed, const perturbation_options& options) {
+  const places at(rows.count());
+  generator random{seed * 31u + 7u};
+  std::vector<token_id> tokens(rows.count());
+  std::vector<device_disagreement> found(rows.count());
+  REQUIRE(read_rows(on, rows.made()).ok());
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    const bool likely = random.below(3) != 0 && rows.digests.rows[r].why.ok();
+    tokens[r] = likely ? rows.digests.rows[r].argmax : static_cast<token_id>(random.below(rows.size() + 1));
+  }
+  REQUIRE(temperature_perturbation(on, rows.made(), tokens.data(), options, at.all(), found.data()).ok());
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CAPTURE(r);
+    const host_reading<Scalar> host(rows, r);
+    const auto expected =
+        host.ok() ? temperature_perturbation(*host, tokens[r], options, at.of(r)) : result<disagreement>(host.why());
+    REQUIRE(found[r].why == expected.error());
+    if (!expected) continue;
+    REQUIRE(found[r].samples == expected->samples);
+    REQUIRE(found[r].disagreements == expected->disagreements);
+    REQUIRE(found[r].reads <= options.samples);
+  }
+}
+
 }  // namespace
+
+TEST_CASE_TEMPLATE("perturbations of hard rows are the host's", Scalar, float, bfloat16_bits) {
+  for_each_batch<Scalar>([](batch<Scalar>& rows, std::uint64_t seed) {
+    if (rows.size() > 1025 && seed != 1) return;
+    compare_perturbations(rows, seed, {.samples = seed == 0 ? 20u : seed == 1 ? 1u : 70u});
+  });
+}
+
+TEST_CASE("perturbations of several chunks of rows") {
+  batch<float> rows(70, large_size);
+  rows.fill(4, 5);
+  compare_perturbations(rows, 1, {.samples = 1, .maximum_temperature = 0.9});
+}
 
 TEST_CASE_TEMPLATE("numbers of whole rows are the host's", Scalar, float, float16_bits, bfloat16_bits) {
   for_each_batch<Scalar>([](batch<Scalar>& rows, std::uint64_t) {
@@ -93,6 +133,12 @@ TEST_CASE("arguments that are refused, and truncations") {
   CHECK(softmax(on, rows.rows(), rows.transform(), {whys.data(), laws.data(), 99}) ==
         status{errc::output_too_small, part::row, 100});
   CHECK(integer_weights(on, rows.rows(), rows.transform(), {}).code == errc::null_span);
+  const places at(2);
+  const token_id tokens[2] = {0, 1};
+  device_disagreement found[2];
+  CHECK(temperature_perturbation(on, rows.made(), tokens, {.samples = 0}, at.all(), found) ==
+        status{errc::invalid_argument, part::uncertainty, 0});
+  CHECK(temperature_perturbation(on, rows.made(), nullptr, {}, at.all(), found).code == errc::null_span);
   auto transform = rows.transform();
   transform.truncation.top_k = 3;
   CHECK(softmax(on, rows.rows(), transform, out).code == errc::unsupported);
