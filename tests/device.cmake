@@ -4,7 +4,8 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_NAME STREQUAL "L
   message(STATUS "tests/device: left out, the simulator needs g++ on Linux")
   return()
 endif()
-add_library(specverify_simulator STATIC EXCLUDE_FROM_ALL device/simulator/simulator.cpp device/simulator/memory.cpp)
+add_library(specverify_simulator STATIC EXCLUDE_FROM_ALL device/simulator/simulator.cpp device/simulator/memory.cpp
+  device/script.cpp)
 target_link_libraries(specverify_simulator PUBLIC specverify_flags)
 target_include_directories(specverify_simulator BEFORE PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/device/shim")
 # longjmp between stacks is what _FORTIFY_SOURCE takes for an error.

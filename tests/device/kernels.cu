@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of cuda/ for every type of row, as a unit that nvcc compiles; scripts/kernel_limits reads what ptxas
 // says.
+#include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
-#include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/integer_weights.cuh>
+#include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/log_sum_exp.cuh>
+#include <specverify/cuda/residual.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 #include <specverify/cuda/softmax.cuh>
 #include <specverify/cuda/temperature_perturbation.cuh>
+#include <specverify/cuda/verify.cuh>
 #if __cplusplus >= 202002L  // next to the rest of the library
 #include <specverify/specverify.hpp>
 #endif
@@ -75,6 +78,25 @@ template status all_of_rows<bfloat16_bits>(const device_batch<bfloat16_bits>&, d
 SPECVERIFY_PERTURBATION(float);
 SPECVERIFY_PERTURBATION(float16_bits);
 SPECVERIFY_PERTURBATION(bfloat16_bits);
+
+template <class Scalar>
+status all_of_verification(const device_batch<Scalar>& batch, const device_rounds<Scalar>& rounds,
+                           const device_uniforms<>& random, const drafted_token* drafted, const law* laws,
+                           device_acceptance* tests, device_token* tokens, const device_verdicts& out,
+                           device_memory scratch) {
+  status why = accept(exec::cuda{}, batch, drafted, random.at(purpose::acceptance), tests);
+  if (why.ok()) why = residual(exec::cuda{}, batch, laws, random.at(purpose::residual_draw), tokens);
+  if (why.ok()) why = verify_batch(exec::cuda{}, device_token_rule{}, rounds, random, out, scratch);
+  return why.ok() ? verify_batch(exec::cuda{}, device_greedy_rule{}, rounds, out) : why;
+}
+
+#define SPECVERIFY_VERIFICATION(Scalar)                                                                         \
+  template status all_of_verification<Scalar>(const device_batch<Scalar>&, const device_rounds<Scalar>&,        \
+                                              const device_uniforms<>&, const drafted_token*, const law*,       \
+                                              device_acceptance*, device_token*, const device_verdicts&, device_memory)
+SPECVERIFY_VERIFICATION(float);
+SPECVERIFY_VERIFICATION(float16_bits);
+SPECVERIFY_VERIFICATION(bfloat16_bits);
 
 #endif
 

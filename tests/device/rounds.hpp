@@ -10,6 +10,8 @@
 
 #include <device/batches.hpp>
 
+#include <algorithm>
+
 namespace device_tests {
 
 enum class kind_of_drafts : std::uint8_t { laws, fp16_laws, point_masses, claims };
@@ -101,7 +103,7 @@ class ragged_rounds {
   void compare(const Rule& rule, std::uint32_t round) {
     CAPTURE(round);
     const std::uint32_t first = draft_begin_[round], length = draft_begin_[round + 1] - first;
-    std::vector<status> states(rows_of(round) + 1, status{errc::unsupported, part::host, 7});
+    std::vector<status> states(std::max(rows_of(round), length + 1), status{errc::unsupported, part::host, 7});
     const result<verdict> expected = verify_on_host(rule, round, first, length, states);
     const device_verdict& found = verdicts_[round];
     CAPTURE(name(found.why.code));
