@@ -18,6 +18,8 @@
 
 #include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/detail/totals.cuh>
+#include <specverify/cuda/detail/truncate.cuh>
 #include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/digest.hpp>
 
@@ -374,28 +376,37 @@ template <class Scalar>
 
 }  // namespace cuda_detail
 
-//! Reads the rows of a batch: enqueues their digests. Errors, of the arguments alone: size_mismatch and those of
-//! `make_device_batch`; unsupported (truncation, exact_normaliser, integer_total: not written yet); engine_failed. Rows
-//! in error say so in their digest.
+//! Reads the rows of a batch: enqueues their digests, and where rows are truncated or totals asked for a kernel more for
+//! each. Errors, of the arguments alone: size_mismatch and those of `make_device_batch`; engine_failed. Rows in error
+//! say so in their digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {
   if (const status why = device_detail::check(batch); !why.ok()) return why;
-  if (batch.transform.may_truncate() || request.exact_normaliser || request.integer_total)
-    return device_detail::refusal(errc::unsupported);
   const auto threads_of = [](std::uint32_t blocks) {
     return cuda_detail::threads_for(blocks * cuda_detail::per_block, cuda_detail::digest_threads);
   };
   const std::uint32_t rows = batch.rows.count, blocks = batch.digests.blocks;
   const std::uint32_t parts = cuda_detail::parts_of(how.tuning, batch);
-  if (parts == 1)
-    return cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::digest_kernel<Scalar>, batch.rows,
-                                batch.transform, batch.digests);
-  const status why = cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::reference_kernel<Scalar>,
-                                          batch.rows, batch.transform, batch.digests);
-  if (!why.ok()) return why;
-  return cuda_detail::enqueue(how, {rows * parts, threads_of((blocks + parts - 1) / parts)},
-                              &cuda_detail::split_kernel<Scalar>, batch.rows, batch.transform, batch.digests, parts);
+  status why;
+  if (parts == 1) {
+    why = cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::digest_kernel<Scalar>, batch.rows,
+                               batch.transform, batch.digests);
+  } else {
+    why = cuda_detail::enqueue(how, {rows, threads_of(blocks)}, &cuda_detail::reference_kernel<Scalar>, batch.rows,
+                               batch.transform, batch.digests);
+    if (why.ok())
+      why = cuda_detail::enqueue(how, {rows * parts, threads_of((blocks + parts - 1) / parts)},
+                                 &cuda_detail::split_kernel<Scalar>, batch.rows, batch.transform, batch.digests,
+                                 parts);
+  }
+  if (why.ok() && batch.transform.may_truncate())
+    why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_select(blocks)},
+                               &cuda_detail::truncate_kernel<Scalar>, batch);
+  if (why.ok() && (request.exact_normaliser || request.integer_total))
+    why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_row(batch.rows.size)},
+                               &cuda_detail::totals_kernel<Scalar>, batch, request);
+  return why;
 }
 
 SPECVERIFY_TYPES_END

@@ -139,6 +139,33 @@ template <class Scalar>
   return walk(row, uniform * mass, sum, room);
 }
 
+//! The exact rule on a truncated row: the least kept id whose running sum of e_v exceeds `target`.
+[[nodiscard]] __device__ __forceinline__ token_id kept_token(const device_digests& digests, std::uint32_t number,
+                                                             double target, sample_room& room) noexcept {
+  const std::size_t start = std::size_t{number} * digests.kept_capacity;
+  const std::uint32_t kept = digests.rows[number].kept;
+  std::uint32_t last = no_id;
+  double sum = 0;
+  bool over = false;
+  for (std::uint32_t first = 0; first < kept && !over; first += lanes_per_warp) {
+    const std::uint32_t at = first + lane_of_thread();
+    room.weights[lane_of_thread()] = at < kept ? digests.kept_weights[start + at] : 0.0;
+    __syncwarp();
+    if (lane_of_thread() == 0) {
+      for (std::uint32_t i = 0; i < lanes_per_warp && !over; ++i) {
+        if (!(room.weights[i] > 0.0)) continue;
+        last = first + i;
+        sum = __dadd_rn(sum, room.weights[i]);
+        over = sum > target;
+      }
+    }
+    __syncwarp();
+    over = __shfl_sync(all_lanes, over ? 1 : 0, 0) != 0;
+  }
+  last = __shfl_sync(all_lanes, last, 0);
+  return last == no_id ? no_token : digests.kept_ids[start + last];
+}
+
 template <class Scalar, class Key>
 __global__ void __launch_bounds__(lanes_per_warp)
     sample_kernel(device_batch<Scalar> batch, device_stream<Key> random, device_draw options, device_token* out) {
@@ -149,7 +176,12 @@ __global__ void __launch_bounds__(lanes_per_warp)
   device_token drawn;
   drawn.why = digest.why;
   if (digest.why.ok() && digest.one_hot) drawn.token = digest.argmax;
-  if (digest.why.ok() && !digest.one_hot) {
+  if (digest.why.ok() && digest.truncated) {  // by the exact rule alone
+    const double uniform = decision_uniform(random.at(number, random.first_of(number)));
+    drawn.exact = true;
+    drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);
+  }
+  if (digest.why.ok() && !digest.one_hot && !digest.truncated) {
     const double* const sums = digests.block_sums + std::size_t{number} * digests.blocks;
     const bool is_staged = digests.blocks <= staged_blocks;
     for (std::uint32_t b = lane_of_thread(); is_staged && b < digests.blocks; b += lanes_per_warp)

@@ -217,13 +217,20 @@ __global__ void __launch_bounds__(select_threads, 2)
   }
   if (digest.why.ok() && !digest.one_hot) {
     const selected_row<Scalar> row = open_selected(batch, number);
-    support = select_row(row, k, room);
+    // what is kept is a prefix of the order too
+    support = select_row(row, digest.truncated && digest.kept < k ? digest.kept : k, room);
+    if (digest.truncated) support.complete = support.size == digest.kept;
     for (std::uint32_t i = threadIdx.x; i < support.size; i += blockDim.x) {
       ids[i] = static_cast<token_id>(room.list.ids[i]);
       weights[i] = room.list.weights[i];
     }
   }
   if (threadIdx.x == 0) out.rows[number] = support;
+}
+
+//! Threads for a kernel that selects from rows of so many blocks of 1024 ids.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(std::uint32_t blocks) noexcept {
+  return blocks < select_threads / lanes_per_warp ? blocks * lanes_per_warp : select_threads;
 }
 
 }  // namespace cuda_detail
@@ -239,10 +246,8 @@ template <class Scalar>
   if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
     return device_detail::refusal(errc::null_span);
   if (supports.pitch < k) return device_detail::refusal(errc::output_too_small, k);
-  const std::uint32_t threads =
-      cuda_detail::threads_for(batch.digests.blocks * cuda_detail::lanes_per_warp, cuda_detail::select_threads);
-  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::select_kernel<Scalar>, batch, k,
-                              supports);
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_select(batch.digests.blocks)},
+                              &cuda_detail::select_kernel<Scalar>, batch, k, supports);
 }
 
 SPECVERIFY_TYPES_END

@@ -36,9 +36,8 @@ struct kept_row_weights {
     four_values found;
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < per_load; ++i)
-      found.at[i] = index + i < size
-                        ? weight(static_cast<double>(row.value(static_cast<std::uint32_t>(ids[index + i]))))
-                        : 0;
+      found.at[i] =
+          index + i < size ? weight(static_cast<double>(row.value(static_cast<std::uint32_t>(ids[index + i])))) : 0;
     return found;
   }
 };

@@ -81,7 +81,7 @@ struct device_digest {
   double lower = 0;                //!< lower <= Z
   double upper = 0;                //!< Z <= upper
   double normaliser = 0;           //!< Z, or 0: not asked for. Truncated rows: always there
-  std::uint64_t total_weight = 0;  //!< W, or 0: not asked for
+  std::uint64_t total_weight = 0;  //!< W, or 0: not asked for. Truncated rows: of the kept ids
 };
 
 //! The digests of a batch and their arrays. Row r has entries r * blocks, and 16 times as many lanes.
@@ -210,6 +210,8 @@ template <class Scalar>
   const device_digests& made = batch.digests;
   if (made.rows == nullptr || made.block_sums == nullptr || made.lane_sums == nullptr || made.lane_maxima == nullptr ||
       made.parts == nullptr)
+    return refusal(errc::null_span);
+  if (made.kept_capacity != 0 && (made.kept_ids == nullptr || made.kept_weights == nullptr))
     return refusal(errc::null_span);
   const bool fits = made.count >= batch.rows.count && made.blocks == blocks_of(batch.rows) &&
                     made.kept_capacity == kept_of(batch.rows, batch.transform);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cut of the total order (integer weight descending, id ascending) at a number of entries or at a mass, by a
+//! thread block: a radix search over the bytes of weights.
+#ifndef SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
+#define SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
+
+#include <specverify/cuda/detail/compact.cuh>
+#include <specverify/row/detail/share.hpp>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+using wide = unsigned long long;  // what CUDA's 64-bit atomics take
+
+struct cut_room {
+  wide masses[radix_bins];
+  std::uint32_t counts[radix_bins];
+};
+
+enum class cut_by : std::uint8_t { count, mass };
+
+//! A cut, and the mass that it keeps.
+struct mass_cut {
+  entry_cut cut;
+  wide kept;
+};
+
+//! Where a search goes on: a bin (radix_bins: what is wanted is nowhere reached), and what lies above it.
+struct bin_step {
+  std::uint32_t bin;
+  wide count, weight;
+};
+
+//! The highest bin in which `wanted` is reached. Every warp does it for itself.
+template <cut_by By>
+[[nodiscard]] __device__ __forceinline__ bin_step find_mass_bin(const cut_room& room, wide wanted) noexcept {
+  constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
+  const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
+  bin_step sum{top, 0, 0};
+  for (std::uint32_t i = 0; i < per_lane; ++i) {
+    sum.count += room.counts[top - i];
+    sum.weight += room.masses[top - i];
+  }
+  bin_step above{top, sum_up_to_lane(sum.count), sum_up_to_lane(sum.weight)};
+  const bool is_there = (By == cut_by::mass ? above.weight : above.count) >= wanted;
+  const std::uint32_t reached = __ballot_sync(all_lanes, is_there);
+  const int lane = reached == 0 ? static_cast<int>(lanes_per_warp) - 1 : __ffs(static_cast<int>(reached)) - 1;
+  if (reached != 0) {  // the same for the warp
+    above.count -= sum.count;
+    above.weight -= sum.weight;
+    for (std::uint32_t i = 0; i + 1 < per_lane; ++i) {
+      const wide count = above.count + room.counts[above.bin], weight = above.weight + room.masses[above.bin];
+      if ((By == cut_by::mass ? weight : count) >= wanted) break;
+      above = {above.bin - 1, count, weight};
+    }
+  }
+  const std::uint32_t bin = __shfl_sync(all_lanes, above.bin, lane);
+  return {reached == 0 ? radix_bins : bin, __shfl_sync(all_lanes, above.count, lane),
+          __shfl_sync(all_lanes, above.weight, lane)};
+}
+
+//! The mass of all bins.
+[[nodiscard]] __device__ __forceinline__ wide mass_of_bins(const cut_room& room) noexcept {
+  wide mine = 0;
+  for (std::uint32_t bin = lane_of_thread(); bin < radix_bins; bin += lanes_per_warp) mine += room.masses[bin];
+  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
+  return mine;
+}
+
+//! The smallest prefix of `size` entries, weights weight_of(i), that has `target` entries or that mass; or this share of
+//! their mass, where `share` is above 0. All positive entries where they do not reach it. Four reads of the weights.
+template <cut_by By, class WeightOf>
+[[nodiscard]] __device__ __forceinline__ mass_cut find_cut(std::uint32_t size, wide target, double share,
+                                                           const WeightOf& weight_of, cut_room& room) noexcept {
+  bin_step found{0, 0, 0};  // of the bytes so far
+  SPECVERIFY_UNROLL(1)
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    __syncthreads();
+    for (std::uint32_t bin = threadIdx.x; bin < radix_bins; bin += blockDim.x) {
+      room.masses[bin] = 0;
+      room.counts[bin] = 0;
+    }
+    __syncthreads();
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      const std::uint32_t weight = weight_of(i);
+      if (weight == 0 || (shift != 24 && weight >> (shift + 8) != found.bin)) continue;
+      const std::uint32_t bin = weight >> shift & (radix_bins - 1);
+      atomicAdd(&room.masses[bin], static_cast<wide>(weight));
+      atomicAdd(&room.counts[bin], 1u);
+    }
+    __syncthreads();
+    if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room));
+    const bin_step step = find_mass_bin<By>(room, target - (By == cut_by::mass ? found.weight : found.count));
+    if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // the same for all threads
+    found = {found.bin << 8 | step.bin, found.count + step.count, found.weight + step.weight};
+  }
+  const wide missing = target - (By == cut_by::mass ? found.weight : found.count);
+  const wide ties = By == cut_by::mass ? (missing + found.bin - 1) / found.bin : missing;
+  return {{found.bin, static_cast<std::uint32_t>(ties)}, found.weight + ties * found.bin};
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif

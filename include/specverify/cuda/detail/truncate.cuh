@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Truncated rows on a GPU: the ids that a truncation keeps, their e_v and Z, next to the digest of a row.
+//!
+//! What is kept is the shortest of three prefixes of the total order (integer weight descending, id ascending): the
+//! first top_k, those of weight min_p and more, and the smallest that holds top_p of the mass: of W, or of the first
+//! top_k. Up to max_device_selected of them come from the largest lanes of the digest, as `select` takes them; else
+//! four reads of the row search for a cut.
+//! Reads:      beyond the digest, top_k to 2048: at most one, and one more for W; other ones 1, and 4 for each of top_k
+//!             and top_p. Rows are in the second-level cache by then, where it holds those under way.
+#ifndef SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
+#define SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
+
+#include <specverify/cuda/detail/mass_cut.cuh>
+#include <specverify/cuda/detail/totals.cuh>
+#include <specverify/cuda/select.cuh>
+
+SPECVERIFY_TYPES_BEGIN
+namespace cuda_detail {
+
+struct truncate_room {
+  select_room select;
+  cut_room cut;
+  std::uint64_t sums[most_warps];
+  double staged[lanes_per_warp];
+};
+
+//! A row that is truncated, and where its law goes.
+template <class Scalar>
+struct truncated_row {
+  kernel::row_source<Scalar> source;
+  kernel::integer_weight weight;
+  kernel::exact_weight exact;
+  row_truncation cut;
+  token_id* ids;
+  double* weights;
+  std::uint32_t room;  // ids that it may keep
+
+  [[nodiscard]] __device__ __forceinline__ bool is_counted() const noexcept {
+    return cut.top_k != 0 && cut.top_k < source.size;
+  }
+  //! Whether top_p is a share of what top_k leaves.
+  [[nodiscard]] __device__ __forceinline__ bool shares_largest() const noexcept {
+    return is_counted() && cut.order == truncation_order::top_k_then_top_p;
+  }
+  //! What min_p keeps.
+  [[nodiscard]] __device__ __forceinline__ entry_cut floor() const noexcept {
+    if (!(cut.min_p > 0.0)) return {0, 0};
+    return {static_cast<std::uint32_t>(detail::least_of_share(cut.min_p, kernel::weight_one)) - 1, 0};
+  }
+};
+
+//! Places the ids and e_v of one law, as many as there is room for.
+template <class Scalar>
+struct law_writer {
+  const truncated_row<Scalar>& row;
+  const std::uint32_t* of_index;  // null: an index is an id
+  std::uint64_t mass;
+
+  __device__ __forceinline__ void operator()(std::uint32_t place, std::uint32_t index, std::uint32_t weight) noexcept {
+    mass += weight;
+    if (place >= row.room) return;
+    const std::uint32_t id = of_index == nullptr ? index : of_index[index];
+    row.ids[place] = static_cast<token_id>(id);
+    row.weights[place] = row.exact(static_cast<double>(row.source.value(id)));
+  }
+};
+
+//! Weights of a list, four at a time.
+struct list_values {
+  const entry_list& list;
+  std::uint32_t size;
+
+  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
+    four_values found;
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) found.at[i] = index + i < size ? list.weights[index + i] : 0;
+    return found;
+  }
+};
+
+//! What is kept of a row: how many, and their mass.
+struct kept_part {
+  std::uint32_t size;
+  std::uint64_t mass;
+};
+
+//! The cut of a whole row, by searches in it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ kept_part keep_of_row(const truncated_row<Scalar>& row,
+                                                               truncate_room& room) noexcept {
+  const auto weight_of = [&row](std::uint32_t id) { return row.weight(static_cast<double>(row.source.value(id))); };
+  entry_cut cut = row.floor();
+  wide largest = 0;
+  if (row.is_counted()) {
+    const mass_cut first = find_cut<cut_by::count>(row.source.size, row.cut.top_k, 0, weight_of, room.cut);
+    cut = shorter(cut, first.cut);
+    largest = first.kept;
+  }
+  if (row.cut.top_p < 1.0) {
+    const bool known = row.shares_largest();
+    const wide target = known ? detail::least_of_share(row.cut.top_p, largest) : 1;
+    const double share = known ? 0.0 : row.cut.top_p;
+    cut = shorter(cut, find_cut<cut_by::mass>(row.source.size, target, share, weight_of, room.cut).cut);
+  }
+  row_weights<Scalar> values(row.source, row.weight);
+  law_writer<Scalar> write{row, nullptr, 0};
+  const std::uint32_t size = compact(row.source.size, cut, values, write, room.select.order.per_warp);
+  return {size, sum_of_block(write.mass, room.sums)};
+}
+
+//! The cut of a row that keeps a few: the first top_k are listed in shared memory.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ kept_part keep_of_list(const truncated_row<Scalar>& row,
+                                                                const float* lane_maxima, std::uint32_t blocks,
+                                                                double temperature, truncate_room& room) noexcept {
+  const selected_row<Scalar> wanted{row.source, row.weight,  lane_maxima,
+                                    blocks,     temperature, is_aligned(row.source.data)};
+  const entry_list& list = room.select.list;
+  const std::uint32_t size = select_row(wanted, row.cut.top_k, room.select).size;
+  entry_cut cut = row.floor();
+  if (row.cut.top_p < 1.0) {
+    const wide total = row.shares_largest() ? 0 : integer_total(row.source, row.weight, room.sums);
+    const wide target = total > 0 ? detail::least_of_share(row.cut.top_p, total) : 1;
+    const auto weight_of = [&list](std::uint32_t i) { return list.weights[i]; };
+    const double share = total > 0 ? 0.0 : row.cut.top_p;
+    cut = shorter(cut, find_cut<cut_by::mass>(size, target, share, weight_of, room.cut).cut);
+  }
+  list_values values{list, size};
+  law_writer<Scalar> write{row, list.ids, 0};
+  const std::uint32_t kept = compact(size, cut, values, write, room.select.order.per_warp);
+  return {kept, sum_of_block(write.mass, room.sums)};
+}
+
+//! The sum of kept weights in the order of their ids, by the first warp; its first lane has it.
+[[nodiscard]] __device__ __forceinline__ double sum_kept(const double* weights, std::uint32_t size,
+                                                         double* staged) noexcept {
+  double sum = 0;
+  for (std::uint32_t first = 0; first < size; first += lanes_per_warp) {
+    const std::uint32_t left = size - first;
+    if (lane_of_thread() < left) staged[lane_of_thread()] = weights[first + lane_of_thread()];
+    __syncwarp();
+    for (std::uint32_t i = 0; lane_of_thread() == 0 && i < left && i < lanes_per_warp; ++i)
+      sum = __dadd_rn(sum, staged[i]);
+    __syncwarp();
+  }
+  return sum;
+}
+
+//! Enters what was kept. The law's weights were written before the last barrier.
+__device__ __forceinline__ void close_truncated(device_digest& digest, const kept_part& kept, std::uint32_t most,
+                                                const double* weights, double* staged) noexcept {
+  if (warp_of_thread() != 0) return;
+  const bool fits = kept.size <= most;
+  const double sum = fits ? sum_kept(weights, kept.size, staged) : 0.0;
+  if (lane_of_thread() != 0) return;
+  if (!fits) digest.why = {errc::support_too_large, part::row, kept.size};
+  digest.truncated = true;
+  digest.kept = kept.size;
+  digest.total_weight = kept.mass;
+  digest.reference = digest.maximum;
+  digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
+}
+
+//! After the digests, a thread block a row.
+template <class Scalar>
+__global__ void __launch_bounds__(select_threads, 2) truncate_kernel(device_batch<Scalar> batch) {
+  __shared__ truncate_room room;
+  const std::uint32_t number = blockIdx.x;
+  device_digest& digest = batch.digests.rows[number];
+  const row_truncation cut =
+      batch.transform.truncations == nullptr ? batch.transform.truncation : batch.transform.truncations[number];
+  const status why = digest.why;
+  const bool one_hot = why.ok() && digest.one_hot;
+  __syncthreads();  // the status may be written from here on
+  if (!cut.valid() && why.code != errc::invalid_temperature) {
+    if (threadIdx.x == 0) digest.why = {errc::invalid_truncation, part::row, 0};
+    return;
+  }
+  if (!why.ok() || one_hot || !cut.active()) return;  // the same for all threads
+  const std::size_t first = std::size_t{number} * batch.digests.kept_capacity;
+  const double temperature = digest.temperature;
+  const auto maximum = static_cast<double>(digest.maximum);
+  const truncated_row<Scalar> row{open_row(batch.rows, batch.transform, number),
+                                  {maximum, kernel::weight_scale(temperature), false},
+                                  {maximum, 1.0 / temperature, false},
+                                  cut,
+                                  batch.digests.kept_ids + first,
+                                  batch.digests.kept_weights + first,
+                                  batch.digests.kept_capacity};
+  const float* const maxima =
+      batch.digests.lane_maxima + std::size_t{number} * batch.digests.blocks * kernel::lane_count;
+  const bool is_listed = row.is_counted() && cut.top_k <= max_device_selected;
+  const kept_part kept =
+      is_listed ? keep_of_list(row, maxima, batch.digests.blocks, temperature, room) : keep_of_row(row, room);
+  close_truncated(digest, kept, row.room, row.weights, room.staged);
+}
+
+}  // namespace cuda_detail
+SPECVERIFY_TYPES_END
+
+#endif

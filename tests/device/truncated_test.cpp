@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Truncated rows by CUDA kernels, on the block simulator: what exec::seq keeps, its weights and sums, and draws,
+// supports and fp16 laws of them.
+#include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/fp16_counts.cuh>
+#include <specverify/cuda/sample.cuh>
+#include <specverify/cuda/select.cuh>
+#include <specverify/cuda/threshold.cuh>
+#include <specverify/sparsify/threshold.hpp>
+
+#include <doctest/doctest.h>
+#include <device/batches.hpp>
+
+using namespace device_tests;
+
+namespace {
+
+constexpr std::uint32_t all_kinds = hard_rows::kinds + 1;
+constexpr std::uint32_t selected = 20;
+constexpr double beta = 0.02;
+
+//! Truncations of all sorts, by number.
+row_truncation truncation_of(std::uint32_t number, std::uint32_t size) {
+  const std::uint32_t counts[]{0, 50, 1, 7, size, size - 1, 2048, 2049, 3 * size, 300};
+  const double shares[]{1.0, 0.9, 0.5, 0.999, 1e-6, 0.9999999, 0.25};
+  const double floors[]{0.0, 0.0, 0.05, 1.0, 1e-9, 0.3};
+  row_truncation made;
+  made.top_k = counts[number % 10];
+  made.top_p = shares[number / 2 % 7];
+  made.min_p = floors[number / 3 % 6];
+  made.order = static_cast<truncation_order>(number % 3);
+  return made;
+}
+
+//! A batch whose rows have truncations of their own, and what kernels write of it.
+template <class Scalar>
+struct truncated_batch {
+  truncated_batch(batch<Scalar>& all, std::uint32_t first, std::uint32_t capacity)
+      : rows(all),
+        count(all.count()),
+        pitch(all.size() + selected),
+        cuts(count),
+        keys(count),
+        places(count),
+        tokens(count),
+        supports(2 * count),
+        laws(count),
+        ids(3 * count * pitch),
+        weights(ids.size()) {
+    for (std::uint32_t r = 0; r < count; ++r) {
+      cuts[r] = truncation_of(first + r, all.size());
+      keys[r] = {{r * 7919u + first, 0xC0FFEEu}};
+      places[r] = 100 + r;
+    }
+    transform = all.transform();
+    transform.truncations = cuts.data();
+    transform.kept_capacity = capacity;
+    memory.emplace(device_batch_size(all.rows(), transform));
+    made = *make_device_batch(all.rows(), transform, {memory->data(), device_batch_size(all.rows(), transform)});
+  }
+  void name_to(simulator::device& gpu) {
+    rows.digests = made.digests;
+    rows.name_to(gpu);
+    gpu.input(cuts.data(), count);
+    gpu.input(keys.data(), count);
+    gpu.input(places.data(), count);
+    gpu.output(made.digests.kept_ids, std::size_t{count} * made.digests.kept_capacity);
+    gpu.output(made.digests.kept_weights, std::size_t{count} * made.digests.kept_capacity);
+    gpu.output(tokens.data(), count);
+    gpu.output(supports.data(), supports.size());
+    gpu.output(laws.data(), count);
+    gpu.output(ids.data(), ids.size());
+    gpu.output(weights.data(), weights.size());
+  }
+  //! Part 0: the largest; 1: those above beta; 2: fp16 laws.
+  [[nodiscard]] std::size_t place(std::uint32_t part, std::uint32_t r) const {
+    return (std::size_t{part} * count + r) * pitch;
+  }
+  [[nodiscard]] device_supports out(std::uint32_t part) {
+    return {supports.data() + part * count, ids.data() + place(part, 0), weights.data() + place(part, 0), pitch};
+  }
+  [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
+    row_transform host = rows.host_transform(r);
+    host.truncation = cuts[r];
+    return host;
+  }
+  void launch(const device_request& request) {
+    const exec::cuda how{};
+    REQUIRE(read_rows(how, made, request).ok());
+    const auto stream = device_uniforms<>{keys.data(), 1, places.data(), places.data()}.at(purpose::bonus_draw, 3);
+    REQUIRE(sample(how, made, stream, tokens.data()).ok());
+    REQUIRE(select(how, made, selected, out(0)).ok());
+    REQUIRE(select_above(how, made, beta, out(1)).ok());
+    REQUIRE(fp16_counts(how, made, {laws.data(), ids.data() + place(2, 0), weights.data() + place(2, 0), pitch}).ok());
+  }
+  batch<Scalar>& rows;
+  std::uint32_t count;
+  std::size_t pitch;
+  std::vector<row_truncation> cuts;
+  std::vector<philox_key> keys;
+  std::vector<std::uint32_t> places;
+  std::vector<device_token> tokens;
+  std::vector<device_support> supports;
+  std::vector<device_law> laws;
+  std::vector<token_id> ids;
+  std::vector<std::uint32_t> weights;
+  device_transform transform;
+  std::optional<aligned_memory<std::byte>> memory;
+  device_batch<Scalar> made;
+};
+
+//! A reading of a row on the host, and what it says.
+template <class Scalar>
+void compare_row(truncated_batch<Scalar>& batch, std::uint32_t r) {
+  const row_transform transform = batch.host_transform(r);
+  threshold rule;
+  rule.minimum_probability = beta;
+  rule.max_support_size = batch.rows.size();
+  rule.with_total_weight = true;
+  read_request request = rule.request({}, batch.rows.size());
+  request.survivors = selected;
+  const auto row = batch.rows.host_row(r);
+  std::vector<std::byte> bytes(digest_workspace_size(row.size(), transform, request) +
+                               rule.workspace_size({}, row.size()));
+  workspace scratch(bytes);
+  const auto reading = read_row(exec::seq, row, transform, request, scratch);
+  const device_digest& digest = batch.made.digests.rows[r];
+  const auto expected = row_cases::make_digest(exec::seq, row, transform, request);
+  REQUIRE(expected.outcome == reading.error());
+  if (!reading) {
+    REQUIRE(digest.why == reading.error());
+    return;
+  }
+  if (expected.value.truncated) {
+    const auto ids = expected.space.template at<token_id>(expected.value.kept_ids);
+    const auto weights = expected.space.template at<double>(expected.value.kept_weights);
+    REQUIRE(digest.kept == ids.size());
+    if (digest.kept > batch.made.digests.kept_capacity) {
+      REQUIRE(digest.why == status{errc::support_too_large, part::row, digest.kept});
+      REQUIRE(batch.tokens[r].why == digest.why);
+      REQUIRE(batch.laws[r].why == digest.why);
+      REQUIRE(batch.supports[r].why == digest.why);
+      return;
+    }
+    const std::size_t first = std::size_t{r} * batch.made.digests.kept_capacity;
+    REQUIRE(std::equal(ids.begin(), ids.end(), batch.made.digests.kept_ids + first));
+    REQUIRE(std::memcmp(weights.data(), batch.made.digests.kept_weights + first, weights.size() * sizeof(double)) == 0);
+    REQUIRE(digest.total_weight == expected.value.total_weight);
+    REQUIRE(same_bits(digest.normaliser, expected.value.normaliser));
+    REQUIRE(same_bits(digest.coarse_total, expected.value.coarse_total));
+    REQUIRE(same_bits(static_cast<double>(digest.reference), expected.value.reference));
+  }
+  REQUIRE(digest.why.ok());
+  REQUIRE(digest.truncated == expected.value.truncated);
+  REQUIRE(same_bits(digest.upper, expected.value.upper));
+  REQUIRE(same_bits(digest.lower, expected.value.lower));
+  const uniforms random{philox{batch.keys[r]}, batch.places[r], batch.places[r]};
+  const auto token = reading->sample(random.at(purpose::bonus_draw, 3), {});
+  REQUIRE(token.ok());
+  REQUIRE(batch.tokens[r].token == token->token);
+  REQUIRE(batch.tokens[r].trials == token->trials);
+  REQUIRE(batch.tokens[r].exact == token->exact);
+  std::vector<token_id> ids(row.size());
+  std::vector<std::uint32_t> counts(row.size());
+  const auto law = reading->fp16_counts(ids, counts);
+  REQUIRE(law.ok());
+  REQUIRE(batch.laws[r].size == law->size);
+  REQUIRE(batch.laws[r].resolution == law->resolution);
+  REQUIRE(std::equal(ids.begin(), ids.begin() + law->size, batch.ids.data() + batch.place(2, r)));
+  REQUIRE(std::equal(counts.begin(), counts.begin() + law->size, batch.weights.data() + batch.place(2, r)));
+  const auto above = rule.select(*reading, {}, scratch);
+  REQUIRE(above.ok());
+  const device_support& support = batch.supports[batch.count + r];
+  REQUIRE(support.size == above->ids.size());
+  REQUIRE(support.total_weight == above->total_weight);
+  REQUIRE(std::equal(above->ids.begin(), above->ids.end(), batch.ids.data() + batch.place(1, r)));
+  REQUIRE(std::equal(above->weights.begin(), above->weights.end(), batch.weights.data() + batch.place(1, r)));
+}
+
+//! The largest entries are those of a reading that is asked for nothing else.
+template <class Scalar>
+void compare_selected(truncated_batch<Scalar>& batch, std::uint32_t r) {
+  read_request request;
+  request.survivors = selected;
+  const auto expected = row_cases::make_digest(exec::seq, batch.rows.host_row(r), batch.host_transform(r), request);
+  const device_support& support = batch.supports[r];
+  if (!expected.outcome.ok() || !support.why.ok()) return;  // compared before
+  const auto ids = expected.space.template at<token_id>(expected.value.survivor_ids);
+  REQUIRE(support.size == ids.size());
+  REQUIRE(support.complete == expected.value.survivors_complete);
+  REQUIRE(std::equal(ids.begin(), ids.end(), batch.ids.data() + batch.place(0, r)));
+}
+
+template <class Scalar>
+void compare(batch<Scalar>& rows, std::uint64_t seed, std::uint32_t first, std::uint32_t capacity = 0) {
+  truncated_batch<Scalar> all(rows, first, capacity);
+  simulator::device gpu({.seed = seed});
+  all.name_to(gpu);
+  device_request request;  // truncated rows have both
+  request.exact_normaliser = request.integer_total = seed % 2 == 1;
+  if (request.integer_total) request.exact_normaliser = false;  // it would close the brackets of the others
+  all.launch(request);
+  REQUIRE(gpu.report() == "");
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CAPTURE(r);
+    compare_row(all, r);
+    compare_selected(all, r);
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("truncated hard rows keep what the host's keep", Scalar, float, float16_bits, bfloat16_bits) {
+  for (const std::uint32_t size : sizes) {
+    for (std::uint64_t seed = 0; seed < (is_long() ? 40u : 1u); ++seed) {
+      CAPTURE(size);
+      batch<Scalar> rows(all_kinds, size, size % 2 * 3, static_cast<std::uint32_t>(seed % 4));
+      rows.fill(0, seed);
+      const auto first = static_cast<std::uint32_t>(seed * 31 + size);
+      compare(rows, seed, first);
+      rows.transform_all(seed);
+      for (std::uint32_t r = 0; r < all_kinds; ++r) rows.temperature(r) = 0.3 + 0.25 * r;
+      rows.temperature(2) = 0.0;
+      rows.temperature(3) = -1.0;
+      rows.temperature(4) = row_cases::nan_value();
+      compare(rows, seed + 1, first + 17);
+    }
+  }
+}
