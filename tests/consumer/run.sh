@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only|levels
+# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only|levels|cuda
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 kind=$1
@@ -65,6 +65,13 @@ case $kind in
       echo "${pair% *}: $said"
       [ "$said" = "${pair#* }: ${native#*: }" ] || { echo "another level or other facts"; exit 1; }
     done
+    ;;
+  cuda)
+    # A unit that includes kernels, by CMake's own language CUDA. None is launched: there may be no GPU.
+    nvcc=$(bash scripts/nvcc) || exit $?
+    install && configure tests/consumer/cuda -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/cuda" \
+      -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_HOST_COMPILER="${CXX:-g++}" -DCMAKE_CUDA_ARCHITECTURES=80 &&
+      quietly cmake --build "$work/build" && "$work/build/step_17" && "$work/build/step_20"
     ;;
   *) exit 2 ;;
 esac
