@@ -34,3 +34,12 @@ target_compile_options(test_device_undefined PRIVATE ${instrumented} ${undefined
 target_link_options(test_device_undefined PRIVATE ${undefined})
 add_test(NAME device_undefined COMMAND test_device_undefined --no-version WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
 set_tests_properties(device_undefined PROPERTIES LABELS device COST 50)
+
+# The program of scripts/gpu_check (tests/gpu), which compares kernels with the host on a GPU: here on the simulator.
+set_source_files_properties(gpu/check.cu PROPERTIES LANGUAGE CXX)
+add_executable(gpu_check_simulated gpu/check.cu)
+target_link_libraries(gpu_check_simulated PRIVATE specverify_dev specverify_simulator)
+target_compile_options(gpu_check_simulated PRIVATE ${instrumented} -x c++)
+specverify_level(gpu_check_simulated 0)
+add_test(NAME device_gpu_check COMMAND gpu_check_simulated 200)
+set_tests_properties(device_gpu_check PROPERTIES LABELS device COST 50)

@@ -156,9 +156,8 @@ template <class Scalar>
 //! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
 //! is the same. `buffer` has `width` elements.
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source,
-                                                                          std::uint32_t first, std::uint32_t width,
-                                                                          working<Scalar>* buffer) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
+                                                            std::uint32_t width, working<Scalar>* buffer) noexcept {
   if constexpr (std::is_same_v<Scalar, working<Scalar>>) {
     const Scalar* const data = source.unchanged();
     if (data != nullptr && first <= source.size && width <= source.size - first) return data + first;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs every kernel on a GPU and compares it with exec::seq: a program of its own, for scripts/gpu_check.
+// usage: check [ROWS]     about so many rows of 4 096 ids, and wider and narrower ones besides; 100 000 unless told
+// Built by g++ with the header of tests/device/shim, it runs on the block simulator.
+#include <gpu/checks.hpp>
+#include <gpu/known_answers.hpp>
+#include <gpu/steps.hpp>
+
+namespace {
+
+using namespace gpu_tests;
+
+//! Batches of one size, of all kinds of rows and scalars, until there are `rows` of them.
+void check_size(std::uint32_t size, std::uint64_t rows, std::uint32_t most, report& found) {
+  std::uint64_t seed = size;
+  for (std::uint64_t done = 0; done < rows;) {
+    const auto count = static_cast<std::uint32_t>(rows - done < most ? rows - done : most);
+    const shape how{count, size, ++seed, seed % 3 == 0};
+    if (seed % 3 == 0) check_batch<float>(how, found);
+    if (seed % 3 == 1) check_batch<float16_bits>(how, found);
+    if (seed % 3 == 2) check_batch<bfloat16_bits>(how, found);
+    done += count;
+  }
+}
+
+void check_all(std::uint64_t rows, report& found) {
+  check_known_answers(found["known answers"]);
+  const bool small = rows < 10000;
+  check_shared_functions(small ? 1000 : 1000000, found["shared functions"]);
+  const std::uint32_t most = small ? 16 : 2048;
+  for (const std::uint32_t size : {1u, 17u, 1000u, 1024u, 1025u}) check_size(size, rows / 12, most, found);
+  for (const std::uint32_t size : {4001u, 4096u}) check_size(size, rows / 3, most, found);
+  check_size(32000, rows / 100, most / 8, found);
+  if (!small) check_size(128256, rows / 400, 40, found);
+  if (!small) check_size(262144, rows / 2000, 25, found);
+  const shape how{small ? 5u : 64u, small ? 1025u : 32000u, 5, false};
+  check_repeat(how, found["run again"]);
+  check_replay(how, found["graph replay"]);
+  check_two_streams(how, found["two streams"]);
+}
+
+//! Names the card; false where there is none.
+bool find_card() {
+#if defined(__CUDACC__)
+  int count = 0;
+  if (const cudaError_t why = cudaGetDeviceCount(&count); why != cudaSuccess || count == 0) {
+    std::printf("no GPU found: %s\n", cudaGetErrorString(why));
+    return false;
+  }
+  cudaDeviceProp card{};
+  must(cudaGetDeviceProperties(&card, 0), "cudaGetDeviceProperties");
+  std::printf("on %s, compute capability %d.%d\n", card.name, card.major, card.minor);
+#else
+  std::printf("on the block simulator\n");
+#endif
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (!find_card()) return 77;
+  gpu_tests::report found;
+  check_all(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 100000, found);
+  return found.print() ? 0 : 1;
+}
