@@ -24,6 +24,8 @@ struct tally {
   std::uint64_t values = 0;     //!< outputs that must have the same bits
   std::uint64_t decisions = 0;  //!< draws, which may differ at near ties
   std::uint64_t near_ties = 0;  //!< draws that differ, within 2^-20
+  std::uint64_t measured = 0;   //!< draws that agree, whose distance from another outcome was taken
+  std::uint64_t close = 0;      //!< of these within 2^-20: few, else the distance says nothing
   std::uint64_t wrong = 0;
   std::vector<std::string> texts{};  //!< of the first ones that are wrong
 
@@ -40,12 +42,16 @@ struct tally {
     values += other.values;
     decisions += other.decisions;
     near_ties += other.near_ties;
+    measured += other.measured;
+    close += other.close;
     wrong += other.wrong;
     for (const std::string& text : other.texts)
       if (texts.size() < 5) texts.push_back(text);
   }
   //! Near ties may be one in ten thousand; in a few thousand draws one.
-  [[nodiscard]] bool passed() const { return wrong == 0 && near_ties <= 1 + decisions / 10000; }
+  [[nodiscard]] bool passed() const {
+    return wrong == 0 && near_ties <= 1 + decisions / 10000 && close <= 1 + measured / 200;
+  }
 };
 
 //! Checks by name, in the order in which they came.

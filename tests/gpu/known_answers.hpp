@@ -16,7 +16,7 @@ struct answers {
   float small_product, small_sum, plain_small_product;
   float product_then_sum;
   double wide_product_then_sum;
-  float plain_product_then_sum;  // fused where nvcc fuses by default; said, not judged
+  float plain_product_then_sum;  // fused where nvcc fuses by default; said, no failure
   bool small_is_positive;
 };
 

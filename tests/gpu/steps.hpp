@@ -137,21 +137,21 @@ inline void check_two_streams(const shape& how, tally& found) {
   const step<float> one(where, how);
   const step<bfloat16_bits> other(where, {how.count, how.size + 1, how.seed + 1, true});
 #if defined(__CUDACC__)
-  const stream on, beside;
+  const stream on, second;
   for (int again = 0; again < 50; ++again)
-    if (!taken(one.enqueue(on.get()), "a step", found) || !taken(other.enqueue(beside.get()), "a step", found)) return;
+    if (!taken(one.enqueue(on.get()), "a step", found) || !taken(other.enqueue(second.get()), "a step", found)) return;
   on.wait();
-  beside.wait();
+  second.wait();
 #else
   if (!taken(one.enqueue(nullptr), "a step", found) || !taken(other.enqueue(nullptr), "a step", found)) return;
 #endif
-  const std::vector<std::uint32_t> together = one.selected(), together_beside = other.selected();
+  const std::vector<std::uint32_t> together = one.selected(), together_other = other.selected();
   one.compare(found);
   other.compare(found);
   if (!taken(one.enqueue(nullptr), "a step", found)) return;
-  found.expect(one.selected() == together, "supports beside another stream", how.size, 0);
+  found.expect(one.selected() == together, "supports next to another stream", how.size, 0);
   if (!taken(other.enqueue(nullptr), "a step", found)) return;
-  found.expect(other.selected() == together_beside, "supports beside another stream", how.size, 0);
+  found.expect(other.selected() == together_other, "supports next to another stream", how.size, 0);
 }
 
 }  // namespace gpu_tests
