@@ -224,7 +224,7 @@ void measure_ours(const machine& on, const inputs<Scalar>& in) {
     must_take(argmax(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.best.data()), "argmax");
   });
   for (const std::uint32_t k : {16u, 256u, 2048u}) {
-    const std::string task = "select " + std::to_string(k);
+    const std::string task = "select_" + std::to_string(k);
     measure(on, in, who, task.c_str(), [&](std::uint32_t copy, cudaStream_t stream) {
       must_take(select(exec::cuda{stream}, in.batch(copy), k, in.selected()), "select");
     });
@@ -256,12 +256,12 @@ void measure_peer_rounds(const machine& on, const inputs<Scalar>& in) {
   if (in.requests() == 0) return;
   const auto scale = static_cast<float>(1 / temperature);
   const std::uint32_t requests = in.requests();
-  measure(on, in, "vllm-style", "verify 3", [&](std::uint32_t copy, cudaStream_t stream) {
+  measure(on, in, "vllm-style", "verify_3", [&](std::uint32_t copy, cudaStream_t stream) {
     peer_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.probabilities.data());
     peer_recover_kernel<<<requests*(in.drafted + 1), threads, 0, stream>>>(in.round(), in.ids.data());
     peer_accept_kernel<<<(requests + threads - 1) / threads, threads, 0, stream>>>(in.round(), requests, in.ids.data());
   });
-  measure(on, in, "flashinfer-style", "verify 3", [&](std::uint32_t copy, cudaStream_t stream) {
+  measure(on, in, "flashinfer-style", "verify_3", [&](std::uint32_t copy, cudaStream_t stream) {
     peer_online_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.probabilities.data());
     peer_chain_kernel<<<requests, threads, 0, stream>>>(in.round());
   });

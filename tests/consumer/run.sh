@@ -7,11 +7,11 @@ root=$PWD
 work=${SPECVERIFY_BUILD_DIR:-build/consumer}/consumer/$kind
 rm -rf "$work" && mkdir -p "$work" || exit 1
 quietly() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
-configure() { quietly cmake -G Ninja -S "$1" -B "$work/build" -DCMAKE_CXX_COMPILER="${CXX:-g++}" "${@:2}"; }
+configure() { quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$1" -B "$work/build" -DCMAKE_CXX_COMPILER="${CXX:-g++}" "${@:2}"; }
 case $work in /*) root= ;; *) root=$root/ ;; esac
 prefix=$root$work/prefix
 install() {
-  quietly cmake -G Ninja -S . -B "$work/library" -DCMAKE_CXX_COMPILER="${CXX:-g++}" -DCMAKE_INSTALL_PREFIX="$prefix" \
+  quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S . -B "$work/library" -DCMAKE_CXX_COMPILER="${CXX:-g++}" -DCMAKE_INSTALL_PREFIX="$prefix" \
     -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --install "$work/library" || return 1
   # Every header of the tree is in the prefix, and the other way round.
   diff <(cd include && find . -type f | sort) <(cd "$prefix/include" && find . -type f | sort)

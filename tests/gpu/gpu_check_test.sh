@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# scripts/gpu_check without a GPU: nvcc compiles all of it, no GPU is said, and each way in which a step ends is reported right.
+set -uo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+say() { echo "$1"; exit 1; }
+
+# What a step says, by programs that only say it.
+mkdir "$work/bin"
+program() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
+program card 'echo "90 a card"'
+program check '[ "$1" = 60 ] && echo "small" ; echo "checked $1 rows"; [ ! -e "${0%/*}/broken" ]'
+program compute-sanitizer 'case "$2" in memcheck) echo "Error: Device not supported"; exit 1 ;; racecheck) echo "RACECHECK SUMMARY: 0 hazards displayed" ;; *) echo "ERROR SUMMARY: 0 errors" ;; esac'
+program bench 'ratio=1.10; [ -e "${0%/*}/slow" ] && ratio=1.40
+  printf "%s\n" who,task "specverify,digest,float32,64,128256,9,10,9,$ratio,memory" "specverify,digest,float32,1,128256,8,9,1,9,L2" >"$1"'
+program gnuplot 'exit 0'
+run() {
+  SPECVERIFY_GPU_PROGRAMS=$work/bin SPECVERIFY_GPU_REPORT=$work/report.txt SPECVERIFY_PYTHON=no_such_python PATH=$work/bin:$PATH \
+    bash scripts/gpu_check "$@" >"$work/out" 2>&1
+}
+ends() { grep -qE "^$1 +$2 " "$work/report.txt" || say "$1 is not $2: $(cat "$work/out")"; }
+run --rows 500
+[ $? -eq 3 ] || say "a tool that refuses is no 3"
+ends tests ok && ends benchmarks ok && ends goals ok && ends torch 'left out' && ends sanitizer_racecheck ok
+ends sanitizer_memcheck refused
+grep -q 'checked 500 rows' "$work/report.txt" && grep -q '2 of 2 goals are met' "$work/report.txt" || say "the report lacks what programs said"
+program compute-sanitizer 'echo "ERROR SUMMARY: 0 errors"; echo "RACECHECK SUMMARY: 0 hazards displayed"'
+run || say "all is green, and the exit code is not 0: $(cat "$work/out")"
+touch "$work/bin/slow"
+run
+[ $? -eq 1 ] || say "a missed goal is no failure"
+ends goals FAILED
+rm "$work/bin/slow" && touch "$work/bin/broken"
+run
+[ $? -eq 1 ] || say "a failing test is no failure"
+ends tests FAILED
+rm "$work/bin/broken"
+program compute-sanitizer 'echo "ERROR SUMMARY: 3 errors"; exit 99'
+run
+[ $? -eq 1 ] || say "what a sanitizer finds is no failure"
+ends sanitizer_memcheck FAILED
+program card 'echo "no GPU found: nothing"; exit 77'
+run
+[ $? -eq 77 ] && grep -q 'no GPU found' "$work/out" || say "no GPU is no 77"
+echo "steps end as they should"
+
+# The programs themselves.
+bash scripts/nvcc >/dev/null || exit $?
+SPECVERIFY_GPU_REPORT=$work/built.txt bash scripts/gpu_check --build-only || exit 1
+"$work/built/check" 2000 >"$work/out"
+code=$?
+[ "$code" -eq 77 ] && ! grep -q 'no GPU found' "$work/out" && say "77 without a word"
+[ "$code" -eq 77 ] || [ "$code" -eq 0 ] || say "$(cat "$work/out")"
