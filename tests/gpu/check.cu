@@ -33,6 +33,8 @@ void check_all(std::uint64_t rows, report& found) {
   check_size(32000, rows / 100, most / 8, found);
   if (!small) check_size(128256, rows / 400, 40, found);
   if (!small) check_size(262144, rows / 2000, 25, found);
+  for (const std::uint32_t size : {32000u, 128256u})  // few rows, which are split over thread blocks
+    for (std::uint32_t count = 1; count <= (small ? 1u : 12u); ++count) check_size(size, count, count, found);
   const shape how{small ? 5u : 64u, small ? 1025u : 32000u, 5, false};
   check_repeat(how, found["run again"]);
   check_replay(how, found["graph replay"]);
