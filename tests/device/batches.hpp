@@ -43,6 +43,7 @@ class aligned_memory {
     const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
     data_ = reinterpret_cast<T*>(bytes_.data() + (64 - at % 64) % 64);
   }
+  aligned_memory(aligned_memory&&) = default;  // what was allocated stays where it is
   aligned_memory(const aligned_memory&) = delete;
   aligned_memory& operator=(const aligned_memory&) = delete;
   T* data() { return data_; }

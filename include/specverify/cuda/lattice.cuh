@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(select_threads, 2)
     const selected_row<Scalar> row = open_selected(batch, number);
     std::uint64_t total = digest.total_weight;
     if (total == 0)
-      total = total_of_row(row.source, row.weight, least_logit(row.weight.maximum, row.temperature, 0), room.sums);
+      total = integer_total(row.source, row.weight, room.sums, least_logit(row.weight.maximum, row.temperature, 0));
     const std::uint32_t wanted = lattice_support_size(batch.rows.size, resolution);
     const lattice_list entries{room.select.list, select_row(row, wanted, room.select).size};
     make_counts(entries, total, resolution, room);

@@ -23,9 +23,9 @@ namespace cuda_detail {
 
 //! W, by one read of the row. No logit below `least` has a positive weight. Every thread of the block gets it.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ std::uint64_t total_of_row(const kernel::row_source<Scalar>& row,
-                                                                    const kernel::integer_weight& weight, float least,
-                                                                    std::uint64_t* room) noexcept {
+[[nodiscard]] __device__ __forceinline__ std::uint64_t integer_total(
+    const kernel::row_source<Scalar>& row, const kernel::integer_weight& weight, std::uint64_t* room,
+    float least = kernel::negative_infinity<float>()) noexcept {
   const bool aligned = is_aligned(row.data);
   std::uint64_t sum = 0;
   std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);

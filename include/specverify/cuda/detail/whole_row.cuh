@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 
-#include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/total.cuh>
 #include <specverify/cuda/detail/threads.cuh>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
@@ -101,35 +101,6 @@ template <class Scalar>
     __syncthreads();
   }
   return room.sum;
-}
-
-//! The sum over a block; every thread gets it. `room`: most_warps entries of shared memory, which may be used again at
-//! once.
-[[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
-  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
-  __syncthreads();
-  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
-  __syncthreads();
-  std::uint64_t sum = 0;
-  for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum += room[warp];
-  return sum;
-}
-
-//! W. One read.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ std::uint64_t integer_total(const kernel::row_source<Scalar>& row,
-                                                                     const kernel::integer_weight& weight,
-                                                                     std::uint64_t* room) noexcept {
-  const bool aligned = is_aligned(row.data);
-  std::uint64_t mine = 0;
-  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);
-  SPECVERIFY_UNROLL(2)
-  for (std::uint32_t id = threadIdx.x * per_load; id < row.size; id += blockDim.x * per_load) {
-    const four_logits four = load_four(row, aligned, id, bias);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) mine += weight(static_cast<double>(four.at[i]));
-  }
-  return sum_of_block(mine, room);
 }
 
 //! Threads for a kernel that reads rows of this size in runs of four ids.
