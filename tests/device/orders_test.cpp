@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shipped kernels in many seeded orders: nothing is found. Twins plant one bug each and must be found here; results
 // are compared with the host elsewhere.
+#include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/lattice.cuh>
+#include <specverify/cuda/residual.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 #include <specverify/cuda/temperature_perturbation.cuh>
+#include <specverify/cuda/verify.cuh>
 
 #include <doctest/doctest.h>
 #include <device/orders.hpp>
@@ -204,4 +207,101 @@ TEST_CASE("perturbations are clean in many orders") {
   });
   CHECK(reads > 0);
   CHECK(found[3].why == status{errc::row_has_nan, part::row, 2560});
+namespace {
+
+//! A key and places that change from order to order, and laws: a point mass, the law of a row of equal logits, a list.
+struct tests_of_all_kinds {
+  explicit tests_of_all_kinds(std::uint32_t vocab_size)
+      : all(vocab_size),
+        laws{{&ids[0], &counts[0], 1, 0, 1, vocab_size},
+             {nullptr, nullptr, 0, 1, vocab_size, vocab_size},
+             {&ids[0], &counts[0], 3, 0, 6, vocab_size},
+             {&ids[0], &counts[0], 1, 0, 1, vocab_size}} {}
+  void name_to(simulator::device& gpu) {
+    for (std::uint32_t& one : places) one = place++;
+    all.name_to(gpu);
+    gpu.input(&key, 1);
+    gpu.input(places.data(), places.size());
+    gpu.input(ids.data(), ids.size());
+    gpu.input(counts.data(), counts.size());
+    gpu.input(laws.data(), laws.size());
+  }
+  [[nodiscard]] device_uniforms<> random() const { return {&key, 0, places.data(), places.data()}; }
+
+  rows_of_all_kinds all;
+  philox_key key{{15, 6}};
+  std::uint32_t place = 0;
+  std::vector<std::uint32_t> places = std::vector<std::uint32_t>(4);
+  std::vector<token_id> ids{1, 2, 40};
+  std::vector<std::uint32_t> counts{1, 2, 3};
+  std::vector<law> laws;
+};
+
+constexpr std::uint32_t two_warps = 9 * 1024 + 1;  // ids, and an odd number of blocks
+
+}  // namespace
+
+TEST_CASE("accept tests and residuals are clean in many orders") {
+  tests_of_all_kinds all(two_warps);
+  const std::vector<drafted_token> drafted{{1, 1, 9216}, {1, 10, two_warps * 10}, {9216, 1, 1000}, {1, 1, 1}};
+  std::vector<device_acceptance> found(4);
+  std::vector<device_token> tokens(4);
+  std::uint32_t exact = 0;
+  const auto test = [&](simulator::device& gpu) {
+    all.name_to(gpu);
+    gpu.input(drafted.data(), 4);
+    gpu.output(found.data(), 4);
+    gpu.output(tokens.data(), 4);
+    all.all.digest();
+    const auto random = all.random();
+    REQUIRE(accept(exec::cuda{}, all.all.batch, drafted.data(), random.at(purpose::acceptance), found.data()).ok());
+    const auto stream = random.at(purpose::residual_draw);
+    REQUIRE(residual(exec::cuda{}, all.all.batch, all.laws.data(), stream, tokens.data(), {1, 1.0}).ok());
+    REQUIRE(gpu.report() == "");
+    for (const device_acceptance& one : found) exact += one.exact ? 1u : 0u;
+    REQUIRE(tokens[0].token != 1);
+    REQUIRE(tokens[1].fallback);
+  };
+  in_all_orders(test);
+  CHECK(exact > 0);
+}
+
+TEST_CASE("rounds are clean in many orders") {
+  tests_of_all_kinds all(two_warps);
+  const std::vector<device_draft> drafts{
+      {1, 0, 0, {}}, {1, 0, 0, all.laws[1]}, {40, 0, 0, all.laws[2]}, {9216, 1, 1900, {}}};
+  const std::vector<std::uint32_t> draft_begin{0, 3, 4, 4}, row_begin{0, 3, 4, 4};
+  std::vector<device_verdict> verdicts(3);
+  std::vector<status> states(4);
+  device_rounds<float> rounds;
+  rounds.rows = all.all.rows();
+  rounds.count = 3;
+  rounds.drafts = drafts.data();
+  rounds.draft_begin = draft_begin.data();
+  rounds.row_begin = row_begin.data();
+  rounds.bonus = false;
+  std::vector<std::byte> memory(verify_memory_size(rounds) + 64);
+  const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
+  const device_memory scratch{memory.data() + (64 - at % 64) % 64, memory.size() - 64};
+  std::uint32_t rejected = 0;
+  const auto test = [&](simulator::device& gpu) {
+    all.name_to(gpu);
+    gpu.input(drafts.data(), drafts.size());
+    gpu.input(draft_begin.data(), draft_begin.size());
+    gpu.input(row_begin.data(), row_begin.size());
+    gpu.output(verdicts.data(), verdicts.size());
+    gpu.output(states.data(), states.size());
+    gpu.output(static_cast<std::byte*>(scratch.data), scratch.size);
+    const device_verdicts out{verdicts.data(), states.data()};
+    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{2}, rounds, all.random(), out, scratch).ok());
+    REQUIRE(gpu.report() == "");
+    REQUIRE(verdicts[0].decided.source == token_source::residual);
+    REQUIRE(verdicts[1].why == status{errc::row_has_nan, part::verify, 0});
+    REQUIRE(verdicts[2].why == status{errc::too_few_rows, part::verify, 0});
+    rejected += verdicts[0].decided.counters.residual_trials;
+    REQUIRE(verify_batch(exec::cuda{}, device_greedy_rule{}, rounds, out).ok());
+    REQUIRE(verdicts[0].decided.source == token_source::residual);
+  };
+  in_all_orders(test);
+  CHECK(rejected > 20);
 }

@@ -162,8 +162,8 @@ TEST_CASE("the exact rule at the border of two ids: sums of blocks prove nothing
     answer_with(source);
     REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
     const device_uniforms<scripted_key> random{&key, 0, &zero, &zero};
-    REQUIRE(residual(exec::cuda{}, rows.made(), &point, random.at(purpose::residual_draw), &found, {.trial_cap = 0})
-                .ok());
+    REQUIRE(
+        residual(exec::cuda{}, rows.made(), &point, random.at(purpose::residual_draw), &found, {.trial_cap = 0}).ok());
     CHECK(gpu.report() == "");
     std::vector<std::byte> bytes(digest_workspace_size(4096, rows.host_transform(0), {}));
     workspace scratch(bytes);
@@ -205,6 +205,5 @@ TEST_CASE("a trial reads a lane of the row, and arguments of residual that are m
   CHECK(residual(exec::cuda{}, rows.made(), &point, stream, nullptr).code == errc::null_span);
   CHECK(residual(exec::cuda{}, rows.made(), &point, device_stream<>{}, &found).code == errc::null_span);
   for (const double scale : {0.0, -0.5, 1.5, row_cases::infinity})
-    CHECK(residual(exec::cuda{}, rows.made(), &point, stream, &found, {.scale = scale}).code ==
-          errc::invalid_argument);
+    CHECK(residual(exec::cuda{}, rows.made(), &point, stream, &found, {.scale = scale}).code == errc::invalid_argument);
 }

@@ -162,8 +162,8 @@ TEST_CASE("arguments of verify_batch") {
   batch<float> rows(ragged_rounds<float>::rows_for({2, 1}), 100);
   rows.fill(15, 1);
   ragged_rounds<float> all(rows, {2, 1}, 1);
-  const auto code = [&](const device_rounds<float>& rounds, const device_uniforms<>& random,
-                        const device_verdicts& out, device_memory scratch) {
+  const auto code = [&](const device_rounds<float>& rounds, const device_uniforms<>& random, const device_verdicts& out,
+                        device_memory scratch) {
     return verify_batch(exec::cuda{}, device_token_rule{}, rounds, random, out, scratch).code;
   };
   const device_rounds<float> good = all.made();
