@@ -4,6 +4,7 @@
 #include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/fp16_counts.cuh>
 #include <specverify/cuda/integer_weights.cuh>
 #include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/log_sum_exp.cuh>
@@ -12,6 +13,7 @@
 #include <specverify/cuda/select.cuh>
 #include <specverify/cuda/softmax.cuh>
 #include <specverify/cuda/temperature_perturbation.cuh>
+#include <specverify/cuda/threshold.cuh>
 #include <specverify/cuda/verify.cuh>
 #if __cplusplus >= 202002L  // next to the rest of the library
 #include <specverify/specverify.hpp>
@@ -64,12 +66,23 @@ status all_of_rows(const device_batch<Scalar>& batch, device_value* values, cons
   return why.ok() ? integer_weights(how, batch.rows, batch.transform, weights) : why;
 }
 
+// Lists of ids.
+template <class Scalar>
+status all_lists(const device_batch<Scalar>& batch, const device_laws& laws, const device_supports& supports) {
+  const status why = fp16_counts(exec::cuda{}, batch, laws);
+  return why.ok() ? select_above(exec::cuda{}, batch, 1e-3, supports) : why;
+}
+
 template status all_of_rows<float>(const device_batch<float>&, device_value*, const device_probabilities&,
                                    const device_weights&);
 template status all_of_rows<float16_bits>(const device_batch<float16_bits>&, device_value*, const device_probabilities&,
                                           const device_weights&);
 template status all_of_rows<bfloat16_bits>(const device_batch<bfloat16_bits>&, device_value*,
                                            const device_probabilities&, const device_weights&);
+template status all_lists<float>(const device_batch<float>&, const device_laws&, const device_supports&);
+template status all_lists<float16_bits>(const device_batch<float16_bits>&, const device_laws&, const device_supports&);
+template status all_lists<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_laws&,
+                                         const device_supports&);
 
 #define SPECVERIFY_PERTURBATION(Scalar)                                                              \
   template status temperature_perturbation(exec::cuda, const device_batch<Scalar>&, const token_id*, \
@@ -90,10 +103,10 @@ status all_of_verification(const device_batch<Scalar>& batch, const device_round
   return why.ok() ? verify_batch(exec::cuda{}, device_greedy_rule{}, rounds, out) : why;
 }
 
-#define SPECVERIFY_VERIFICATION(Scalar)                                                                         \
-  template status all_of_verification<Scalar>(const device_batch<Scalar>&, const device_rounds<Scalar>&,        \
-                                              const device_uniforms<>&, const drafted_token*, const law*,       \
-                                              device_acceptance*, device_token*, const device_verdicts&, device_memory)
+#define SPECVERIFY_VERIFICATION(Scalar)                                                                          \
+  template status all_of_verification<Scalar>(                                                                   \
+      const device_batch<Scalar>&, const device_rounds<Scalar>&, const device_uniforms<>&, const drafted_token*, \
+      const law*, device_acceptance*, device_token*, const device_verdicts&, device_memory)
 SPECVERIFY_VERIFICATION(float);
 SPECVERIFY_VERIFICATION(float16_bits);
 SPECVERIFY_VERIFICATION(bfloat16_bits);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of whole rows in many seeded orders: nothing is found. Twins plant one bug each and must be found here.
 #include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/fp16_counts.cuh>
 #include <specverify/cuda/integer_weights.cuh>
 #include <specverify/cuda/log_sum_exp.cuh>
+#include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/softmax.cuh>
+#include <specverify/cuda/threshold.cuh>
 
 #include <doctest/doctest.h>
 #include <device/batches.hpp>
@@ -56,5 +59,60 @@ TEST_CASE("totals of digests are clean in many orders") {
   in_all_orders([&](simulator::device& gpu) {
     rows.name_to(gpu);
     REQUIRE(read_rows(exec::cuda{}, rows.made(), {true, true}).ok());
+  });
+}
+
+TEST_CASE("lists of ids are clean in many orders") {
+  constexpr std::uint32_t size = 1025, places = size;
+  batch<float> rows = four_rows(size);
+  std::vector<device_law> laws(rows.count());
+  std::vector<device_support> supports(rows.count());
+  std::vector<token_id> law_ids(rows.count() * std::size_t{places}), ids(law_ids.size());
+  std::vector<std::uint32_t> counts(law_ids.size()), weights(law_ids.size());
+  in_all_orders([&](simulator::device& gpu) {
+    rows.name_to(gpu);
+    gpu.output(laws.data(), laws.size());
+    gpu.output(supports.data(), supports.size());
+    gpu.output(law_ids.data(), law_ids.size());
+    gpu.output(ids.data(), ids.size());
+    gpu.output(counts.data(), counts.size());
+    gpu.output(weights.data(), weights.size());
+    REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+    REQUIRE(fp16_counts(exec::cuda{}, rows.made(), {laws.data(), law_ids.data(), counts.data(), places}).ok());
+    const device_supports out{supports.data(), ids.data(), weights.data(), places};
+    REQUIRE(select_above(exec::cuda{}, rows.made(), 1e-9, out).ok());
+    REQUIRE(gpu.report() == "");
+    for (std::uint32_t i = 0; i < size; ++i) REQUIRE(ids[2 * places + i] == static_cast<token_id>(i));
+  });
+}
+
+TEST_CASE("truncated rows and their draws are clean in many orders") {
+  batch<float> rows = four_rows(2 * 1024 + 1);
+  const row_truncation cuts[4]{{0, 0.7}, {60, 0.9}, {2048, 0.8, 0.0, truncation_order::joint}, {5}};
+  device_transform transform = rows.transform();
+  transform.truncations = cuts;
+  const std::size_t bytes = device_batch_size(rows.rows(), transform);
+  aligned_memory<std::byte> memory(bytes);
+  const auto made = make_device_batch(rows.rows(), transform, {memory.data(), bytes});
+  REQUIRE(made.ok());
+  rows.digests = made->digests;
+  const std::size_t kept = std::size_t{rows.count()} * made->digests.kept_capacity;
+  const philox_key key{{5, 6}};
+  const std::vector<std::uint32_t> places(rows.count());
+  std::vector<device_token> tokens(rows.count());
+  in_all_orders([&](simulator::device& gpu) {
+    rows.name_to(gpu);
+    gpu.input(cuts, 4);
+    gpu.input(&key, 1);
+    gpu.input(places.data(), places.size());
+    gpu.output(made->digests.kept_ids, kept);
+    gpu.output(made->digests.kept_weights, kept);
+    gpu.output(tokens.data(), tokens.size());
+    REQUIRE(read_rows(exec::cuda{}, *made).ok());
+    const auto stream = device_uniforms<>{&key, 0, places.data(), places.data()}.at(purpose::draft_draw);
+    REQUIRE(sample(exec::cuda{}, *made, stream, tokens.data()).ok());
+    REQUIRE(gpu.report() == "");
+    REQUIRE(made->digests.rows[1].kept > 0);
+    REQUIRE(made->digests.rows[2].kept == 1640);  // 0.8 of 2049 equal ones
   });
 }

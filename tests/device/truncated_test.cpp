@@ -32,7 +32,7 @@ row_truncation truncation_of(std::uint32_t number, std::uint32_t size) {
   return made;
 }
 
-//! A batch whose rows have truncations of their own, and what kernels write of it.
+//! A batch whose rows have truncations of their own, and what kernels write.
 template <class Scalar>
 struct truncated_batch {
   truncated_batch(batch<Scalar>& all, std::uint32_t first, std::uint32_t capacity)
@@ -113,15 +113,15 @@ struct truncated_batch {
 template <class Scalar>
 void compare_row(truncated_batch<Scalar>& batch, std::uint32_t r) {
   const row_transform transform = batch.host_transform(r);
-  threshold rule;
-  rule.minimum_probability = beta;
-  rule.max_support_size = batch.rows.size();
-  rule.with_total_weight = true;
-  read_request request = rule.request({}, batch.rows.size());
+  threshold sparsifier;
+  sparsifier.minimum_probability = beta;
+  sparsifier.max_support_size = batch.rows.size();
+  sparsifier.with_total_weight = true;
+  read_request request = sparsifier.request({}, batch.rows.size());
   request.survivors = selected;
   const auto row = batch.rows.host_row(r);
   std::vector<std::byte> bytes(digest_workspace_size(row.size(), transform, request) +
-                               rule.workspace_size({}, row.size()));
+                               sparsifier.workspace_size({}, row.size()));
   workspace scratch(bytes);
   const auto reading = read_row(exec::seq, row, transform, request, scratch);
   const device_digest& digest = batch.made.digests.rows[r];
@@ -168,7 +168,7 @@ void compare_row(truncated_batch<Scalar>& batch, std::uint32_t r) {
   REQUIRE(batch.laws[r].resolution == law->resolution);
   REQUIRE(std::equal(ids.begin(), ids.begin() + law->size, batch.ids.data() + batch.place(2, r)));
   REQUIRE(std::equal(counts.begin(), counts.begin() + law->size, batch.weights.data() + batch.place(2, r)));
-  const auto above = rule.select(*reading, {}, scratch);
+  const auto above = sparsifier.select(*reading, {}, scratch);
   REQUIRE(above.ok());
   const device_support& support = batch.supports[batch.count + r];
   REQUIRE(support.size == above->ids.size());
@@ -225,5 +225,111 @@ TEST_CASE_TEMPLATE("truncated hard rows keep what the host's keep", Scalar, floa
       rows.temperature(4) = row_cases::nan_value();
       compare(rows, seed + 1, first + 17);
     }
+  }
+}
+
+TEST_CASE("rows that would keep more than there is room for say how many") {
+  for (const std::uint32_t capacity : {1u, 40u, 300u, 3000u}) {
+    batch<float> rows(all_kinds, 4001);
+    rows.fill(0, capacity);
+    compare(rows, capacity, capacity, capacity);
+  }
+}
+
+TEST_CASE("a large vocabulary: lists, searches for many, for a mass, and both") {
+  batch<float> rows(3, large_size);
+  rows.fill(14, 5);  // a plateau, normal numbers, all equal
+  for (const std::uint32_t first : {1u, 7u, 19u}) {
+    if (!is_long() && first == 7) continue;
+    compare(rows, first, first);
+  }
+}
+
+TEST_CASE("one truncation for all rows, with room for top_k alone") {
+  batch<float> rows(3, 4001);
+  rows.fill(13, 5);
+  device_transform transform = rows.transform();
+  transform.truncation = {50, 0.9, 0.0, truncation_order::joint};
+  aligned_memory<std::byte> memory(device_batch_size(rows.rows(), transform));
+  const auto made =
+      make_device_batch(rows.rows(), transform, {memory.data(), device_batch_size(rows.rows(), transform)});
+  REQUIRE(made.ok());
+  REQUIRE(made->digests.kept_capacity == 50);
+  simulator::device gpu;
+  rows.digests = made->digests;
+  rows.name_to(gpu);
+  gpu.output(made->digests.kept_ids, 150);
+  gpu.output(made->digests.kept_weights, 150);
+  REQUIRE(read_rows(exec::cuda{}, *made).ok());
+  CHECK(gpu.report() == "");
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    row_transform host = rows.host_transform(r);
+    host.truncation = transform.truncation;
+    const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), host, {});
+    CHECK(same_bits(made->digests.rows[r].normaliser, expected.value.normaliser));
+    CHECK(made->digests.rows[r].kept == expected.value.kept_ids.count);
+  }
+}
+
+TEST_CASE("reads of a truncated row") {
+  batch<float> rows(1, large_size);
+  rows.fill(15, 1);
+  const auto reads = [&](const row_truncation& cut) {
+    device_transform transform = rows.transform();
+    transform.truncation = cut;
+    aligned_memory<std::byte> memory(device_batch_size(rows.rows(), transform));
+    const auto made =
+        make_device_batch(rows.rows(), transform, {memory.data(), device_batch_size(rows.rows(), transform)});
+    REQUIRE(made.ok());
+    simulator::device gpu;
+    rows.digests = made->digests;
+    rows.name_to(gpu);
+    gpu.output(made->digests.kept_ids, made->digests.kept_capacity);
+    gpu.output(made->digests.kept_weights, made->digests.kept_capacity);
+    REQUIRE(read_rows(exec::cuda{}, *made).ok());
+    CHECK(gpu.report() == "");
+    const double kept = made->digests.rows[0].kept;  // each is read once more
+    return static_cast<double>(gpu.bytes_read(rows.row(0))) / (large_size * sizeof(float)) - 1.0 - kept / large_size;
+  };
+  CHECK(reads({50, 0.9}) < 0.5);
+  CHECK(reads({50, 0.9, 0, truncation_order::joint}) < 1.5);
+  CHECK(reads({0, 1.0, 0.1}) == doctest::Approx(1));
+  CHECK(reads({0, 0.9}) == doctest::Approx(5));
+  CHECK(reads({3000, 1.0}) == doctest::Approx(5));
+  CHECK(reads({3000, 0.9}) == doctest::Approx(9));
+}
+
+TEST_CASE("truncations that are refused, of all rows or of one") {
+  batch<float> rows(3, 100);
+  rows.fill(15, 2);
+  rows.temperature(2) = -1;
+  truncated_batch<float> all(rows, 0, 0);
+  all.cuts[0] = all.cuts[1] = all.cuts[2] = {0, 0.0};
+  all.cuts[1] = {0, 1.0, 1.5};
+  simulator::device gpu;
+  all.name_to(gpu);
+  REQUIRE(read_rows(exec::cuda{}, all.made).ok());
+  CHECK(gpu.report() == "");
+  CHECK(all.made.digests.rows[0].why == status{errc::invalid_truncation, part::row, 0});
+  CHECK(all.made.digests.rows[1].why == status{errc::invalid_truncation, part::row, 0});
+  CHECK(all.made.digests.rows[2].why == status{errc::invalid_temperature, part::row, 0});
+  device_batch<float> bad = all.made;
+  bad.digests.kept_ids = nullptr;
+  CHECK(read_rows(exec::cuda{}, bad).code == errc::null_span);
+  bad = all.made;
+  bad.digests.kept_capacity = 99;
+  CHECK(read_rows(exec::cuda{}, bad).code == errc::size_mismatch);
+  bad.transform.truncations = nullptr;
+  bad.transform.truncation.top_p = 0;
+  CHECK(read_rows(exec::cuda{}, bad).code == errc::invalid_truncation);
+}
+
+TEST_CASE("hundreds of rows of 4 096 ids; ten thousand in the long run") {
+  for (std::uint64_t seed = 0; seed < (is_long() ? 625u : 21u); ++seed) {
+    batch<float> rows(all_kinds, 4096);
+    rows.fill(0, 1000 + seed);
+    for (std::uint32_t r = 0; r < all_kinds; ++r)
+      rows.temperature(r) = 0.05 + 0.01 * static_cast<double>(seed % 150 + r);
+    compare(rows, seed, static_cast<std::uint32_t>(seed * 37));
   }
 }

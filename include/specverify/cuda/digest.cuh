@@ -11,8 +11,9 @@
 //!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of blocks,
 //!             which choose the reference, stay in shared memory for the first 128 blocks, and are read twice behind
 //!             them and in split rows (below 1.02 of the row). A row whose maximum stands more than 60 T above that
-//!             reference is read twice. No allocation, no synchronisation, nothing is read back.
-//! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp
+//!             reference is read twice. Z and W cost a read each, a truncation what cuda/detail/truncate.cuh says. No
+//!             allocation, no synchronisation, nothing is read back.
+//! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
 
@@ -376,8 +377,8 @@ template <class Scalar>
 
 }  // namespace cuda_detail
 
-//! Reads the rows of a batch: enqueues their digests, and where rows are truncated or totals asked for a kernel more for
-//! each. Errors, of the arguments alone: size_mismatch and those of `make_device_batch`; engine_failed. Rows in error
+//! Reads the rows of a batch: enqueues their digests, and a kernel more where rows are truncated or totals asked
+//! for. Errors, of the arguments alone: size_mismatch and those of `make_device_batch`; engine_failed. Rows in error
 //! say so in their digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
@@ -397,8 +398,7 @@ template <class Scalar>
                                batch.transform, batch.digests);
     if (why.ok())
       why = cuda_detail::enqueue(how, {rows * parts, threads_of((blocks + parts - 1) / parts)},
-                                 &cuda_detail::split_kernel<Scalar>, batch.rows, batch.transform, batch.digests,
-                                 parts);
+                                 &cuda_detail::split_kernel<Scalar>, batch.rows, batch.transform, batch.digests, parts);
   }
   if (why.ok() && batch.transform.may_truncate())
     why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_select(blocks)},

@@ -3,11 +3,11 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
 //! Symbols:    as in row/sample.hpp. A warp a row.
-//! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share. With
-//!             nvcc -fmad=false the tokens are those of a host that fuses no product and sum; else tokens may differ
-//!             where a decision is closer than the rounding of one exponential (near-tie). A draw reads the block sums,
-//!             one lane of the row (at most 64 logits) and one logit; 1.04 proposals are expected. After `trial_cap` of
-//!             them the exact rule reads the row twice, serially. No allocation, no synchronisation, no read-back.
+//! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share: the
+//!             tokens of a host that fuses no product and sum, whatever nvcc's flags but -ftz=true. A draw reads the
+//!             block sums, one lane of the row (at most 64 logits) and one logit; 1.04 proposals are expected. After
+//!             `trial_cap` of them the exact rule reads the row twice, serially. Truncated rows are drawn by it alone,
+//!             from what they keep. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH

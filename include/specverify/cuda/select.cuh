@@ -7,7 +7,8 @@
 //!             lower bound of the K-th entry, so that only blocks with a lane above it are read. What reaches it is
 //!             listed in id order in shared memory; a full list is cut to K, and its last weight is the next bound.
 //! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
-//!             ids come ascending. At most one read of a row. No allocation, no synchronisation, nothing is read back.
+//!             ids come ascending; of a truncated row those that it keeps. At most one read of a row. No allocation, no
+//!             synchronisation, nothing is read back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The laws of a batch of rows as floats, on a GPU. For engines that want probabilities; nothing else here needs them.
 //!
-//! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6 gives 1 at the argmax.
+//! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6: 1 at the argmax.
 //! Shape:      a thread block a row: the maximum, the sum in terms of 256 ids, the quotients.
-//! Guarantees: three reads of a row and one write; one read for temperatures below 1e-6. The floats of exec::seq bit for
+//! Guarantees: three reads of a row and one write; one read where T is below 1e-6. The floats of exec::seq bit for
 //!             bit, whatever nvcc's flags but -ftz=true. No allocation, no synchronisation, nothing is read back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH

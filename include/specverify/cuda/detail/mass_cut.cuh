@@ -67,8 +67,8 @@ template <cut_by By>
   return mine;
 }
 
-//! The smallest prefix of `size` entries, weights weight_of(i), that has `target` entries or that mass; or this share of
-//! their mass, where `share` is above 0. All positive entries where they do not reach it. Four reads of the weights.
+//! The smallest prefix of `size` entries, weights weight_of(i), that has `target` entries or that mass; or this share
+//! of their mass, where `share` is above 0. All positive entries where they do not reach it. Four reads of the weights.
 template <cut_by By, class WeightOf>
 [[nodiscard]] __device__ __forceinline__ mass_cut find_cut(std::uint32_t size, wide target, double share,
                                                            const WeightOf& weight_of, cut_room& room) noexcept {
