@@ -77,7 +77,7 @@ struct tested_draft {
   subtracted taken{};
   bool known = true;  // whether a rejection can be replaced here
 
-  SPECVERIFY_HD SPECVERIFY_INLINE tested_draft() noexcept = default;
+  SPECVERIFY_HD SPECVERIFY_INLINE tested_draft() noexcept {}
   SPECVERIFY_HD SPECVERIFY_INLINE explicit tested_draft(const device_draft& given) noexcept
       : drafted{given.token, given.count, given.resolution} {
     if (given.source.vocab_size != 0) {
