@@ -3,6 +3,7 @@
 // says.
 #include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>
+#include <specverify/cuda/blocks.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/fp16_counts.cuh>
 #include <specverify/cuda/integer_weights.cuh>
@@ -110,6 +111,20 @@ status all_of_verification(const device_batch<Scalar>& batch, const device_round
 SPECVERIFY_VERIFICATION(float);
 SPECVERIFY_VERIFICATION(float16_bits);
 SPECVERIFY_VERIFICATION(bfloat16_bits);
+
+template <class Scalar>
+status token_from_blocks(const device_batch<Scalar>& batch, const device_row_blocks& claims,
+                         const device_uniforms<>& random, device_token* tokens) {
+  const status why = read_rows_from_blocks(exec::cuda{}, batch, claims);
+  return why.ok() ? sample(exec::cuda{}, batch, claims, random.at(purpose::draft_draw), tokens) : why;
+}
+
+template status token_from_blocks<float>(const device_batch<float>&, const device_row_blocks&, const device_uniforms<>&,
+                                         device_token*);
+template status token_from_blocks<float16_bits>(const device_batch<float16_bits>&, const device_row_blocks&,
+                                                const device_uniforms<>&, device_token*);
+template status token_from_blocks<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_row_blocks&,
+                                                 const device_uniforms<>&, device_token*);
 
 #endif
 

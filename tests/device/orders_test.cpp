@@ -3,6 +3,7 @@
 // are compared with the host elsewhere.
 #include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>
+#include <specverify/cuda/blocks.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/residual.cuh>
@@ -14,6 +15,8 @@
 #include <doctest/doctest.h>
 #include <device/orders.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 using namespace specverify;
@@ -304,4 +307,46 @@ TEST_CASE("rounds are clean in many orders") {
   };
   in_all_orders(test);
   CHECK(rejected > 20);
+}
+
+TEST_CASE("draws from claimed blocks are clean in many orders") {
+  rows_of_all_kinds all(5 * 1024 + 1);  // 41 blocks of 128 ids: two warps look at the claims
+  constexpr std::uint32_t block_size = 128, blocks = 41;
+  const philox_key key{{5, 6}};
+  std::vector<float> maxima(all.count * blocks, 2.0f), sums(all.count * blocks, static_cast<float>(block_size));
+  std::vector<double> shares(all.count * blocks);
+  for (std::uint32_t r = 0; r < all.count; ++r) sums[(r + 1) * blocks - 1] = 1.0f;
+  sums[3 * blocks + 40] = 2.0f;  // wrong by itself
+  for (const std::uint32_t r : {0u, 2u}) {
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      const auto first = all.logits.begin() + r * all.size + b * block_size;
+      const auto end = b + 1 == blocks ? first + 1 : first + block_size;
+      maxima[r * blocks + b] = *std::max_element(first, end);
+      float sum = 0;
+      for (auto at = first; at != end; ++at) sum += std::exp(*at - maxima[r * blocks + b]);
+      sums[r * blocks + b] = sum;
+    }
+  }
+  std::vector<std::uint32_t> places(all.count);
+  std::vector<device_token> tokens(all.count);
+  std::uint32_t place = 0, retries = 0;
+  in_all_orders([&](simulator::device& gpu) {
+    for (std::uint32_t& one : places) one = place++;
+    all.name_to(gpu);
+    gpu.input(maxima.data(), maxima.size());
+    gpu.input(sums.data(), sums.size());
+    gpu.output(shares.data(), shares.size());
+    gpu.input(&key, 1);
+    gpu.input(places.data(), places.size());
+    gpu.output(tokens.data(), tokens.size());
+    const device_row_blocks claims{block_size, maxima.data(), sums.data(), shares.data(), blocks, 0x1.0p-10};
+    const auto stream = device_uniforms<>{&key, 0, places.data(), places.data()}.at(purpose::draft_draw);
+    REQUIRE(read_rows_from_blocks(exec::cuda{}, all.batch, claims).ok());
+    REQUIRE(sample(exec::cuda{}, all.batch, claims, stream, tokens.data(), {3}).ok());
+    REQUIRE(gpu.report() == "");
+    for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(tokens[r].token != no_token);
+    for (const device_token& one : tokens) retries += one.trials > 1 ? 1 : 0;
+  });
+  CHECK(retries > 0);
+  CHECK(tokens[3].why == status{errc::blocks_disagree, part::row, 40 * block_size});
 }

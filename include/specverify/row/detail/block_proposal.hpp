@@ -4,29 +4,13 @@
 #ifndef SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 
-#include <specverify/kernel/scalar/locate.hpp>
+#include <specverify/row/detail/claims.hpp>
 #include <specverify/row/detail/normaliser.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A proposed id, its envelope weight w, and S_exact / S of its lane (double over float sum of the same numbers).
-struct proposal {
-  token_id token = no_token;
-  double envelope = 0;
-  double correction = 1;
-  status why{};  //!< what is wrong with a claimed block, where there is no token
-};
-
 using kernel::locate;
-
-//! How far a claimed sum may be from w of its block: w exceeds e by coarse_excess at most, the claim is off by `error`.
-[[nodiscard]] inline double most_over_claim(double error) noexcept {
-  return kernel::coarse_excess * (1.0 + kernel::coarse_margin) / (1.0 - error);
-}
-[[nodiscard]] inline double least_over_claim(double error) noexcept {
-  return (1.0 - kernel::coarse_margin) / (1.0 + error);
-}
 
 //! One block of a row, filled up with forbidden ids to a multiple of 64. `buffer` holds kernel::block_size.
 template <class Scalar>
@@ -70,28 +54,9 @@ template <class Policy, class Scalar>
   const auto found = kernel::coarse_pass(policy, block, weight, {lanes, &sum, nullptr});
   if (const status why = compare_maximum(block, found, maximum, first); !why.ok()) return {no_token, 0, 1, why};
 
-  const double error = (digest.upper - digest.lower) / (digest.upper + digest.lower);
-  const double shift = kernel::exponential((static_cast<double>(maximum) - digest.reference) / digest.temperature);
-  const double most = most_over_claim(error);
-  if (sum * shift > most * sums[at] || sum * shift < least_over_claim(error) * sums[at])
-    return {no_token, 0, 1, row_error(errc::blocks_disagree, first)};
-
-  position *= sum / sums[at];
-  const std::size_t lane = locate(lanes, kernel::lane_count, position);
-  if (lane == kernel::lane_count) return {};
   float entries[kernel::block_size / kernel::lane_count];
-  double exact = 0;
-  std::uint32_t count = 0;
-  for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < block.size; i += kernel::lane_count) {
-    entries[count] = weight(block.data[i]);
-    exact += static_cast<double>(entries[count++]);
-  }
-  const double correction = exact / static_cast<double>(lanes[lane]);
-  position *= correction;
-  const std::size_t chosen = locate(entries, count, position);
-  const std::uint32_t id = first + static_cast<std::uint32_t>(lane + chosen * kernel::lane_count);
-  if (chosen == count || id >= source.size) return {};
-  return {static_cast<token_id>(id), static_cast<double>(entries[chosen]) * (sums[at] / sum) * most, correction, {}};
+  return propose_in_block({digest.reference, digest.temperature, digest.lower, digest.upper, source.size},
+                          {block.data, block.size, first, maximum, lanes, sum}, sums[at], position, entries);
 }
 
 }  // namespace detail

@@ -15,23 +15,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-[[nodiscard]] constexpr bool fits_blocks(std::uint32_t size) noexcept {
-  return size >= 64 && size <= kernel::block_size && size % 64 == 0;
-}
-
-//! What is wrong with the claim about one block of `ids` ids by itself.
-[[nodiscard]] inline status check_claim(float maximum, float sum, std::uint32_t ids, double error,
-                                        std::uint32_t first) noexcept {
-  constexpr double rounding = 1.0 + 0x1.0p-20;
-  if (kernel::is_negative_infinity(maximum)) return {};
-  if (kernel::is_nan(maximum)) return row_error(errc::row_has_nan, first);
-  if (kernel::is_positive_infinity(maximum)) return row_error(errc::row_has_positive_infinity, first);
-  const auto claimed = static_cast<double>(sum);  // the largest entry alone adds 1
-  const bool possible = kernel::is_finite(sum) && claimed * rounding >= 1.0 - error &&
-                        claimed <= static_cast<double>(ids) * (1.0 + error) * rounding;
-  return possible ? status{} : row_error(errc::blocks_disagree, first);
-}
-
 //! A logit that every entry of at least this integer weight reaches: a little low, so that rounding loses none.
 [[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
   const double octaves = numeric::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
@@ -104,9 +87,7 @@ class claimed_row {
 
   //! The claims by themselves, and their largest maximum.
   [[nodiscard]] result<float> largest_claim() const noexcept {
-    if (!fits_blocks(blocks_.block_size) || !kernel::is_finite(blocks_.error) || blocks_.error < 0.0 ||
-        blocks_.error > 0.5)
-      return row_error(errc::invalid_argument);
+    if (!fits_blocks(blocks_.block_size) || !fits_error(blocks_.error)) return row_error(errc::invalid_argument);
     const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.block_size);
     if (blocks_.maxima.size() != wanted || blocks_.sums.size() != wanted) return row_error(errc::size_mismatch);
     float best = kernel::negative_infinity<float>();
@@ -148,14 +129,13 @@ class claimed_row {
       if (sums[b] > 0.0) sums[b] *= static_cast<double>(blocks_.sums[b]);
       total += sums[b];
     }
-    constexpr double rounding = 0x1.0p-33;  // of a serial sum of up to 2^18 blocks
     digest.lane_sums = *maxima_slice;
     digest.block_sums = *sums_slice;
     digest.claimed_size = blocks_.block_size;
     digest.reference = digest.maximum;
     digest.coarse_total = total;
-    digest.lower = total / (1.0 + blocks_.error) * (1.0 - rounding);
-    digest.upper = total / (1.0 - blocks_.error) * (1.0 + rounding);
+    digest.lower = claimed_lower(total, blocks_.error);
+    digest.upper = claimed_upper(total, blocks_.error);
     return true;
   }
 
