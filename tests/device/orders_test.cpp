@@ -210,6 +210,8 @@ TEST_CASE("perturbations are clean in many orders") {
   });
   CHECK(reads > 0);
   CHECK(found[3].why == status{errc::row_has_nan, part::row, 2560});
+}
+
 namespace {
 
 //! A key and places that change from order to order, and laws: a point mass, the law of a row of equal logits, a list.
