@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/algorithms/cuda.md, on the block simulator.
+// The examples of docs/algorithms/cuda.md, on the block simulator.
 #include "../../examples/cuda/one_step.cu"
+#include "../../examples/cuda/verify_batch.cu"
 
 #include <doctest/doctest.h>
 #include <device/batches.hpp>
+#include <device/rounds.hpp>
 
 using namespace device_tests;
 
@@ -47,5 +49,22 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
     const auto expected = digest.space.at<token_id>(digest.value.survivor_ids);
     REQUIRE(supports[r].size == expected.size());
     CHECK(std::equal(expected.begin(), expected.end(), ids.data() + r * 16));
+  }
+}
+
+TEST_CASE("one step of 64 requests: verdicts are the host's, also when the step is repeated") {
+  std::vector<std::uint32_t> lengths;
+  for (std::uint32_t i = 0; i < 64; ++i) lengths.push_back(i % 9);
+  batch<bfloat16_bits> rows(ragged_rounds<bfloat16_bits>::rows_for(lengths), 300);
+  rows.fill(9, 3);
+  ragged_rounds<bfloat16_bits> all(rows, lengths, 8);
+  all.explicit_rows = all.with_budgets = all.with_stops = all.with_forced = false;
+  simulator::device gpu({.seed = 6});
+  all.name_to(gpu);
+  const verification step{all.made(), all.random(), all.out().rounds, all.scratch()};
+  for (std::uint32_t replay = 0; replay < 2; ++replay) {
+    REQUIRE(enqueue_verification(step, nullptr).ok());
+    CHECK(gpu.report() == "");
+    for (std::uint32_t i = 0; i < all.count(); ++i) all.compare_verdict(token_rule{}, i);
   }
 }

@@ -131,3 +131,4 @@ template status token_from_blocks<bfloat16_bits>(const device_batch<bfloat16_bit
 }  // namespace specverify
 
 #include "../../examples/cuda/one_step.cu"
+#include "../../examples/cuda/verify_batch.cu"

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verifies the drafts of 64 requests at each step: one kernel on one stream, captured in a graph once and replayed.
+#include <specverify/cuda/verify.cuh>
+
+#include <cstdio>
+#include <vector>
+
+using namespace specverify;
+
+// Device memory of a step, made once by the engine. What it holds changes from replay to replay.
+struct verification {
+  device_rounds<bfloat16_bits> rounds;  // rows, drafts and their offsets
+  device_uniforms<> uniforms;           // a key, a position and a round for each request
+  device_verdict* verdicts;             // one a request
+  device_memory scratch;                // verify_memory_size(rounds) bytes, aligned to 64
+};
+
+// Enqueues one kernel and returns. A graph may capture it.
+status enqueue_verification(const verification& step, cudaStream_t stream) {
+  return verify_batch(exec::cuda{stream}, device_token_rule{}, step.rounds, step.uniforms, {step.verdicts, nullptr},
+                      step.scratch);
+}
+
+#if defined(__CUDACC__)
+template <class T>
+T* on_device(const std::vector<T>& values) {
+  T* data = nullptr;
+  cudaMalloc(&data, values.size() * sizeof(T));
+  cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice);
+  return data;
+}
+
+int main() {
+  constexpr std::uint32_t requests = 64, size = 32000;
+  std::vector<device_draft> drafts;  // without laws: point masses, lossless whatever the drafter did
+  std::vector<std::uint32_t> begin{0}, places;
+  std::vector<philox_key> keys;
+  for (std::uint32_t i = 0; i < requests; ++i) {
+    for (std::uint32_t k = 0; k < i % 9; ++k) drafts.push_back({static_cast<token_id>((i + k) % size), 0, 0, {}});
+    begin.push_back(static_cast<std::uint32_t>(drafts.size()));
+    places.push_back(100 + i);
+    keys.push_back(derive_session_keys(42, i).verdict);
+  }
+  const std::uint32_t rows = begin.back() + requests;  // a row a draft, and one more for each request
+  std::vector<bfloat16_bits> logits(std::size_t{rows} * size);
+  for (std::size_t v = 0; v < logits.size(); ++v) logits[v] = {static_cast<std::uint16_t>(0x3F80u + v % 61)};
+
+  verification step{};
+  step.rounds.rows = {on_device(logits), size, rows, size};
+  step.rounds.transform.temperature = 0.05;
+  step.rounds.count = requests;
+  step.rounds.drafts = on_device(drafts);
+  step.rounds.draft_begin = on_device(begin);
+  std::uint32_t* const positions = on_device(places);
+  step.uniforms = {on_device(keys), 1, positions, on_device(places)};
+  step.verdicts = on_device(std::vector<device_verdict>(requests));
+  step.scratch.size = verify_memory_size(step.rounds);
+  cudaMalloc(&step.scratch.data, step.scratch.size);
+
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  const status why = enqueue_verification(step, stream);
+  cudaStreamEndCapture(stream, &graph);
+  if (!why.ok() || cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) return 1;
+  std::vector<device_verdict> verdicts(requests);
+  for (std::uint32_t round = 0; round < 3; ++round) {  // an engine's own kernels write logits, drafts and positions
+    cudaMemcpyAsync(positions, places.data(), requests * sizeof(std::uint32_t), cudaMemcpyHostToDevice, stream);
+    cudaGraphLaunch(replay, stream);
+    cudaMemcpyAsync(verdicts.data(), step.verdicts, requests * sizeof(device_verdict), cudaMemcpyDeviceToHost, stream);
+    if (cudaStreamSynchronize(stream) != cudaSuccess) return 1;
+    std::uint32_t tokens = 0;
+    for (std::uint32_t i = 0; i < requests; ++i) places[i] += verdicts[i].decided.commit_length;
+    for (const device_verdict& one : verdicts) tokens += one.decided.commit_length;
+    std::printf("round %u: %u tokens\n", round, tokens);
+  }
+}
+#endif
