@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only|levels|cuda
+# Uses the library as other projects do. usage: tests/consumer/run.sh add_subdirectory|find_package|wrong_version|pkg_config|verify_only|levels|cuda|device
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 kind=$1
@@ -72,6 +72,11 @@ case $kind in
     install && configure tests/consumer/cuda -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/cuda" \
       -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_HOST_COMPILER="${CXX:-g++}" -DCMAKE_CUDA_ARCHITECTURES=80 &&
       quietly cmake --build "$work/build" && "$work/build/step_17" && "$work/build/step_20"
+    ;;
+  device)
+    bash scripts/thrust_folder >"$work/thrust" || { echo "Thrust is not installed"; exit 77; }
+    install && configure tests/consumer/device -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/device" &&
+      quietly cmake --build "$work/build" && "$work/build/step"
     ;;
   *) exit 2 ;;
 esac

@@ -103,16 +103,16 @@ void compare_above(batch<Scalar>& rows, double beta, std::uint32_t room, bool wi
   supports found(rows.count(), room);
   REQUIRE(read_rows(on, rows.made(), {.integer_total = with_total}).ok());
   REQUIRE(select_above(on, rows.made(), beta, found.all()).ok());
-  threshold rule{.minimum_probability = beta, .max_support_size = rows.size(), .with_total_weight = true};
+  threshold kept_from{.minimum_probability = beta, .max_support_size = rows.size(), .with_total_weight = true};
   for (std::uint32_t r = 0; r < rows.count(); ++r) {
     CAPTURE(r);
-    const host_reading<Scalar> host(rows, r, rule.request({}, rows.size()));
+    const host_reading<Scalar> host(rows, r, kept_from.request({}, rows.size()));
     const device_support& made = found.rows[r];
     if (!host.ok()) REQUIRE(made.why == host.why());
     if (!host.ok()) continue;
-    std::vector<std::byte> bytes(rule.workspace_size({}, rows.size()));
+    std::vector<std::byte> bytes(kept_from.workspace_size({}, rows.size()));
     workspace scratch(bytes);
-    const auto expected = rule.select(*host, {}, scratch);
+    const auto expected = kept_from.select(*host, {}, scratch);
     REQUIRE(expected.ok());
     REQUIRE(made.size == expected->size());
     REQUIRE(made.total_weight == expected->total_weight);

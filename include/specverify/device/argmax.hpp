@@ -4,7 +4,7 @@
 //! Use it when you decode greedily: it needs no digest.
 //! Guarantees: one read of a row; token, margin and near_tie are those of `argmax` (row/argmax.hpp) bit for bit: what
 //!             is reduced are values and ids as integers. Temporary memory: 16 bytes a row and what a reduction takes.
-//! See:        docs/algorithms/device.md, tests/device/thrust_cases.hpp
+//! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP
 #define SPECVERIFY_DEVICE_ARGMAX_HPP
 

@@ -10,7 +10,7 @@
 //!             temporary memory; with exact_normaliser 32 bytes for 1024 ids, with integer_total 8 a row and what a
 //!             reduction takes.
 //! Deviates:   truncation is unsupported.
-//! See:        docs/algorithms/device.md, tests/device/thrust_cases.hpp
+//! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP
 #define SPECVERIFY_DEVICE_DIGEST_HPP
 

@@ -7,7 +7,7 @@
 //!             nvcc: with -fmad=false, else near-tie). A draw reads the block sums, one lane of the row (at most 64
 //!             logits) and one logit; after `trial_cap` refused proposals the exact rule reads the row twice, serially.
 //!             No temporary memory.
-//! See:        docs/algorithms/device.md, tests/device/thrust_cases.hpp
+//! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP
 #define SPECVERIFY_DEVICE_SAMPLE_HPP
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How often draws at random temperatures give another token than the one drafted, for each row of a batch, with Thrust.
+//! How often draws at random temperatures give another token than the one drafted, with Thrust, for each row.
 //!
 //! Use it after `read_rows`, on the same batch, with the tokens that were drafted.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Shape:      a thread a term of 256 ids of a draw; no bounds but that Z is at least 1. Draws that this leaves open are
-//!             summed exactly, each in a read of the row: about half of them, so a GPU with few units for doubles is
-//!             slow at it. The kernel of cuda/ takes one read for all draws.
-//! Guarantees: counts are those of `temperature_perturbation` but for near ties. Temporary memory: 32 bytes for 1024 ids
-//!             of each of 32 draws, of rows that come to about 2^20 terms at a time.
+//! Shape:      a thread a term of 256 ids of a draw; no bounds but that Z is at least 1. Draws that this leaves open
+//!             are summed exactly, each in a read of the row: a GPU with few units for doubles is slow at it. The
+//!             kernel of cuda/ takes one read for all draws.
+//! Guarantees: counts are those of `temperature_perturbation` but for near ties. Temporary memory: 32 bytes for 1024
+//!             ids of each of 32 draws, of rows that come to about 2^20 terms at a time.
 //! Deviates:   no grid of temperatures (expected_disagreement): that stays on the host.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP

@@ -10,7 +10,7 @@
 //!             takes no more after the first call. No row is copied. Calls may wait for the device.
 //! Errors:     what a function of Thrust throws is engine_failed under part::host, `where` = the code of a system error
 //!             (a cudaError_t), or 0.
-//! See:        docs/algorithms/device.md, tests/device/thrust_cases.hpp
+//! See:        docs/algorithms/device.md, tests/device/thrust_memory_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRUST_HPP
 #define SPECVERIFY_DEVICE_THRUST_HPP
 
