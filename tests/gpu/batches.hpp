@@ -8,6 +8,7 @@
 #include <gpu/memory.hpp>
 
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "../unit/row/row_cases.hpp"

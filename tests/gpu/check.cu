@@ -4,11 +4,33 @@
 // Built by g++ with the header of tests/device/shim, it runs on the block simulator.
 #include <gpu/checks.hpp>
 #include <gpu/known_answers.hpp>
+#include <gpu/round_checks.hpp>
+#include <gpu/row_checks.hpp>
 #include <gpu/steps.hpp>
 
 namespace {
 
 using namespace gpu_tests;
+
+//! Every check on one batch. A new kernel brings its function (checks.hpp and the others) and its line here.
+template <class Scalar>
+void check_batch(const shape& how, report& found) {
+  scene where(how.seed);
+  const batch<Scalar> rows(where, how);
+  check_digests(rows, found["read_rows"]);
+  check_argmax(where, rows, found["argmax"]);
+  check_draws(where, rows, how.seed % 8 == 0 ? 1 : 32, found["sample"]);
+  const std::uint32_t some[] = {16, 64, 1, 256, 200, 2048, 33, 500};
+  check_selections(where, rows, some[how.seed % 8], found["select"]);
+  check_numbers(where, rows, found["whole rows"]);
+  check_thresholds(where, rows, how.seed % 2 == 0 ? 0.01 : 1e-4, found["threshold"]);
+  check_laws(where, rows, how.seed % 3 == 0 ? 1000 : 100, found["lattice"]);
+  check_fp16_laws(where, rows, found["fp16 law"]);
+  check_perturbations(where, rows, found["perturbation"]);
+  check_accepts(where, rows, found["accept"]);
+  check_rounds(where, rows, found["verify"], found["greedy"]);
+  if (const std::string said = where.report(); said != scene::nothing) found["device"].complain(said);
+}
 
 //! Batches of one size, of all kinds of rows and scalars, until there are `rows` of them.
 void check_size(std::uint32_t size, std::uint64_t rows, std::uint32_t most, report& found) {

@@ -192,21 +192,6 @@ void check_selections(scene& where, const batch<Scalar>& rows, std::uint32_t k, 
   });
 }
 
-// ---- all of them
-
-//! Every check on one batch. A new kernel brings its function above and its line here.
-template <class Scalar>
-void check_batch(const shape& how, report& found) {
-  scene where(how.seed);
-  const batch<Scalar> rows(where, how);
-  check_digests(rows, found["read_rows"]);
-  check_argmax(where, rows, found["argmax"]);
-  check_draws(where, rows, how.seed % 8 == 0 ? 1 : 32, found["sample"]);
-  const std::uint32_t some[] = {16, 64, 1, 256, 200, 2048, 33, 500};
-  check_selections(where, rows, some[how.seed % 8], found["select"]);
-  if (const std::string said = where.report(); said != scene::nothing) found["device"].complain(said);
-}
-
 }  // namespace gpu_tests
 
 #endif

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums over a thread block, and W: the sum of a row's integer weights, which no order changes.
+//! W of rows whose small weights are known to be none: the sum of integer weights, which no order changes.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 
-#include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/whole_row.cuh>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
-
-//! The sum of the integers of all threads; every thread gets it. `room`: most_warps entries of shared memory, which may
-//! be used again at once.
-[[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
-  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
-  __syncthreads();
-  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
-  __syncthreads();
-  std::uint64_t sum = 0;
-  for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum += room[warp];
-  return sum;
-}
 
 //! W, by one read of the row. No logit below `least` has a positive weight. Every thread of the block gets it.
 template <class Scalar>
