@@ -39,14 +39,14 @@ namespace cuda_detail {
 inline constexpr std::uint32_t claim_threads = 256;  // at most
 
 //! One block of a row in shared memory, with its lane sums.
-struct claims_room {
+struct read_block_room {
   float values[kernel::block_size];
   float lanes[kernel::lane_count];
 };
 
 struct claims_room {
   best_entry best[most_warps];
-  claims_room block;
+  read_block_room block;
   double shares[claim_threads];
   std::uint32_t least;
   std::uint32_t argmax;
@@ -56,7 +56,7 @@ struct claims_room {
 
 struct pick_room {
   sample_room draw;
-  claims_room block;
+  read_block_room block;
 };
 
 //! What a block holds; ids from its first one on.
@@ -80,7 +80,7 @@ template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ block_found read_block(const kernel::row_source<Scalar>& row,
                                                                 std::uint32_t first, std::uint32_t size,
                                                                 const kernel::envelope<float>& weight,
-                                                                claims_room& room) noexcept {
+                                                                read_block_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   const bool aligned = is_aligned(row.data);
   std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(first + lane * per_load);

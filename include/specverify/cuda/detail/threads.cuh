@@ -76,6 +76,18 @@ struct best_entry {
   return *room;
 }
 
+//! The sum of the integers of all threads; every thread gets it. `room`: most_warps entries of shared memory, which may
+//! be used again at once.
+[[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
+  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
+  __syncthreads();
+  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
+  __syncthreads();
+  std::uint64_t sum = 0;
+  for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum += room[warp];
+  return sum;
+}
+
 }  // namespace cuda_detail
 SPECVERIFY_TYPES_END
 

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 
-#include <specverify/cuda/detail/whole_row.cuh>
+#include <specverify/cuda/detail/load.cuh>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 
 SPECVERIFY_TYPES_BEGIN
