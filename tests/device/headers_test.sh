@@ -8,5 +8,5 @@ failed=0
 while IFS= read -r header; do
   printf '#include <%s>\n#include <%s>\nint main() {}\n' "$header" "$header" | g++ "${flags[@]}" -x c++ - ||
     { echo "$header does not stand alone as C++17"; failed=1; }
-done < <(cd include && { find specverify/cuda -name '*.cuh'; ls specverify/device/{batch,results}.hpp; } | sort)
+done < <(cd include && { find specverify/cuda -name '*.cuh'; ls specverify/device/{batch,results,rounds}.hpp; } | sort)
 exit "$failed"
