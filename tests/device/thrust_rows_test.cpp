@@ -165,7 +165,14 @@ TEST_CASE("arguments that are refused, and nothing is read") {
   CHECK(launch([](auto& r, auto&, auto&) { r.data = nullptr; }) == errc::null_span);
   CHECK(launch([](auto& r, auto&, auto&) { r.pitch = 999; }) == errc::size_mismatch);
   CHECK(launch([](auto&, auto&, auto& d) { d.blocks = 2; }) == errc::size_mismatch);
-  CHECK(launch([](auto&, auto& t, auto& d) { t.truncation.top_k = 5, d.kept_capacity = 5; }) == errc::unsupported);
+  token_id kept[10];
+  double weights[10];
+  CHECK(launch([&](auto&, auto& t, auto& d) {
+          t.truncation.top_k = 5;
+          d.kept_capacity = 5;
+          d.kept_ids = kept;
+          d.kept_weights = weights;
+        }) == errc::unsupported);
   CHECK(argmax(on, rows.rows(), rows.transform(), nullptr).code == errc::null_span);
   CHECK(sample(on, rows.made(), at.all().at(purpose::bonus_draw), nullptr).code == errc::null_span);
 }
