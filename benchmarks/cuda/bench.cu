@@ -6,8 +6,12 @@
 // the plain reads of the same samples.
 #include <specverify/cuda/argmax.cuh>
 #include <specverify/cuda/digest.cuh>
+#include <specverify/cuda/lattice.cuh>
+#include <specverify/cuda/log_sum_exp.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
+#include <specverify/cuda/temperature_perturbation.cuh>
+#include <specverify/cuda/verify.cuh>
 
 #include <cmath>
 #include <cstring>
@@ -107,7 +111,17 @@ class inputs {
         draft_laws(std::size_t{rows} * vocab_size),
         drafts(std::vector<token_id>(rows, 11)),
         peer_tokens(rows),
-        accepted(rows) {
+        accepted(rows),
+        sums(rows),
+        disagreements(rows),
+        laws(rows),
+        verdicts(rows),
+        law_ids_(listed_ids(vocab_size)),
+        law_counts_(std::vector<std::uint32_t>(listed, 1)),
+        claims_(std::vector<device_draft>(rows, drafted_token_of(vocab_size))),
+        draft_begin_(offsets(rows / (drafted + 1))),
+        round_bytes_(device_batch_size(rows_of(0), transform())),
+        round_memory_(round_bytes_) {
     const std::vector<Scalar> made = make_logits<Scalar>(std::size_t{rows} * vocab_size);
     for (std::uint32_t copy = 0; copy < copies; ++copy)
       must(cudaMemcpy(logits_.data() + copy * made.size(), made.data(), made.size() * sizeof(Scalar),
@@ -159,9 +173,40 @@ class inputs {
             accepted.data(),      peer_tokens.data()};
   }
 
+  //! Rounds of three drafts over the rows of a copy. Each draft comes from a law of 64 listed ids.
+  [[nodiscard]] device_rounds<Scalar> rounds(std::uint32_t copy) const {
+    device_rounds<Scalar> all;
+    all.rows = rows_of(copy);
+    all.transform = transform();
+    all.count = requests();
+    all.drafts = claims_.data();
+    all.draft_begin = draft_begin_.data();
+    return all;
+  }
+  [[nodiscard]] device_uniforms<> uniforms_of_rows() const { return {keys_.data(), 0, places_.data(), places_.data()}; }
+  [[nodiscard]] device_memory round_memory() const { return {round_memory_.data(), round_bytes_}; }
+
   std::uint32_t count, size, copies;
 
  private:
+  static constexpr std::uint32_t listed = 64;
+  [[nodiscard]] static std::vector<token_id> listed_ids(std::uint32_t vocab_size) {
+    std::vector<token_id> ids;
+    for (std::uint32_t i = 0; i < listed; ++i) ids.push_back(static_cast<token_id>(i * (vocab_size / listed)));
+    return ids;
+  }
+  [[nodiscard]] device_draft drafted_token_of(std::uint32_t vocab_size) const {
+    device_draft one;
+    one.token = static_cast<token_id>(vocab_size / listed);
+    one.source = {law_ids_.data(), law_counts_.data(), listed, 0, listed, vocab_size};
+    return one;
+  }
+  [[nodiscard]] static std::vector<std::uint32_t> offsets(std::uint32_t requests) {
+    std::vector<std::uint32_t> made;
+    for (std::uint32_t i = 0; i <= requests; ++i) made.push_back(i * drafted);
+    return made;
+  }
+
   array<Scalar> logits_;
   std::size_t digest_bytes_;
   array<unsigned char> digests_;
@@ -177,6 +222,18 @@ class inputs {
   array<float> probabilities, draft_laws;
   array<token_id> drafts, peer_tokens;
   array<std::uint32_t> accepted;
+  array<device_value> sums;
+  array<device_disagreement> disagreements;
+  array<device_law> laws;
+  array<device_verdict> verdicts;
+
+ private:
+  array<token_id> law_ids_;
+  array<std::uint32_t> law_counts_;
+  array<device_draft> claims_;
+  array<std::uint32_t> draft_begin_;
+  std::size_t round_bytes_;
+  array<unsigned char> round_memory_;
 };
 
 //! Times one task and prints its line.
@@ -231,6 +288,31 @@ void measure_ours(const machine& on, const inputs<Scalar>& in) {
   }
 }
 
+//! Numbers and laws of rows, and verification of three drafts a request.
+template <class Scalar>
+void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
+  const char* who = "specverify";
+  measure(on, in, who, "log_sum_exp", [&](std::uint32_t copy, cudaStream_t stream) {
+    must_take(log_sum_exp(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.sums.data()), "log_sum_exp");
+  });
+  measure(on, in, who, "lattice_100", [&](std::uint32_t copy, cudaStream_t stream) {
+    must_take(quantize(exec::cuda{stream}, in.batch(copy), 100,
+                       {in.laws.data(), in.ids.data(), in.weights.data(), in.most_selected}),
+              "quantize");
+  });
+  measure(on, in, who, "perturbation", [&](std::uint32_t copy, cudaStream_t stream) {
+    must_take(temperature_perturbation(exec::cuda{stream}, in.batch(copy), in.drafts.data(), {}, in.uniforms_of_rows(),
+                                       in.disagreements.data()),
+              "temperature_perturbation");
+  });
+  if (in.requests() == 0) return;
+  measure(on, in, who, "verify_3", [&](std::uint32_t copy, cudaStream_t stream) {
+    must_take(verify_batch(exec::cuda{stream}, device_token_rule{}, in.rounds(copy), in.uniforms_of_rows(),
+                           {in.verdicts.data(), nullptr}, in.round_memory()),
+              "verify_batch");
+  });
+}
+
 //! Draws by the other ways: a softmax to memory, then noise or a running sum.
 template <class Scalar>
 void measure_peer_draws(const machine& on, const inputs<Scalar>& in) {
@@ -280,6 +362,7 @@ void measure_size(const machine& on, std::uint32_t rows, std::uint32_t vocab_siz
   }
   const inputs<Scalar> in(on, rows, vocab_size);
   measure_ours(on, in);
+  measure_our_laws(on, in);
   measure_peer_draws(on, in);
   measure_peer_rounds(on, in);
 }

@@ -101,15 +101,15 @@ void check_thresholds(scene& where, const batch<Scalar>& rows, double minimum, t
     return;
   const auto made = supports.read();
   const copied_lists lists{ids.read(), weights.read(), size};
-  threshold rule;
-  rule.minimum_probability = minimum;
-  rule.max_support_size = rows.how.size;
-  rule.with_total_weight = true;
+  threshold above;
+  above.minimum_probability = minimum;
+  above.max_support_size = rows.how.size;
+  above.with_total_weight = true;
   for_each_row(rows.how.count, found, [&](std::uint32_t r, tally& part) {
-    host_reading<Scalar> host(rows, r, rule.request({}, rows.how.size), rule.workspace_size({}, rows.how.size));
+    host_reading<Scalar> host(rows, r, above.request({}, rows.how.size), above.workspace_size({}, rows.how.size));
     part.expect(made[r].why == host.row.error(), "status of a threshold's support", size, r);
     if (!host.row) return;
-    const auto expected = rule.select(*host.row, {}, host.scratch);
+    const auto expected = above.select(*host.row, {}, host.scratch);
     part.expect(expected.ok() && made[r].size == expected->ids.size() &&
                     made[r].total_weight == expected->total_weight &&
                     lists.has(r, expected->ids.begin(), expected->weights.begin(), made[r].size),
