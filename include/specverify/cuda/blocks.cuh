@@ -227,7 +227,7 @@ template <class Scalar>
                                                                    const random_block& random,
                                                                    pick_room& room) noexcept {
   const bool leads = lane_of_thread() == 0;
-  double position = decision_uniform(random, 0) * row.total;
+  double position = numeric::product(decision_uniform(random, 0), row.total);
   std::uint32_t block = claims.count;
   if (leads) block = static_cast<std::uint32_t>(kernel::locate(row.block_sums, claims.count, position));
   block = __shfl_sync(all_lanes, block, 0);

@@ -88,7 +88,7 @@ struct read_block {
   if (block.sum * shift > most * share || block.sum * shift < least_over_claim(error) * share)
     return {no_token, 0, 1, {errc::blocks_disagree, part::row, block.first}};
 
-  position *= block.sum / share;
+  position = numeric::product(position, block.sum / share);
   const std::size_t lane = kernel::locate(block.lanes, kernel::lane_count, position);
   if (lane == kernel::lane_count) return {};
   const kernel::envelope<float> weight{block.maximum, kernel::coarse_scale(law.temperature), false};
@@ -99,7 +99,7 @@ struct read_block {
     exact += static_cast<double>(entries[count++]);
   }
   const double correction = exact / static_cast<double>(block.lanes[lane]);
-  position *= correction;
+  position = numeric::product(position, correction);
   const std::size_t chosen = kernel::locate(entries, count, position);
   const std::uint32_t id = block.first + static_cast<std::uint32_t>(lane + chosen * kernel::lane_count);
   if (chosen == count || id >= law.size) return {};
