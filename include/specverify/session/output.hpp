@@ -8,6 +8,7 @@
 #define SPECVERIFY_SESSION_OUTPUT_HPP
 
 #include <specverify/core/views.hpp>
+#include <specverify/cpp20.hpp>
 #include <specverify/verify/verdict.hpp>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_OPEN_HPP
 #define SPECVERIFY_ROW_DETAIL_OPEN_HPP
 
+#include <specverify/cpp20.hpp>
 #include <specverify/kernel/kernels.hpp>
 #include <specverify/row/transform.hpp>
 
