@@ -91,6 +91,35 @@ TEST_CASE_TEMPLATE("tests of tokens of hard rows", Scalar, float, float16_bits, 
   CHECK(seen.exact > seen.near_ties);
 }
 
+TEST_CASE_TEMPLATE("tests of tokens of truncated hard rows", Scalar, float, float16_bits, bfloat16_bits) {
+  tally seen;
+  for (const std::uint32_t size : sizes) {
+    if (!is_long() && size > 1025 && !std::is_same_v<Scalar, float>) continue;
+    for (std::uint32_t seed = 0; seed < (is_long() ? 60u : 1u); ++seed) {
+      CAPTURE(size);
+      batch<Scalar> rows(hard_rows::kinds + 1, size);
+      rows.fill(0, seed + 20);
+      for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.2 + 0.15 * r;
+      if ((seed + size) % 2 == 1) rows.transform_all(seed);
+      rows.truncate_all(31 * seed + size);
+      rows.temperature(1) = 0.0;
+      rows.truncation(2).top_p = 0.0;
+      std::vector<drafted_token> drafted(rows.count());
+      for (std::uint32_t r = 0; r < rows.count(); ++r) {
+        std::vector<std::byte> bytes(digest_workspace_size(size, rows.host_transform(r), {}));
+        workspace scratch(bytes);
+        const auto reading = read_row(exec::seq, rows.host_row(r), rows.host_transform(r), {}, scratch);
+        auto token = static_cast<token_id>((7 * r + seed) % size);  // kept or not
+        if (reading.ok() && r % 4 != 0) token = reading->sample(places(1, r).of(0).at(purpose::draft_draw))->token;
+        drafted[r] = r % 2 == 0 ? tie_of(rows, r, token, seed) : drafted_token{token, r % 5, 5};
+      }
+      compare(rows, drafted, seed, seen);
+    }
+  }
+  CHECK(seen.accepted > 0);
+  CHECK(seen.near_ties > 0);
+}
+
 TEST_CASE("tests in a large vocabulary, at rows that begin anywhere, and their bytes") {
   tally seen;
   batch<float> rows(2, large_size, 3, 1);

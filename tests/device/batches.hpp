@@ -44,6 +44,7 @@ class aligned_memory {
     data_ = reinterpret_cast<T*>(bytes_.data() + (64 - at % 64) % 64);
   }
   aligned_memory(aligned_memory&&) = default;  // what was allocated stays where it is
+  aligned_memory& operator=(aligned_memory&&) = default;
   aligned_memory(const aligned_memory&) = delete;
   aligned_memory& operator=(const aligned_memory&) = delete;
   T* data() { return data_; }
@@ -52,6 +53,19 @@ class aligned_memory {
   std::vector<std::byte> bytes_;
   T* data_;
 };
+
+//! Truncations of all sorts, by number.
+inline row_truncation truncation_of(std::uint32_t number, std::uint32_t size) {
+  const std::uint32_t counts[]{0, 50, 1, 7, size, size - 1, 2048, 2049, 3 * size, 300};
+  const double shares[]{1.0, 0.9, 0.5, 0.999, 1e-6, 0.9999999, 0.25};
+  const double floors[]{0.0, 0.0, 0.05, 1.0, 1e-9, 0.3};
+  row_truncation made;
+  made.top_k = counts[number % 10];
+  made.top_p = shares[number / 2 % 7];
+  made.min_p = floors[number / 3 % 6];
+  made.order = static_cast<truncation_order>(number % 3);
+  return made;
+}
 
 //! Rows with a transform of their own each. `offset`: entries by which the first row misses a line of memory.
 template <class Scalar>
@@ -99,6 +113,17 @@ class batch {
     }
   }
 
+  //! Truncations of all sorts from number `first` on, one a row. `capacity`: ids that a row may keep; 0: all.
+  void truncate_all(std::uint32_t first, std::uint32_t capacity = 0) {
+    cuts_.resize(count_);
+    for (std::uint32_t r = 0; r < count_; ++r) cuts_[r] = truncation_of(first + r, size_);
+    kept_capacity_ = capacity;
+    memory_size_ = device_batch_size(rows(), transform());
+    memory_ = aligned_memory<std::byte>(memory_size_);
+    digests = made().digests;
+  }
+  row_truncation& truncation(std::uint32_t r) { return cuts_[r]; }
+
   [[nodiscard]] device_rows<Scalar> rows() { return {row(0), pitch_, count_, size_}; }
   [[nodiscard]] device_memory memory() { return {memory_.data(), memory_size_}; }
   //! Rows, transform and memory as one value.
@@ -111,6 +136,8 @@ class batch {
   [[nodiscard]] device_transform transform() const {
     device_transform made;
     made.temperatures = temperatures_.data();
+    if (!cuts_.empty()) made.truncations = cuts_.data();
+    made.kept_capacity = kept_capacity_;
     if (bias_begin_.empty()) return made;
     made.mask_words = masks_.data();
     made.mask_pitch = words_;
@@ -122,6 +149,7 @@ class batch {
   [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
     row_transform made;
     made.temperature = temperatures_[r];
+    if (!cuts_.empty()) made.truncation = cuts_[r];
     if (bias_begin_.empty()) return made;
     made.mask_words = {masks_.data() + std::size_t{r} * words_, words_};
     const std::uint32_t first = bias_begin_[r], count = bias_begin_[r + 1] - first;
@@ -146,6 +174,10 @@ class batch {
     gpu.output(digests.block_sums, blocks);
     gpu.output(digests.lane_sums, blocks * kernel::lane_count);
     gpu.output(digests.lane_maxima, blocks * kernel::lane_count);
+    if (cuts_.empty()) return;
+    gpu.input(cuts_.data(), count_);
+    gpu.output(digests.kept_ids, std::size_t{count_} * digests.kept_capacity);
+    gpu.output(digests.kept_weights, std::size_t{count_} * digests.kept_capacity);
   }
 
   device_digests digests;
@@ -156,6 +188,8 @@ class batch {
   std::vector<Scalar> logits_;
   std::uint32_t offset_;
   std::vector<double> temperatures_;
+  std::vector<row_truncation> cuts_;
+  std::uint32_t kept_capacity_ = 0;
   std::vector<std::uint64_t> masks_;
   std::size_t words_ = 0;
   std::vector<std::uint32_t> bias_begin_;

@@ -129,6 +129,29 @@ TEST_CASE_TEMPLATE("residuals of hard rows", Scalar, float, float16_bits, bfloat
   CHECK(seen.retries > 0);
 }
 
+TEST_CASE_TEMPLATE("residuals of truncated hard rows", Scalar, float, float16_bits, bfloat16_bits) {
+  tally seen;
+  for (const std::uint32_t size : sizes) {
+    if (!is_long() && size > 1025 && !std::is_same_v<Scalar, float>) continue;
+    for (std::uint32_t seed = 0; seed < (is_long() ? 60u : 1u); ++seed) {
+      CAPTURE(size);
+      batch<Scalar> rows(hard_rows::kinds + 1, size);
+      rows.fill(0, seed + 20);
+      for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.2 + 0.15 * r;
+      if ((seed + size) % 2 == 1) rows.transform_all(seed);
+      rows.truncate_all(31 * seed + size);
+      rows.temperature(4) = 0.0;
+      rows.truncation(2).top_p = 0.0;
+      rows.set(5, size / 2, row_cases::nan_value());
+      const laws_of_rows laws(rows, seed);
+      compare(rows, laws, seed, {}, seen);
+      compare(rows, laws, seed + 2, {.trial_cap = 2, .scale = 0.7}, seen);
+    }
+  }
+  CHECK(seen.exact > 0);
+  CHECK(seen.fallbacks > 0);
+}
+
 TEST_CASE("residuals of a large vocabulary") {
   tally seen;
   batch<float> rows(3, large_size, 1, 2);

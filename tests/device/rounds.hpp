@@ -162,7 +162,10 @@ class ragged_rounds {
     if (with_forced) request.forced_rejects = {forced_.data() + first, length};
     const uniforms random{philox{keys_[round]}, positions_[round], rounds_[round]};
     const host_rows rows{*this, row_begin_[round], rows_of(round)};
-    std::vector<std::byte> bytes(verify_workspace_size(rows_.size(), row_transform{}, length));
+    std::size_t needed = 0;
+    for (std::uint32_t i = 0; i < rows.count; ++i)
+      needed = std::max(needed, verify_workspace_size(rows_.size(), rows.transform(i), length));
+    std::vector<std::byte> bytes(needed);
     workspace scratch(bytes);
     if (kinds_[round] == kind_of_drafts::laws || kinds_[round] == kind_of_drafts::fp16_laws) {
       std::vector<draft> drafts;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of whole rows in many seeded orders: nothing is found. Twins plant one bug each and must be found here.
+#include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/fp16_counts.cuh>
 #include <specverify/cuda/integer_weights.cuh>
 #include <specverify/cuda/log_sum_exp.cuh>
+#include <specverify/cuda/residual.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/softmax.cuh>
 #include <specverify/cuda/threshold.cuh>
+#include <specverify/cuda/verify.cuh>
 
 #include <doctest/doctest.h>
 #include <device/batches.hpp>
+#include <device/draws.hpp>
 
 using namespace device_tests;
 
@@ -115,4 +119,64 @@ TEST_CASE("truncated rows and their draws are clean in many orders") {
     REQUIRE(made->digests.rows[1].kept > 0);
     REQUIRE(made->digests.rows[2].kept == 1640);  // 0.8 of 2049 equal ones
   });
+}
+
+TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
+  batch<float> rows = four_rows(9 * 1024 + 1);  // two warps
+  for (std::uint32_t id = 0; id < rows.size(); ++id) rows.set(0, id, 1.0);
+  rows.truncate_all(0);
+  rows.truncation(0) = {0, 0.7};
+  rows.truncation(1) = {60, 0.9};
+  rows.truncation(2) = {2048, 0.8, 0.0, truncation_order::joint};
+  const places all(4);
+  const std::vector<token_id> ids{0, 1};
+  const std::vector<std::uint32_t> counts{1, 1};
+  const law point{ids.data(), counts.data(), 1, 0, 1, rows.size()},
+      two{ids.data(), counts.data(), 2, 0, 2, rows.size()};
+  const std::vector<law> laws{point, two, point, two};
+  const std::vector<drafted_token> drafted(4, drafted_token{0, 1, 1000});
+  const std::vector<device_draft> drafts{{0, 1, 10000, {}}, {0, 0, 0, {}}, {0, 0, 0, two}};
+  const std::vector<std::uint32_t> draft_begin{0, 2, 3}, row_begin{0, 2, 4};
+  std::vector<device_acceptance> tests(4);
+  std::vector<device_token> tokens(4);
+  std::vector<device_verdict> verdicts(2);
+  device_rounds<float> rounds;
+  rounds.rows = rows.rows();
+  rounds.transform = rows.transform();
+  rounds.count = 2;
+  rounds.drafts = drafts.data();
+  rounds.draft_begin = draft_begin.data();
+  rounds.row_begin = row_begin.data();
+  rounds.bonus = false;
+  const std::size_t bytes = verify_memory_size(rounds);
+  aligned_memory<std::byte> memory(bytes);
+  const auto test = [&](simulator::device& gpu) {
+    rows.name_to(gpu);
+    all.name_to(gpu);
+    gpu.input(ids.data(), 2);
+    gpu.input(counts.data(), 2);
+    gpu.input(laws.data(), 4);
+    gpu.input(&two, 1);
+    gpu.input(drafted.data(), 4);
+    gpu.input(drafts.data(), drafts.size());
+    gpu.input(draft_begin.data(), 3);
+    gpu.input(row_begin.data(), 3);
+    gpu.output(tests.data(), 4);
+    gpu.output(tokens.data(), 4);
+    gpu.output(verdicts.data(), 2);
+    gpu.output(memory.data(), bytes);
+    REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+    REQUIRE(accept(exec::cuda{}, rows.made(), drafted.data(), all.all().at(purpose::acceptance), tests.data()).ok());
+    const auto stream = all.all().at(purpose::residual_draw);
+    REQUIRE(residual(exec::cuda{}, rows.made(), laws.data(), stream, tokens.data()).ok());
+    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, rounds, all.all(), {verdicts.data(), nullptr},
+                         {memory.data(), bytes})
+                .ok());
+    REQUIRE(gpu.report() == "");
+    for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(tokens[r].exact);
+    REQUIRE(tokens[3].why.code == errc::row_has_nan);
+    REQUIRE(verdicts[0].decided.commit_length == 2);
+    REQUIRE(verdicts[1].why.ok());
+  };
+  in_all_orders(test);
 }

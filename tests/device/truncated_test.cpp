@@ -19,19 +19,6 @@ constexpr std::uint32_t all_kinds = hard_rows::kinds + 1;
 constexpr std::uint32_t selected = 20;
 constexpr double beta = 0.02;
 
-//! Truncations of all sorts, by number.
-row_truncation truncation_of(std::uint32_t number, std::uint32_t size) {
-  const std::uint32_t counts[]{0, 50, 1, 7, size, size - 1, 2048, 2049, 3 * size, 300};
-  const double shares[]{1.0, 0.9, 0.5, 0.999, 1e-6, 0.9999999, 0.25};
-  const double floors[]{0.0, 0.0, 0.05, 1.0, 1e-9, 0.3};
-  row_truncation made;
-  made.top_k = counts[number % 10];
-  made.top_p = shares[number / 2 % 7];
-  made.min_p = floors[number / 3 % 6];
-  made.order = static_cast<truncation_order>(number % 3);
-  return made;
-}
-
 //! A batch whose rows have truncations of their own, and what kernels write.
 template <class Scalar>
 struct truncated_batch {

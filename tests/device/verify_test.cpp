@@ -47,6 +47,56 @@ TEST_CASE_TEMPLATE("rounds over hard rows: the verdicts of the host", Scalar, fl
   }
 }
 
+TEST_CASE_TEMPLATE("rounds over truncated hard rows: the verdicts of the host", Scalar, float, float16_bits,
+                   bfloat16_bits) {
+  for (const std::uint32_t size : sizes) {
+    if (!is_long() && size > 1025 && !std::is_same_v<Scalar, float>) continue;
+    for (std::uint64_t seed = 0; seed < (is_long() ? 40u : 1u); ++seed) {
+      CAPTURE(size);
+      CAPTURE(seed);
+      batch<Scalar> rows(ragged_rounds<Scalar>::rows_for(ragged), size);
+      rows.fill(0, seed + size);
+      for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.3 + 0.05 * r;
+      rows.truncate_all(static_cast<std::uint32_t>(seed * 31 + size));
+      ragged_rounds<Scalar> plain(rows, ragged, seed);
+      compare(rows, plain, seed);
+      rows.transform_all(seed);
+      rows.temperature(2) = 0.0;
+      rows.truncation(6).min_p = -1.0;
+      rows.truncation(20).top_p = 0.0;
+      ragged_rounds<Scalar> changed(rows, ragged, seed + 100);
+      compare(rows, changed, seed + 1, 2);
+    }
+  }
+}
+
+TEST_CASE("rounds whose truncated rows keep more than there is room for say so") {
+  constexpr std::uint32_t room = 40;
+  batch<float> rows(ragged_rounds<float>::rows_for(ragged), 4001);
+  rows.fill(0, 8);
+  rows.truncate_all(3, room);
+  ragged_rounds<float> all(rows, ragged, 5);
+  simulator::device gpu({.seed = 5});
+  all.name_to(gpu);
+  REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, all.made(), all.random(), all.out(), all.scratch()).ok());
+  REQUIRE(gpu.report() == "");
+  std::uint32_t too_large = 0;
+  for (std::uint32_t i = 0; i < all.count(); ++i) {
+    CAPTURE(i);
+    const status why = all.verdict_of(i).why;
+    if (why.code != errc::support_too_large) {
+      all.compare(token_rule{}, i);
+      continue;
+    }
+    ++too_large;
+    const std::uint32_t r = all.first_row(i) + why.where;
+    const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), {});
+    CHECK(expected.value.kept_ids.count > room);
+  }
+  CHECK(too_large > 0);
+  CHECK(too_large < all.count());
+}
+
 namespace {
 
 //! One round of a batch by itself.
@@ -184,8 +234,10 @@ TEST_CASE("arguments of verify_batch") {
   bad.rows.size = 0;
   CHECK(code(bad, all.random(), all.out(), all.scratch()) == errc::empty_vocabulary);
   bad = good;
-  bad.transform.truncation.top_k = 3;
-  CHECK(code(bad, all.random(), all.out(), all.scratch()) == errc::unsupported);
+  bad.transform.truncation.top_k = 3;  // what is kept takes room too
+  CHECK(code(bad, all.random(), all.out(), all.scratch()) == errc::workspace_too_small);
+  bad.transform.truncation.top_p = 0;
+  CHECK(code(bad, all.random(), all.out(), all.scratch()) == errc::invalid_truncation);
   CHECK(code(good, device_uniforms<>{}, all.out(), all.scratch()) == errc::null_span);
   CHECK(code(good, all.random(), device_verdicts{}, all.scratch()) == errc::null_span);
   CHECK(code(good, all.random(), all.out(), device_memory{}) == errc::null_span);

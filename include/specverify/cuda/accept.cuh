@@ -4,7 +4,8 @@
 //! Use it after digest.cuh where drafts are tested but not replaced; `verify_batch` (verify.cuh) does whole rounds.
 //! Symbols:    as in row/acceptance.hpp. A thread block a row.
 //! Guarantees: accepted, near_tie and exact are those of exec::seq. The bounds of the digest decide first: then one
-//!             logit is read, else the row once more for the exact Z. No allocation, no synchronisation, no read-back.
+//!             logit is read, else the row once more for the exact Z; of a truncated row what it keeps. No allocation,
+//!             no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH
@@ -14,7 +15,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-template <class Scalar, class Key>
+template <class Scalar, class Key, bool Cuts>
 __global__ void __launch_bounds__(test_threads, 1)
     accept_kernel(device_batch<Scalar> batch, const drafted_token* drafted, device_stream<Key> random,
                   device_acceptance* out) {
@@ -29,8 +30,8 @@ __global__ void __launch_bounds__(test_threads, 1)
   if (found.why.ok() && (mine.resolution == 0 || mine.count > mine.resolution))
     found.why = {errc::invalid_resolution, part::row, 0};
   if (found.why.ok()) {  // the same for all threads
-    tested_row<Scalar> row =
-        open_digest(open_row(batch.rows, batch.transform, number), digest, place_of(batch.digests, number), room);
+    tested_row<Scalar, Cuts> row =
+        open_digest<Cuts>(open_row(batch.rows, batch.transform, number), batch.digests, number, room);
     double uniform = 0;
     if (threadIdx.x == 0) uniform = decision_uniform(random.at(number, random.first_of(number)));
     const acceptance tested = test_token(row, mine, uniform, room);
@@ -50,10 +51,12 @@ template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,
                                               const drafted_token* drafted, const device_stream<Key>& random,
                                               device_acceptance* out) noexcept {
-  if (const status why = cuda_detail::check_tests(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (drafted == nullptr || out == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)},
-                              &cuda_detail::accept_kernel<Scalar, Key>, batch, drafted, random, out);
+  const auto chosen = batch.transform.may_truncate() ? &cuda_detail::accept_kernel<Scalar, Key, true>
+                                                     : &cuda_detail::accept_kernel<Scalar, Key, false>;
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)}, chosen, batch,
+                              drafted, random, out);
 }
 
 SPECVERIFY_TYPES_END

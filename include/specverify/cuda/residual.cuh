@@ -6,7 +6,8 @@
 //! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, the exact Z
 //!             only where bounds leave a trial open, the exact rule in sums of blocks where these prove it, else
 //!             serially. A trial reads one lane of the row; the exact rule reads the row twice, three times if serial.
-//!             No allocation, no synchronisation, nothing is read back.
+//!             A truncated row takes the exact rule alone, on what it keeps. No allocation, no synchronisation, nothing
+//!             is read back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH
@@ -16,7 +17,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-template <class Scalar, class Key>
+template <class Scalar, class Key, bool Cuts>
 __global__ void __launch_bounds__(test_threads, 1)
     residual_kernel(device_batch<Scalar> batch, const law* laws, device_stream<Key> random, residual_options options,
                     device_token* out) {
@@ -28,8 +29,8 @@ __global__ void __launch_bounds__(test_threads, 1)
   found.why = digest.why;
   if (found.why.ok() && taken->resolution == 0) found.why = {errc::invalid_resolution, part::row, 0};
   if (found.why.ok()) {  // the same for all threads
-    tested_row<Scalar> row =
-        open_digest(open_row(batch.rows, batch.transform, number), digest, place_of(batch.digests, number), room);
+    tested_row<Scalar, Cuts> row =
+        open_digest<Cuts>(open_row(batch.rows, batch.transform, number), batch.digests, number, room);
     const subtracted_law subtracted{taken, no_token, 1.0 / static_cast<double>(taken->resolution)};
     const draw_place<Key> place{random.keys + number * random.key_pitch, random.first_of(number)};
     found = draw_from(row, subtracted, place, options, room);
@@ -47,12 +48,14 @@ template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
                                                 const device_stream<Key>& random, device_token* tokens,
                                                 const residual_options& options = {}) noexcept {
-  if (const status why = cuda_detail::check_tests(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (laws == nullptr || tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
   if (!numeric::is_finite(options.scale) || !(options.scale > 0.0 && options.scale <= 1.0))
     return device_detail::refusal(errc::invalid_argument);
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)},
-                              &cuda_detail::residual_kernel<Scalar, Key>, batch, laws, random, options, tokens);
+  const auto chosen = batch.transform.may_truncate() ? &cuda_detail::residual_kernel<Scalar, Key, true>
+                                                     : &cuda_detail::residual_kernel<Scalar, Key, false>;
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)}, chosen, batch, laws,
+                              random, options, tokens);
 }
 
 SPECVERIFY_TYPES_END

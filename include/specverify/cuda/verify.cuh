@@ -8,7 +8,7 @@
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq. A row that is
 //!             looked at is read once, and once more where the bounds of its digest leave a decision open (about one
 //!             row in twenty; counted as exact_normalisers). No allocation, no synchronisation, nothing is read back.
-//! Deviates:   no log-probabilities; no truncation under the token rule yet.
+//! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
 #define SPECVERIFY_CUDA_VERIFY_CUH
@@ -124,6 +124,15 @@ struct verify_room {
   digest_room digest;
   block_room draws;
 };
+//! Of rows that may be truncated: a row is digested, then cut, then drawn from, with barriers between these.
+struct cut_verify_room {
+  verdict_room round;
+  union {
+    digest_room digest;
+    truncate_room cut;
+    block_room draws;
+  };
+};
 
 enum draft_answer : std::uint32_t { draft_rejected, draft_stands, draft_ends };
 
@@ -156,13 +165,15 @@ struct tested_draft {
 };
 
 //! Everything that the rows of a round share.
-template <class Scalar, class Key>
+template <class Scalar, class Key, bool Cuts>
 struct token_round {
+  using room_type = std::conditional_t<Cuts, cut_verify_room, verify_room>;
+  using row_type = tested_row<Scalar, Cuts>;
   round_at_work<Scalar> round;
   device_uniforms<Key> random;
   residual_options options;
   device_digests digests;  // a place a round
-  verify_room& room;
+  room_type& room;
 
   [[nodiscard]] __device__ __forceinline__ draw_place<Key> place(purpose use, std::uint32_t index) const noexcept {
     random_counter first = random.at(use).first_of(round.number);
@@ -180,14 +191,27 @@ struct token_round {
       const device_digest found = digest_row(source, transform, number, place_of(digests, round.number), room.digest);
       if (threadIdx.x == 0) digests.rows[round.number] = found;
       why = found.why.code;
+      if constexpr (Cuts)
+        if (why == errc::ok) why = cut(source, truncation_of(transform, number));
     }
     if (threadIdx.x == 0) round.row_read(why, index);
     __syncthreads();
     return why == errc::ok;
   }
 
+  //! Truncates the row that was read. Every thread gets the answer.
+  [[nodiscard]] __device__ __forceinline__ errc cut(const kernel::row_source<Scalar>& source,
+                                                    const row_truncation& wanted) const noexcept {
+    const device_digest& digest = digests.rows[round.number];
+    __syncthreads();
+    if (digest.one_hot || !wanted.active()) return errc::ok;  // the same for all threads
+    truncate_row(source, wanted, digests, round.number, room.cut);
+    __syncthreads();
+    return digest.why.code;
+  }
+
   //! Draft `index` against its row. Every thread gets the answer.
-  [[nodiscard]] __device__ __forceinline__ std::uint32_t test(tested_row<Scalar>& row, const tested_draft& tested,
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t test(row_type& row, const tested_draft& tested,
                                                               std::uint32_t index) const noexcept {
     const token_id token = tested.drafted.token;
     const bool known_id = round.has(token);
@@ -205,8 +229,8 @@ struct token_round {
   }
 
   //! The token that ends a round.
-  __device__ __forceinline__ void draw(tested_row<Scalar>& row, const subtracted_law& taken, purpose use,
-                                       std::uint32_t index, token_source source) const noexcept {
+  __device__ __forceinline__ void draw(row_type& row, const subtracted_law& taken, purpose use, std::uint32_t index,
+                                       token_source source) const noexcept {
     const device_token drawn = draw_from(row, taken, place(use, index), options, room.draws);
     if (threadIdx.x != 0) return;
     if (!drawn.why.ok()) return round.row_read(drawn.why.code, index);
@@ -229,8 +253,7 @@ struct token_round {
     }
     const kernel::row_source<Scalar> source = open_row(rounds.rows, rounds.transform, round.first_row + index);
     if (!read(source, index)) return false;
-    tested_row<Scalar> row =
-        open_digest(source, digests.rows[round.number], place_of(digests, round.number), room.draws);
+    row_type row = open_digest<Cuts>(source, digests, round.number, room.draws);
     if (threadIdx.x == 0 && !bonus && !round.has(tested.drafted.token)) ++round.counters().invalid_tokens;
     std::uint32_t answer = draft_rejected;
     if (forced || bonus) {
@@ -249,13 +272,13 @@ struct token_round {
   }
 };
 
-template <class Scalar, class Key>
+template <class Scalar, class Key, bool Cuts>
 __global__ void __launch_bounds__(digest_threads, 1)
     verify_kernel(device_rounds<Scalar> rounds, device_uniforms<Key> random, device_token_rule rule,
                   device_digests digests, device_verdicts out) {
-  __shared__ verify_room room;
+  __shared__ typename token_round<Scalar, Key, Cuts>::room_type room;
   const round_at_work<Scalar> round = open_round(rounds, out, room.round);
-  const token_round<Scalar, Key> self{round, random, {rule.trial_cap, 1.0}, digests, room};
+  const token_round<Scalar, Key, Cuts> self{round, random, {rule.trial_cap, 1.0}, digests, room};
   for (std::uint32_t index = 0; index < round.rows; ++index)
     if (!self.step(index)) break;
   if (threadIdx.x == 0) out.rounds[round.number] = room.round.made();
@@ -317,8 +340,8 @@ __global__ void __launch_bounds__(argmax_threads, 2) greedy_kernel(device_rounds
 //! Enqueues the verification of `rounds` by the token rule. `random`: one place a round, that of its first draft;
 //! `scratch`: verify_memory_size(rounds) bytes, aligned to 64, which nothing else uses meanwhile. Errors, of the
 //! arguments alone: those of `make_device_batch` for rows, transform and scratch; size_mismatch (no rounds), null_span
-//! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); unsupported (truncation); engine_failed. Rounds
-//! in error say so in their verdict.
+//! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. Rounds in error say so in their
+//! verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,
@@ -326,13 +349,13 @@ template <class Scalar, class Key>
                                                     device_memory scratch) noexcept {
   if (const status why = device_detail::check(rounds); !why.ok()) return why;
   if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
-  if (rounds.transform.may_truncate()) return {errc::unsupported, part::verify, 0};
   const auto places = make_device_batch(device_detail::row_a_round(rounds), rounds.transform, scratch);
   if (!places) return places.error();
   const std::uint32_t threads =
       cuda_detail::threads_for(places->digests.blocks * cuda_detail::per_block, cuda_detail::digest_threads);
-  return cuda_detail::enqueue(how, {rounds.count, threads}, &cuda_detail::verify_kernel<Scalar, Key>, rounds, random,
-                              rule, places->digests, out);
+  const auto chosen = rounds.transform.may_truncate() ? &cuda_detail::verify_kernel<Scalar, Key, true>
+                                                      : &cuda_detail::verify_kernel<Scalar, Key, false>;
+  return cuda_detail::enqueue(how, {rounds.count, threads}, chosen, rounds, random, rule, places->digests, out);
 }
 
 //! The same by the greedy rule: no random numbers, no scratch, and temperature and truncation do not matter.

@@ -13,8 +13,9 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! A row that was read, as its block tests and draws from it.
-template <class Scalar>
+//! A row that was read, as its block tests and draws from it. Cuts: it may be truncated; kernels of other batches have
+//! no code for that.
+template <class Scalar, bool Cuts>
 struct tested_row {
   drawn_row<Scalar> drawn;
   double lower, upper;  // bounds of Z
@@ -22,19 +23,26 @@ struct tested_row {
   token_id argmax;
   bool one_hot;
   bool summed;  // Z took one more read
+  bool truncated;
+  kept_law kept;
 
+  [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;
+    if (is_truncated()) return kept.weight(id);
     return drawn.weight(static_cast<std::uint32_t>(id));
   }
 };
 
-//! A row whose digest all threads can read.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ tested_row<Scalar> open_digest(const kernel::row_source<Scalar>& source,
-                                                                        const device_digest& digest,
-                                                                        const digest_place& place,
-                                                                        block_room& room) noexcept {
+//! A row whose digest, at `number`, all threads can read.
+template <bool Cuts, class Scalar>
+[[nodiscard]] __device__ __forceinline__ tested_row<Scalar, Cuts> open_digest(const kernel::row_source<Scalar>& source,
+                                                                              const device_digests& digests,
+                                                                              std::uint32_t number,
+                                                                              block_room& room) noexcept {
+  const device_digest& digest = digests.rows[number];
+  const digest_place place = place_of(digests, number);
+  const std::size_t first_kept = std::size_t{number} * digests.kept_capacity;
   const bool is_staged = place.blocks <= staged_blocks;
   for (std::uint32_t b = threadIdx.x; is_staged && !digest.one_hot && b < place.blocks; b += blockDim.x)
     room.draws.sums[b] = place.block_sums[b];
@@ -52,12 +60,15 @@ template <class Scalar>
           digest.one_hot ? 1.0 : digest.normaliser,
           digest.argmax,
           digest.one_hot,
-          false};
+          false,
+          digest.truncated,
+          {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
 }
 
 //! Z, by one more read where it is not known.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ double normaliser_of(tested_row<Scalar>& row, block_room& room) noexcept {
+template <class Scalar, bool Cuts>
+[[nodiscard]] __device__ __forceinline__ double normaliser_of(tested_row<Scalar, Cuts>& row,
+                                                              block_room& room) noexcept {
   if (!(row.normaliser > 0.0)) {
     row.normaliser = sum_of_row(row.drawn, left_weight{}, room);
     row.summed = true;
@@ -67,9 +78,10 @@ template <class Scalar>
 
 //! The accept test of a token of the row. `count`, `resolution` and `uniform` are those of the first thread, which gets
 //! the answer.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar>& row, const drafted_token& drafted,
-                                                               double uniform, block_room& room) noexcept {
+template <class Scalar, bool Cuts>
+[[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar, Cuts>& row,
+                                                               const drafted_token& drafted, double uniform,
+                                                               block_room& room) noexcept {
   acceptance tested;
   double have = 0, full = 0, drawn = 0;
   std::uint32_t is_open = 0;
@@ -96,12 +108,6 @@ template <class Scalar>
   return tested;
 }
 
-//! What the host asks of a batch whose rows are tested. Truncated ones are not there yet.
-template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status check_tests(const device_batch<Scalar>& batch) noexcept {
-  const status why = device_detail::check(batch);
-  return why.ok() && batch.transform.may_truncate() ? refusal(errc::unsupported) : why;
-}
 //! Four threads for a block of 1024 ids, as its digest has.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows) noexcept {
@@ -125,8 +131,8 @@ struct draw_place {
 
 //! Trials of the first warp until one is accepted, or needs Z, or none is left. What it needs for that stands in
 //! room.trial. Every lane gets the answer.
-template <class Scalar, class Key>
-[[nodiscard]] __device__ __forceinline__ std::uint32_t run_trials(const tested_row<Scalar>& row,
+template <class Scalar, bool Cuts, class Key>
+[[nodiscard]] __device__ __forceinline__ std::uint32_t run_trials(const tested_row<Scalar, Cuts>& row,
                                                                   const subtracted_law& taken,
                                                                   const draw_place<Key>& random,
                                                                   const residual_options& options, std::uint32_t& trial,
@@ -154,11 +160,12 @@ template <class Scalar, class Key>
   return trials_refused;
 }
 
-//! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing. The first thread gets it.
-template <class Scalar, class Key>
-[[nodiscard]] __device__ __forceinline__ device_token draw_from(tested_row<Scalar>& row, const subtracted_law& taken,
-                                                                const draw_place<Key>& random,
-                                                                const residual_options& options,
+//! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing: by trials, and by the exact rule
+//! after options.trial_cap of them; a truncated row by that alone. The first thread gets it.
+template <class Scalar, bool Cuts, class Key>
+[[nodiscard]] __device__ __forceinline__ device_token draw_from(tested_row<Scalar, Cuts>& row,
+                                                                const subtracted_law& taken,
+                                                                const draw_place<Key>& random, residual_options options,
                                                                 block_room& room) noexcept {
   device_token drawn;
   if (row.one_hot) {
@@ -167,6 +174,7 @@ template <class Scalar, class Key>
     drawn.fallback = !taken.is_nothing() && !(options.scale - share >= residual_mass_floor);
     return drawn;
   }
+  if (row.is_truncated()) options.trial_cap = 0;
   for (std::uint32_t trial = 0;; ++trial) {  // right in the first warp
     std::uint32_t answer = trials_refused;
     if (warp_of_thread() == 0) answer = run_trials(row, taken, random, options, trial, room);
@@ -186,11 +194,13 @@ template <class Scalar, class Key>
     drawn.trials = trial + 1;
     return drawn;
   }
-  const double total = taken.is_nothing() ? 0.0 : normaliser_of(row, room);
+  const double total = taken.is_nothing() && !row.is_truncated() ? 0.0 : normaliser_of(row, room);
   const double uniform = decision_uniform(random.at(options.trial_cap));
   drawn.trials = options.trial_cap;
   drawn.exact = true;
-  drawn.token = draw_exactly(row.drawn, left_weight{taken, options.scale, total}, uniform, drawn.fallback, room);
+  const left_weight left{taken, options.scale, total};
+  drawn.token = row.is_truncated() ? draw_kept(row.kept, left, uniform, total, drawn.fallback, room)
+                                   : draw_exactly(row.drawn, left, uniform, drawn.fallback, room);
   if (drawn.token == no_token)
     drawn.why = {taken.is_nothing() ? errc::row_is_empty : errc::residual_unavailable, part::row, 0};
   return drawn;

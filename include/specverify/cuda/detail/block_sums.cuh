@@ -60,13 +60,37 @@ struct left_weight {
   double scale = 1;
   double total = 0;
 
-  template <class Scalar>
-  [[nodiscard]] __device__ __forceinline__ double operator()(const drawn_row<Scalar>& row,
-                                                             std::uint32_t id) const noexcept {
-    const double weight = id < row.source.size ? row.weight(id) : 0.0;
+  //! Of an id whose e_v is known.
+  [[nodiscard]] __device__ __forceinline__ double of(std::uint32_t id, double weight) const noexcept {
     if (!(weight > 0.0) || taken.is_nothing()) return weight;
     const double left = kernel::left_of(numeric::product(scale, weight), taken.share(id), total);
     return left > 0.0 ? left : 0.0;
+  }
+  template <class Scalar>
+  [[nodiscard]] __device__ __forceinline__ double operator()(const drawn_row<Scalar>& row,
+                                                             std::uint32_t id) const noexcept {
+    return of(id, id < row.source.size ? row.weight(id) : 0.0);
+  }
+};
+
+//! The law of a truncated row: its ids, ascending, and their e_v.
+struct kept_law {
+  const token_id* ids;
+  const double* weights;
+  std::uint32_t size;
+
+  //! e_v of an id, 0 outside the law.
+  [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
+    std::uint32_t low = 0, high = size;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (ids[middle] < id) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low < size && ids[low] == id ? weights[low] : 0.0;
   }
 };
 
@@ -149,26 +173,44 @@ template <class Scalar>
   return no_token;
 }
 
-//! The serial sum of a row's weights until it exceeds `target`: the id where it does, else the last of positive weight.
-//! `sum` is right in the first thread.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ token_id walk_row(const drawn_row<Scalar>& row, const left_weight& weight,
-                                                           double target, double& sum, block_room& room) noexcept {
-  token_id last = no_token;
+//! The serial sum of `size` weights, weight_at(i), until it exceeds `target`: the index where it does, else the last of
+//! positive weight; no_id where none is positive. `sum` is right in the first thread.
+template <class WeightAt>
+[[nodiscard]] __device__ __forceinline__ std::uint32_t walk_weights(std::uint32_t size, const WeightAt& weight_at,
+                                                                    double target, double& sum,
+                                                                    block_room& room) noexcept {
+  std::uint32_t last = no_id;
   sum = 0;
-  for (std::uint32_t first = 0; first < row.source.size; first += blockDim.x) {
-    room.entries[threadIdx.x] = weight(row, first + threadIdx.x);
+  for (std::uint32_t first = 0; first < size; first += blockDim.x) {
+    room.entries[threadIdx.x] = weight_at(first + threadIdx.x);
     __syncthreads();
     bool over = false;
     for (std::uint32_t i = 0; threadIdx.x == 0 && i < blockDim.x && !over; ++i) {
       if (!(room.entries[i] > 0.0)) continue;
-      last = static_cast<token_id>(first + i);
+      last = first + i;
       sum = __dadd_rn(sum, room.entries[i]);
       over = sum > target;
     }
     if (__syncthreads_or(over ? 1 : 0) != 0) break;
   }
-  return static_cast<token_id>(tell(static_cast<std::uint32_t>(last), &room.step));
+  return tell(last, &room.step);
+}
+
+//! The same of a row: the id.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ token_id walk_row(const drawn_row<Scalar>& row, const left_weight& weight,
+                                                           double target, double& sum, block_room& room) noexcept {
+  const auto weight_at = [&](std::uint32_t id) { return weight(row, id); };
+  return static_cast<token_id>(walk_weights(row.source.size, weight_at, target, sum, room));
+}
+//! The same of a truncated row.
+[[nodiscard]] __device__ __forceinline__ token_id walk_kept(const kept_law& kept, const left_weight& weight,
+                                                            double target, double& sum, block_room& room) noexcept {
+  const auto weight_at = [&](std::uint32_t i) {
+    return i < kept.size ? weight.of(static_cast<std::uint32_t>(kept.ids[i]), kept.weights[i]) : 0.0;
+  };
+  const std::uint32_t found = walk_weights(kept.size, weight_at, target, sum, room);
+  return found == no_id ? no_token : kept.ids[found];
 }
 
 //! The exact rule: the least id whose running sum of weights exceeds uniform * their sum. From p, with `fallback`,
@@ -195,6 +237,21 @@ template <class Scalar>
     fallback = true;
     weight = left_weight{};
   }
+}
+
+//! The exact rule of a truncated row, whose Z is `total`. Every thread gets it.
+[[nodiscard]] __device__ __forceinline__ token_id draw_kept(const kept_law& kept, const left_weight& weight,
+                                                            double uniform, double total, bool& fallback,
+                                                            block_room& room) noexcept {
+  double sum = 0;
+  if (!weight.taken.is_nothing()) {
+    (void)walk_kept(kept, weight, 1.0e300, sum, room);
+    const double mass = tell(sum, &room.told);
+    if (kernel::is_finite(mass) && mass >= numeric::product(residual_mass_floor, total))
+      return walk_kept(kept, weight, numeric::product(uniform, mass), sum, room);
+    fallback = true;
+  }
+  return walk_kept(kept, left_weight{}, numeric::product(uniform, total), sum, room);
 }
 
 }  // namespace cuda_detail

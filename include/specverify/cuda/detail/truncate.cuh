@@ -161,14 +161,41 @@ __device__ __forceinline__ void close_truncated(device_digest& digest, const kep
   digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
 }
 
+[[nodiscard]] __device__ __forceinline__ const row_truncation& truncation_of(const device_transform& transform,
+                                                                             std::uint32_t row) noexcept {
+  return transform.truncations == nullptr ? transform.truncation : transform.truncations[row];
+}
+
+//! Truncates a row whose digest, at `place`, all threads can read. They can read what is kept behind a barrier.
+template <class Scalar>
+__device__ __forceinline__ void truncate_row(const kernel::row_source<Scalar>& source, const row_truncation& cut,
+                                             const device_digests& digests, std::uint32_t place,
+                                             truncate_room& room) noexcept {
+  device_digest& digest = digests.rows[place];
+  const std::size_t first = std::size_t{place} * digests.kept_capacity;
+  const double temperature = digest.temperature;
+  const auto maximum = static_cast<double>(digest.maximum);
+  const truncated_row<Scalar> row{source,
+                                  {maximum, kernel::weight_scale(temperature), false},
+                                  {maximum, 1.0 / temperature, false},
+                                  cut,
+                                  digests.kept_ids + first,
+                                  digests.kept_weights + first,
+                                  digests.kept_capacity};
+  const float* const maxima = digests.lane_maxima + std::size_t{place} * digests.blocks * kernel::lane_count;
+  const bool is_listed = row.is_counted() && cut.top_k <= max_device_selected;
+  const kept_part kept =
+      is_listed ? keep_of_list(row, maxima, digests.blocks, temperature, room) : keep_of_row(row, room);
+  close_truncated(digest, kept, row.room, row.weights, room.staged);
+}
+
 //! After the digests, a thread block a row.
 template <class Scalar>
 __global__ void __launch_bounds__(select_threads, 2) truncate_kernel(device_batch<Scalar> batch) {
   __shared__ truncate_room room;
   const std::uint32_t number = blockIdx.x;
   device_digest& digest = batch.digests.rows[number];
-  const row_truncation cut =
-      batch.transform.truncations == nullptr ? batch.transform.truncation : batch.transform.truncations[number];
+  const row_truncation cut = truncation_of(batch.transform, number);
   const status why = digest.why;
   const bool one_hot = why.ok() && digest.one_hot;
   __syncthreads();  // the status may be written from here on
@@ -177,22 +204,7 @@ __global__ void __launch_bounds__(select_threads, 2) truncate_kernel(device_batc
     return;
   }
   if (!why.ok() || one_hot || !cut.active()) return;  // the same for all threads
-  const std::size_t first = std::size_t{number} * batch.digests.kept_capacity;
-  const double temperature = digest.temperature;
-  const auto maximum = static_cast<double>(digest.maximum);
-  const truncated_row<Scalar> row{open_row(batch.rows, batch.transform, number),
-                                  {maximum, kernel::weight_scale(temperature), false},
-                                  {maximum, 1.0 / temperature, false},
-                                  cut,
-                                  batch.digests.kept_ids + first,
-                                  batch.digests.kept_weights + first,
-                                  batch.digests.kept_capacity};
-  const float* const maxima =
-      batch.digests.lane_maxima + std::size_t{number} * batch.digests.blocks * kernel::lane_count;
-  const bool is_listed = row.is_counted() && cut.top_k <= max_device_selected;
-  const kept_part kept =
-      is_listed ? keep_of_list(row, maxima, batch.digests.blocks, temperature, room) : keep_of_row(row, room);
-  close_truncated(digest, kept, row.room, row.weights, room.staged);
+  truncate_row(open_row(batch.rows, batch.transform, number), cut, batch.digests, number, room);
 }
 
 }  // namespace cuda_detail
