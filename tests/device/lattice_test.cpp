@@ -114,6 +114,24 @@ TEST_CASE_TEMPLATE("dense laws of hard rows are the host's", Scalar, float, floa
   }
 }
 
+TEST_CASE_TEMPLATE("dense laws of truncated rows are the host's", Scalar, float, float16_bits, bfloat16_bits) {
+  for (const std::uint32_t size : sizes) {
+    if (!is_long() && size > 1025 && !std::is_same_v<Scalar, float>) continue;
+    for (std::uint32_t seed = 0; seed < (is_long() ? 30u : 1u); ++seed) {
+      CAPTURE(size);
+      batch<Scalar> rows(hard_rows::kinds + 1, size);
+      rows.fill(0, seed + 3);
+      for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.2 + 0.15 * r;
+      rows.truncate_all(31 * seed + size);
+      rows.temperature(2) = 0.0;
+      rows.truncation(3).top_p = 0.0;
+      compare(rows, 100, seed);
+      rows.transform_all(seed);
+      compare(rows, 7, seed + 1);
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("laws of supports are the host's", Scalar, float, float16_bits, bfloat16_bits) {
   for (const std::uint32_t size : {17u, 1025u}) {
     batch<Scalar> rows(hard_rows::kinds + 1, size);
@@ -178,13 +196,6 @@ TEST_CASE("rows in error, supports in error, arguments that are refused") {
   CHECK(code(1025, laws.out()) == status{errc::support_too_large, part::quantize, 2050});
   CHECK(code(21, laws.out()) == status{errc::output_too_small, part::quantize, 21});
   CHECK(code(20, {laws.rows.data(), nullptr, laws.counts.data(), 20}).code == errc::null_span);
-  device_transform cut = rows.transform();
-  cut.truncation.top_k = 5;
-  std::vector<std::byte> memory(device_batch_size(rows.rows(), cut) + 64);
-  const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
-  const auto made = make_device_batch(rows.rows(), cut, {memory.data() + (64 - at % 64) % 64, memory.size() - 64});
-  REQUIRE(made.ok());
-  CHECK(quantize(exec::cuda{}, *made, 20, laws.out()).code == errc::unsupported);
 
   std::vector<device_support> supports(4);
   std::vector<token_id> ids(4 * 30, 1);

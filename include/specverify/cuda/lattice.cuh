@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(select_threads, 2)
     std::uint64_t total = digest.total_weight;
     if (total == 0)
       total = integer_total(row.source, row.weight, room.sums, least_logit(row.weight.maximum, row.temperature, 0));
-    const std::uint32_t wanted = lattice_support_size(batch.rows.size, resolution);
+    std::uint32_t wanted = lattice_support_size(batch.rows.size, resolution);
+    if (digest.truncated && digest.kept < wanted) wanted = digest.kept;  // a prefix of the order, with its W
     const lattice_list entries{room.select.list, select_row(row, wanted, room.select).size};
     make_counts(entries, total, resolution, room);
     law.size = write_counts(entries, ids, counts, room.select.counts);
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(Threads, 2)
 //! `make_draft_law` makes it for law_format::dense_lattice. From the digests that `read_rows` made before. Errors, of
 //! the arguments alone: those of `read_rows`; under part::quantize invalid_resolution (0, or above
 //! max_lattice_resolution; `where` = it), null_span, support_too_large (`where` = min(V, 2 l), above
-//! max_device_selected) and output_too_small (pitch below `where` = min(V, l)); unsupported (truncation).
+//! max_device_selected) and output_too_small (pitch below `where` = min(V, l)).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, const device_batch<Scalar>& batch,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -202,7 +203,6 @@ template <class Scalar>
   if (entries > max_device_selected) return {errc::support_too_large, part::quantize, entries};
   const std::uint32_t listed = resolution < batch.rows.size ? resolution : batch.rows.size;
   if (laws.pitch < listed) return {errc::output_too_small, part::quantize, listed};
-  if (batch.transform.may_truncate()) return device_detail::refusal(errc::unsupported);
   const std::uint32_t threads =
       cuda_detail::threads_for(batch.digests.blocks * cuda_detail::lanes_per_warp, cuda_detail::select_threads);
   return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::lattice_kernel<Scalar>, batch, resolution,
