@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readings and draws from claimed blocks by the CUDA kernels, on the block simulator: those of the host, also where a
 // claim is wrong.
+#include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/blocks.cuh>
+#include <specverify/cuda/fp16_counts.cuh>
+#include <specverify/cuda/lattice.cuh>
+#include <specverify/cuda/residual.cuh>
+#include <specverify/cuda/select.cuh>
+#include <specverify/cuda/temperature_perturbation.cuh>
+#include <specverify/cuda/threshold.cuh>
 #include <specverify/row/blocks.hpp>
 
 #include <doctest/doctest.h>
@@ -237,4 +244,84 @@ TEST_CASE("arguments that are refused") {
   CHECK(changed([](device_row_blocks& claims) { claims.pitch = 16; }) == errc::size_mismatch);
   CHECK(sample(exec::cuda{}, rows.made(), all.view(), all.stream(), nullptr).code == errc::null_span);
   CHECK(sample(exec::cuda{}, rows.made(), all.view(), device_stream<>{}, all.tokens.data()).code == errc::null_span);
+}
+
+namespace {
+
+//! What each function says of row r that takes no claims.
+struct answers_of_others {
+  static constexpr std::uint32_t rows = 4, room = 8;
+  std::vector<drafted_token> drafted = std::vector<drafted_token>(rows, {1, 1, 9});
+  std::vector<token_id> tokens = std::vector<token_id>(rows), ids = std::vector<token_id>(rows * room);
+  std::vector<std::uint32_t> counts = std::vector<std::uint32_t>(rows * room);
+  token_id one = 1;
+  std::uint32_t unit = 1;
+  std::vector<law> laws = std::vector<law>(rows, law{&one, &unit, 1, 0, 1, 1025});
+  std::vector<device_token> drawn = std::vector<device_token>(rows), replaced = drawn;
+  std::vector<device_support> largest = std::vector<device_support>(rows), above = largest;
+  std::vector<device_law> points = std::vector<device_law>(rows), halves = points;
+  std::vector<device_acceptance> tests = std::vector<device_acceptance>(rows);
+  std::vector<device_disagreement> perturbed = std::vector<device_disagreement>(rows);
+
+  void name_to(simulator::device& gpu) {
+    gpu.input(drafted.data(), rows);
+    gpu.input(tokens.data(), rows);
+    gpu.input(&one, 1);
+    gpu.input(&unit, 1);
+    gpu.input(laws.data(), rows);
+    gpu.output(ids.data(), ids.size());
+    gpu.output(counts.data(), counts.size());
+    gpu.output(drawn.data(), rows);
+    gpu.output(replaced.data(), rows);
+    gpu.output(largest.data(), rows);
+    gpu.output(above.data(), rows);
+    gpu.output(points.data(), rows);
+    gpu.output(halves.data(), rows);
+    gpu.output(tests.data(), rows);
+    gpu.output(perturbed.data(), rows);
+  }
+  void launch(const device_batch<float>& batch, const device_stream<>& stream, const device_uniforms<>& random) {
+    const exec::cuda how{};
+    REQUIRE(sample(how, batch, stream, drawn.data()).ok());
+    REQUIRE(residual(how, batch, laws.data(), stream, replaced.data()).ok());
+    REQUIRE(accept(how, batch, drafted.data(), stream, tests.data()).ok());
+    REQUIRE(select(how, batch, room, {largest.data(), ids.data(), counts.data(), room}).ok());
+    REQUIRE(select_above(how, batch, 0.5, {above.data(), ids.data(), counts.data(), room}).ok());
+    REQUIRE(quantize(how, batch, room, {points.data(), ids.data(), counts.data(), room}).ok());
+    REQUIRE(fp16_counts(how, batch, {halves.data(), ids.data(), counts.data(), room}).ok());
+    REQUIRE(temperature_perturbation(how, batch, tokens.data(), {}, random, perturbed.data()).ok());
+  }
+  void all_are(std::uint32_t r, const status& why) const {
+    CAPTURE(r);
+    for (const status& one_of_all : {drawn[r].why, replaced[r].why, tests[r].why, largest[r].why, above[r].why,
+                                     points[r].why, halves[r].why, perturbed[r].why})
+      CHECK(one_of_all == why);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("digests of claims do not serve functions that take none, nor do others serve a draw with claims") {
+  batch<float> rows(4, 1025);
+  rows.fill(15, 1);
+  rows.temperature(2) = 0.0;
+  claimed<float> all(rows, 64);
+  all.maxima[all.pitch] = std::numeric_limits<float>::quiet_NaN();
+  answers_of_others others;
+  simulator::device gpu;
+  all.name_to(gpu);
+  others.name_to(gpu);
+  const device_uniforms<> random{&all.key, 0, all.places.data(), all.places.data()};
+  REQUIRE(read_rows_from_blocks(exec::cuda{}, rows.made(), all.view()).ok());
+  others.launch(rows.made(), all.stream(), random);
+  REQUIRE(sample(exec::cuda{}, rows.made(), all.view(), all.stream(), all.tokens.data()).ok());
+  CHECK(gpu.report() == "");
+  for (const std::uint32_t r : {0u, 2u, 3u}) others.all_are(r, {errc::digest_insufficient, part::row, 0});
+  others.all_are(1, {errc::row_has_nan, part::row, 0});  // its own error first
+  CHECK(all.tokens[0].why.ok());
+
+  REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+  REQUIRE(sample(exec::cuda{}, rows.made(), all.view(), all.stream(), all.tokens.data()).ok());
+  CHECK(gpu.report() == "");
+  for (std::uint32_t r = 0; r < 4; ++r) CHECK(all.tokens[r].why == status{errc::digest_insufficient, part::row, 0});
 }

@@ -212,3 +212,25 @@ TEST_CASE("arguments that are refused") {
   CHECK(quantize(on, rows.made(), 10, {}).code == errc::null_span);
   CHECK(quantize(on, 0, kept.all(), 10, out).code == errc::size_mismatch);
 }
+
+TEST_CASE("digests of claimed blocks do not serve") {
+  batch<float> rows(2, 100);
+  rows.fill(15, 1);
+  supports largest(2, 100), above(2, 100);
+  std::vector<device_law> points(2), halves(2);
+  std::vector<token_id> ids(200);
+  std::vector<std::uint32_t> counts(200);
+  REQUIRE(read_rows(on, rows.made()).ok());
+  rows.digests.rows[1].claimed = true;
+  REQUIRE(select(on, rows.made(), 5, largest.all()).ok());
+  REQUIRE(select_above(on, rows.made(), 0.1, above.all()).ok());
+  REQUIRE(quantize(on, rows.made(), 10, {points.data(), ids.data(), counts.data(), 100}).ok());
+  REQUIRE(fp16_counts(on, rows.made(), {halves.data(), ids.data(), counts.data(), 100}).ok());
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    const errc expected = r == 0 ? errc::ok : errc::digest_insufficient;
+    CHECK(largest.rows[r].why.code == expected);
+    CHECK(above.rows[r].why.code == expected);
+    CHECK(points[r].why.code == expected);
+    CHECK(halves[r].why.code == expected);
+  }
+}

@@ -2,6 +2,8 @@
 // Accept tests, residuals and verification with Thrust: the answers of exec::seq.
 #include <specverify/device/accept.hpp>
 #include <specverify/device/residual.hpp>
+#include <specverify/device/sample.hpp>
+#include <specverify/device/temperature_perturbation.hpp>
 #include <specverify/device/verify.hpp>
 
 #include "thrust_support.hpp"
@@ -195,4 +197,32 @@ TEST_CASE("arguments that are refused") {
       errc::invalid_argument);
   CHECK(residual(on, rows.made(), nullptr, at.all().at(purpose::residual_draw), tokens.data()).code == errc::null_span);
   CHECK(accept(on, rows.made(), nullptr, at.all().at(purpose::acceptance), nullptr).code == errc::null_span);
+}
+
+TEST_CASE("digests of claimed blocks do not serve") {
+  batch<float> rows(2, 100);
+  rows.fill(15, 1);
+  const places at(2);
+  const auto stream = at.all().at(purpose::residual_draw);
+  generator random{3};
+  one_law point(100, random);
+  const std::vector<law> laws(2, point.all());
+  const std::vector<drafted_token> drafted(2, drafted_token{1, 1, 9});
+  const std::vector<token_id> tokens(2);
+  std::vector<device_acceptance> tests(2);
+  std::vector<device_token> drawn(2), replaced(2);
+  std::vector<device_disagreement> perturbed(2);
+  REQUIRE(read_rows(on, rows.made()).ok());
+  rows.digests.rows[1].claimed = true;
+  REQUIRE(accept(on, rows.made(), drafted.data(), stream, tests.data()).ok());
+  REQUIRE(residual(on, rows.made(), laws.data(), stream, replaced.data()).ok());
+  REQUIRE(sample(on, rows.made(), stream, drawn.data()).ok());
+  REQUIRE(temperature_perturbation(on, rows.made(), tokens.data(), {}, at.all(), perturbed.data()).ok());
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    const errc expected = r == 0 ? errc::ok : errc::digest_insufficient;
+    CHECK(tests[r].why.code == expected);
+    CHECK(replaced[r].why.code == expected);
+    CHECK(drawn[r].why.code == expected);
+    CHECK(perturbed[r].why.code == expected);
+  }
 }

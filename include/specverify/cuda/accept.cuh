@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(test_threads, 1)
   const device_digest& digest = batch.digests.rows[number];
   const drafted_token mine = drafted[number];
   device_acceptance found;
-  found.why = digest.why;
+  found.why = digest.of_whole_row();
   if (found.why.ok() && (mine.token < 0 || static_cast<std::uint32_t>(mine.token) >= batch.rows.size))
     found.why = {errc::token_out_of_range, part::row, 0};
   if (found.why.ok() && (mine.resolution == 0 || mine.count > mine.resolution))

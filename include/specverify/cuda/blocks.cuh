@@ -181,6 +181,7 @@ __global__ void __launch_bounds__(claim_threads) claims_kernel(device_batch<Scal
   const std::uint32_t number = blockIdx.x;
   const row_claims claims(all, number, batch.rows.size);
   device_digest digest;
+  digest.claimed = true;
   digest.temperature = temperature_of(batch.transform, number);
   if (!is_temperature(digest.temperature)) digest.why = {errc::invalid_temperature, part::row, 0};
   best_entry largest{0, 0};
@@ -264,9 +265,10 @@ __global__ void __launch_bounds__(lanes_per_warp)
   const std::uint32_t number = blockIdx.x;
   const device_digest& digest = batch.digests.rows[number];
   device_token drawn;
-  drawn.why = digest.why;
-  if (digest.why.ok() && digest.one_hot) drawn.token = digest.argmax;
-  if (digest.why.ok() && !digest.one_hot) {
+  if (!digest.claimed) drawn.why = {errc::digest_insufficient, part::row, 0};
+  if (!digest.why.ok()) drawn.why = digest.why;
+  if (drawn.why.ok() && digest.one_hot) drawn.token = digest.argmax;
+  if (drawn.why.ok() && !digest.one_hot) {
     const row_claims claims(all, number, batch.rows.size);
     const bool is_staged = claims.count <= staged_blocks;
     for (std::uint32_t b = lane_of_thread(); is_staged && b < claims.count; b += lanes_per_warp)
@@ -308,10 +310,10 @@ template <class Scalar>
 }  // namespace cuda_detail
 
 //! Reads the rows of a batch by what their engine claims: enqueues digests without block sums, for the functions that
-//! take the same claims; `select`, `quantize` and the others need `read_rows`. Rows in error say so in their digest:
-//! row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first of a block), row_is_empty,
-//! invalid_temperature. Errors, of the arguments alone: those of `read_rows`; unsupported (truncation),
-//! invalid_argument (block size, error), null_span, size_mismatch (pitch).
+//! take the same claims. The others need `read_rows` and answer digest_insufficient for such rows. Rows in error say
+//! so in their digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first of a
+//! block), row_is_empty, invalid_temperature. Errors, of the arguments alone: those of `read_rows`; unsupported
+//! (truncation), invalid_argument (block size, error), null_span, size_mismatch (pitch).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows_from_blocks(exec::cuda how, const device_batch<Scalar>& batch,
                                                              const device_row_blocks& claims) noexcept {
@@ -320,9 +322,10 @@ template <class Scalar>
   return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::claims_kernel<Scalar>, batch, claims);
 }
 
-//! Enqueues one draw a row into `tokens`, from the digests that `read_rows_from_blocks` made of the same claims. A draw
-//! may answer blocks_disagree or row_has_nan. The law is that of `sample` without claims, the tokens are not. Errors:
-//! of the arguments, as above; null_span (keys, positions, rounds or tokens).
+//! Enqueues one draw a row into `tokens`, from the digests that `read_rows_from_blocks` made of the same claims; those
+//! of `read_rows` are digest_insufficient. A draw may answer blocks_disagree or row_has_nan. The law is `sample`'s
+//! without claims, the tokens are not. Errors: of the arguments, as above; null_span (keys, positions, rounds or
+//! tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_row_blocks& claims, const device_stream<Key>& random,

@@ -106,14 +106,14 @@ __global__ void __launch_bounds__(row_threads, 3) counts_kernel(device_batch<Sca
   const device_digest& digest = batch.digests.rows[blockIdx.x];
   const std::size_t first = blockIdx.x * out.pitch;
   device_law law;
-  law.why = digest.why;
-  if (digest.why.ok() && digest.one_hot) {
+  law.why = digest.of_whole_row();
+  if (law.why.ok() && digest.one_hot) {
     law.size = 1;
     law.resolution = half_count(1.0);
     if (threadIdx.x == 0) out.ids[first] = digest.argmax;
     if (threadIdx.x == 0) out.counts[first] = law.resolution;
   }
-  if (digest.why.ok() && !digest.one_hot)
+  if (law.why.ok() && !digest.one_hot)
     law = count_row(batch, digest, {nullptr, out.ids + first, out.counts + first, out.pitch, 0}, room);
   if (threadIdx.x == 0) out.rows[blockIdx.x] = law;
 }

@@ -127,14 +127,14 @@ __global__ void __launch_bounds__(select_threads, 2)
   token_id* const ids = out.ids + number * out.pitch;
   std::uint32_t* const counts = out.counts + number * out.pitch;
   device_law law;
-  law.why = digest.why;
-  if (digest.why.ok()) law.resolution = resolution;
-  if (digest.why.ok() && digest.one_hot) {
+  law.why = digest.of_whole_row();
+  if (law.why.ok()) law.resolution = resolution;
+  if (law.why.ok() && digest.one_hot) {
     law.size = 1;
     if (threadIdx.x == 0) ids[0] = digest.argmax;
     if (threadIdx.x == 0) counts[0] = resolution;
   }
-  if (digest.why.ok() && !digest.one_hot) {
+  if (law.why.ok() && !digest.one_hot) {
     const selected_row<Scalar> row = open_selected(batch, number);
     std::uint64_t total = digest.total_weight;
     if (total == 0)

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(test_threads, 1)
   const device_digest& digest = batch.digests.rows[number];
   const law* const taken = laws + number;
   device_token found;
-  found.why = digest.why;
+  found.why = digest.of_whole_row();
   if (found.why.ok() && taken->resolution == 0) found.why = {errc::invalid_resolution, part::row, 0};
   if (found.why.ok()) {  // the same for all threads
     tested_row<Scalar, Cuts> row =

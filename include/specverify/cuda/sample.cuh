@@ -174,14 +174,14 @@ __global__ void __launch_bounds__(lanes_per_warp)
   const std::uint32_t number = blockIdx.x;
   const device_digest& digest = digests.rows[number];
   device_token drawn;
-  drawn.why = digest.why;
-  if (digest.why.ok() && digest.one_hot) drawn.token = digest.argmax;
-  if (digest.why.ok() && digest.truncated) {  // by the exact rule alone
+  drawn.why = digest.of_whole_row();
+  if (drawn.why.ok() && digest.one_hot) drawn.token = digest.argmax;
+  if (drawn.why.ok() && digest.truncated) {  // by the exact rule alone
     const double uniform = decision_uniform(random.at(number, random.first_of(number)));
     drawn.exact = true;
     drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);
   }
-  if (digest.why.ok() && !digest.one_hot && !digest.truncated) {
+  if (drawn.why.ok() && !digest.one_hot && !digest.truncated) {
     const double* const sums = digests.block_sums + std::size_t{number} * digests.blocks;
     const bool is_staged = digests.blocks <= staged_blocks;
     for (std::uint32_t b = lane_of_thread(); is_staged && b < digests.blocks; b += lanes_per_warp)

@@ -209,14 +209,14 @@ __global__ void __launch_bounds__(select_threads, 2)
   token_id* const ids = out.ids + number * out.pitch;
   std::uint32_t* const weights = out.weights + number * out.pitch;
   device_support support;
-  support.why = digest.why;
-  if (digest.why.ok() && digest.one_hot) {
+  support.why = digest.of_whole_row();
+  if (support.why.ok() && digest.one_hot) {
     support.size = 1;
     support.complete = true;
     if (threadIdx.x == 0) ids[0] = digest.argmax;
     if (threadIdx.x == 0) weights[0] = kernel::weight_one;
   }
-  if (digest.why.ok() && !digest.one_hot) {
+  if (support.why.ok() && !digest.one_hot) {
     const selected_row<Scalar> row = open_selected(batch, number);
     // what is kept is a prefix of the order too
     support = select_row(row, digest.truncated && digest.kept < k ? digest.kept : k, room);

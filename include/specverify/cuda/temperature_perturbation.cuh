@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(tempered_threads, 2)
   const device_digest& digest = batch.digests.rows[number];
   const token_id token = tokens[number];
   device_disagreement found;
-  found.why = digest.why;
+  found.why = digest.of_whole_row();
   if (found.why.ok() && (token < 0 || static_cast<std::uint32_t>(token) >= batch.rows.size))
     found.why = {errc::token_out_of_range, part::row, 0};
   if (found.why.ok()) {

@@ -111,15 +111,15 @@ __global__ void __launch_bounds__(row_threads, 3)
   const device_digest& digest = batch.digests.rows[blockIdx.x];
   const std::size_t first = blockIdx.x * out.pitch;
   device_support support;
-  support.why = digest.why;
-  if (digest.why.ok() && digest.one_hot) {
+  support.why = digest.of_whole_row();
+  if (support.why.ok() && digest.one_hot) {
     support.size = 1;
     support.complete = true;
     support.total_weight = kernel::weight_one;
     if (threadIdx.x == 0) out.ids[first] = digest.argmax;
     if (threadIdx.x == 0) out.weights[first] = kernel::weight_one;
   }
-  if (digest.why.ok() && !digest.one_hot)
+  if (support.why.ok() && !digest.one_hot)
     support = select_above_row(batch, digest, beta, {nullptr, out.ids + first, out.weights + first, out.pitch}, room);
   if (threadIdx.x == 0) out.rows[blockIdx.x] = support;
 }

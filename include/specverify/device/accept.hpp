@@ -25,7 +25,7 @@ struct accept_question {
     tested_row<Scalar> row(batch, r, sum);
     const drafted_token& one = drafted[r];
     device_acceptance found;
-    found.why = row.row.digest.why;
+    found.why = row.row.digest.of_whole_row();
     if (found.why.ok() && !row.row.has(one.token)) found.why = {errc::token_out_of_range, part::row, 0};
     if (found.why.ok() && (one.resolution == 0 || one.count > one.resolution))
       found.why = {errc::invalid_resolution, part::row, 0};

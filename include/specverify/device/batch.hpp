@@ -75,6 +75,7 @@ struct device_digest {
   float reference = 0;         //!< of the exponents e_v
   bool one_hot = false;        //!< the temperature was below 1e-6
   bool truncated = false;      //!< the law lives on kept_ids
+  bool claimed = false;        //!< by `read_rows_from_blocks` (cuda/blocks.cuh): there are no lane sums and lane maxima
   std::uint32_t kept = 0;      //!< how many ids a truncated row keeps
   double temperature = 1;
   double coarse_total = 0;         //!< sum of the block sums, in their order
@@ -82,6 +83,11 @@ struct device_digest {
   double upper = 0;                //!< Z <= upper
   double normaliser = 0;           //!< Z, or 0: not asked for. Truncated rows: always there
   std::uint64_t total_weight = 0;  //!< W, or 0: not asked for. Truncated rows: of the kept ids
+
+  //! What functions ask that take no claims: `why`, or digest_insufficient where the digest was made of claims.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr status of_whole_row() const noexcept {
+    return why.ok() && claimed ? status{errc::digest_insufficient, part::row, 0} : why;
+  }
 };
 
 //! The digests of a batch and their arrays. Row r has entries r * blocks, and 16 times as many lanes.

@@ -215,7 +215,7 @@ struct weight_of_lane {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t operator()(std::size_t i) const noexcept {
     const auto at = lane_place::of(i, batch.digests.blocks);
     const device_digest& digest = batch.digests.rows[at.row];
-    if (!digest.why.ok() || digest.one_hot) return 0;
+    if (!digest.of_whole_row().ok() || digest.one_hot) return 0;
     const auto row = open_row(batch.rows, batch.transform, at.row);
     const kernel::integer_weight weight = weight_of(digest);
     std::uint64_t sum = 0;

@@ -40,7 +40,7 @@ struct fp16_entries {
   const double* inverses;  // one a row: 1 / Z
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE counts_of_row<Scalar> of(std::size_t r) const noexcept {
     const drawn_row<Scalar> row(batch, r);
-    const bool is_there = row.digest.why.ok() && !row.digest.one_hot;
+    const bool is_there = row.digest.of_whole_row().ok() && !row.digest.one_hot;
     return {row.source, is_there ? row.exact() : kernel::exact_weight{}, inverses[r], is_there};
   }
 };
@@ -60,7 +60,7 @@ struct invert_normaliser {
   double* inverses;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
     const device_digest& digest = digests[r];
-    if (!digest.why.ok() || digest.one_hot) return;
+    if (!digest.of_whole_row().ok() || digest.one_hot) return;
     inverses[r] = 1.0 / (digest.normaliser > 0.0 ? digest.normaliser : sum_of_terms(terms + r * count, count));
   }
 };
@@ -71,7 +71,7 @@ struct write_fp16 {
   device_laws out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
     device_law law;
-    law.why = digests[r].why;
+    law.why = digests[r].of_whole_row();
     if (law.why.ok() && digests[r].one_hot) {
       law.size = 1;
       law.resolution = half_count(1.0);

@@ -75,8 +75,8 @@ struct write_law {
     const std::size_t row = first_row + r;
     const device_digest& digest = batch.digests.rows[row];
     device_law law;
-    law.why = digest.why;
-    if (digest.why.ok()) {
+    law.why = digest.of_whole_row();
+    if (law.why.ok()) {
       const std::uint64_t known = digest.one_hot ? kernel::weight_one : digest.total_weight;
       law.resolution = resolution;
       law.size = work.quantize(r, kept.ids + r * kept.pitch, kept.weights + r * kept.pitch, kept.rows[row].size,

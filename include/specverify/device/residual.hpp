@@ -25,7 +25,7 @@ struct residual_question {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool operator()(std::size_t r, double sum) const noexcept {
     tested_row<Scalar> row(batch, r, sum);
     device_token drawn;
-    drawn.why = row.row.digest.why;
+    drawn.why = row.row.digest.of_whole_row();
     if (drawn.why.ok() && laws[r].resolution == 0) drawn.why = {errc::invalid_resolution, part::row, 0};
     if (drawn.why.ok())
       drawn = row.draw({laws + r, no_token, 1.0 / static_cast<double>(laws[r].resolution)},

@@ -41,7 +41,7 @@ struct tempered_draws_of {
   std::uint32_t first;
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool has(std::size_t row) const noexcept {
-    return batch.digests.rows[row].why.ok() && tokens[row] >= 0 &&
+    return batch.digests.rows[row].of_whole_row().ok() && tokens[row] >= 0 &&
            static_cast<std::uint32_t>(tokens[row]) < batch.rows.size;
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double uniform(purpose use, std::size_t row,
@@ -116,7 +116,7 @@ struct add_answers {
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
     const std::size_t row = draws.first_row + i;
     device_disagreement found = draws.first == 0 ? device_disagreement{} : out[row];
-    found.why = draws.batch.digests.rows[row].why;
+    found.why = draws.batch.digests.rows[row].of_whole_row();
     if (found.why.ok() && !draws.has(row)) found.why = {errc::token_out_of_range, part::row, 0};
     if (found.why.ok()) {
       found.samples = draws.options.samples;

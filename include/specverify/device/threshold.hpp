@@ -55,7 +55,7 @@ struct entries_above {
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE weights_above<Scalar> of(std::size_t r) const noexcept {
     const device_digest& digest = batch.digests.rows[r];
-    if (!digest.why.ok() || digest.one_hot) return {{}, {}, 0, no_token, false};
+    if (!digest.of_whole_row().ok() || digest.one_hot) return {{}, {}, 0, no_token, false};
     const std::uint64_t least = beta > 0.0 ? detail::least_of_share(beta < 2.0 ? beta : 2.0, total(r)) : 1;
     return {open_row(batch.rows, batch.transform, r), thrust_detail::weight_of(digest), least, digest.argmax, true};
   }
@@ -69,14 +69,14 @@ struct write_above {
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
     const device_digest& digest = entries.batch.digests.rows[r];
     device_support support;
-    support.why = digest.why;
-    if (digest.why.ok()) support.total_weight = entries.total(r);
-    if (digest.why.ok() && digest.one_hot) {
+    support.why = digest.of_whole_row();
+    if (support.why.ok()) support.total_weight = entries.total(r);
+    if (support.why.ok() && digest.one_hot) {
       support.size = 1;
       support.complete = true;
       out.ids[r * out.pitch] = digest.argmax;
       out.weights[r * out.pitch] = kernel::weight_one;
-    } else if (digest.why.ok()) {
+    } else if (support.why.ok()) {
       support.size = counts[r].listed;
       support.complete = counts[r].listed == counts[r].positive;
       if (support.size > out.pitch) support.why = {errc::support_too_large, part::row, support.size};

@@ -131,7 +131,7 @@ template <class Scalar, class Random>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_token draw_from(const drawn_row<Scalar>& row, const Random& random,
                                                                      std::uint32_t trial_cap) noexcept {
   device_token drawn;
-  drawn.why = row.digest.why;
+  drawn.why = row.digest.of_whole_row();
   if (!drawn.why.ok()) return drawn;
   if (row.digest.one_hot) {
     drawn.token = row.digest.argmax;

@@ -61,7 +61,7 @@ struct key_of_lane {
     const auto at = lane_place::of(i, batch.digests.blocks);
     const device_digest& digest = batch.digests.rows[first_row + at.row];
     std::uint64_t best = no_entry;
-    if (digest.why.ok() && !digest.one_hot) {
+    if (digest.of_whole_row().ok() && !digest.one_hot) {
       const auto row = open_row(batch.rows, batch.transform, first_row + at.row);
       const kernel::integer_weight weight = thrust_detail::weight_of(digest);
       const std::size_t lane = first_row * batch.digests.blocks * kernel::lane_count + i;
@@ -141,14 +141,14 @@ struct write_support {
     const std::size_t row = first_row + r;
     const device_digest& digest = batch.digests.rows[row];
     device_support support;
-    support.why = digest.why;
-    if (digest.why.ok()) support.total_weight = digest.total_weight;
-    if (digest.why.ok() && digest.one_hot) {
+    support.why = digest.of_whole_row();
+    if (support.why.ok()) support.total_weight = digest.total_weight;
+    if (support.why.ok() && digest.one_hot) {
       out.ids[(first_place + r) * out.pitch] = digest.argmax;
       out.weights[(first_place + r) * out.pitch] = kernel::weight_one;
       support.size = 1;
       support.complete = true;
-    } else if (digest.why.ok()) {
+    } else if (support.why.ok()) {
       std::uint32_t low = 0, high = shape.k;  // the first place without an entry
       while (low < high) {
         const std::uint32_t middle = low + (high - low) / 2;

@@ -89,7 +89,7 @@ struct tested_row {
                                                                   const residual_options& options) noexcept {
     if (taken.is_nothing()) return draw_from(row, random, options.trial_cap);
     device_token drawn;
-    drawn.why = row.digest.why;
+    drawn.why = row.digest.of_whole_row();
     if (!drawn.why.ok()) return drawn;
     if (row.digest.one_hot) {
       drawn.token = row.digest.argmax;
