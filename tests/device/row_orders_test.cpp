@@ -139,7 +139,7 @@ TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
   const std::vector<std::uint32_t> draft_begin{0, 2, 3}, row_begin{0, 2, 4};
   std::vector<device_acceptance> tests(4);
   std::vector<device_token> tokens(4);
-  std::vector<device_verdict> verdicts(2);
+  std::vector<device_verdict> verdicts(2), short_of_room(2);
   device_rounds<float> rounds;
   rounds.rows = rows.rows();
   rounds.transform = rows.transform();
@@ -164,6 +164,7 @@ TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
     gpu.output(tests.data(), 4);
     gpu.output(tokens.data(), 4);
     gpu.output(verdicts.data(), 2);
+    gpu.output(short_of_room.data(), 2);
     gpu.output(memory.data(), bytes);
     REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
     REQUIRE(accept(exec::cuda{}, rows.made(), drafted.data(), all.all().at(purpose::acceptance), tests.data()).ok());
@@ -172,7 +173,13 @@ TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
     REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, rounds, all.all(), {verdicts.data(), nullptr},
                          {memory.data(), bytes})
                 .ok());
+    device_rounds<float> little = rounds;
+    little.transform.kept_capacity = 60;
+    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, little, all.all(), {short_of_room.data(), nullptr},
+                         {memory.data(), bytes})
+                .ok());
     REQUIRE(gpu.report() == "");
+    REQUIRE(short_of_room[0].why.code == errc::support_too_large);
     for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(tokens[r].exact);
     REQUIRE(tokens[3].why.code == errc::row_has_nan);
     REQUIRE(verdicts[0].decided.commit_length == 2);
