@@ -15,6 +15,7 @@
 #define SPECVERIFY_BENCHMARKS_CUDA_PEERS_CUH
 
 #include <specverify/cuda/policy.cuh>
+#include <specverify/device/rounds.hpp>
 
 #include <cmath>
 
@@ -259,6 +260,15 @@ struct dense_round {
     return u * one.minus[token] < one.p[token];
   }
 };
+
+//! The law of each draft, whose memory is zero, as V floats: what such a verifier is given.
+__global__ void __launch_bounds__(threads)
+    peer_laws_kernel(const device_draft* drafts, std::uint32_t size, float* dense) {
+  const specverify::law& from = drafts[blockIdx.x].source;
+  for (std::uint32_t i = threadIdx.x; i < from.size; i += blockDim.x)
+    dense[std::size_t{blockIdx.x} * size + static_cast<std::uint32_t>(from.ids[i])] =
+        static_cast<float>(from.counts[i]) / static_cast<float>(from.resolution);
+}
 
 //! vLLM-style, first kernel: a token for every drafted row and the bonus row, whether it is needed or not.
 __global__ void __launch_bounds__(threads) peer_recover_kernel(dense_round round, token_id* recovered) {

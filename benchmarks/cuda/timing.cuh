@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace cuda_bench {
@@ -27,14 +29,20 @@ class array {
   explicit array(std::size_t count) : count_(count) {
     must(cudaMalloc(&data_, std::max<std::size_t>(1, count * sizeof(T))), "cudaMalloc");
   }
-  explicit array(const std::vector<T>& values) : array(values.size()) {
-    must(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-  }
+  explicit array(const std::vector<T>& values) : array(values.size()) { copy(values); }
   array(const array&) = delete;
   array& operator=(const array&) = delete;
   ~array() { must(cudaFree(data_), "cudaFree"); }
   [[nodiscard]] T* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return count_; }
+  void copy(const std::vector<T>& values) {
+    must(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  [[nodiscard]] std::vector<T> copied() const {
+    std::vector<T> values(count_);
+    must(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return values;
+  }
 
  private:
   T* data_ = nullptr;
@@ -55,33 +63,46 @@ __global__ void __launch_bounds__(512) read_kernel(const uint4* data, std::size_
   if (all == 0x9E3779B9u) *out = all;  // so that the loads are made
 }
 
-//! Calls on a stream, captured once and replayed.
-class graph {
+//! The card, and what is read as a floor.
+struct machine {
+  explicit machine(std::FILE* lines) : csv(lines), memory(std::size_t{1} << 28), sink(1) {
+    must(cudaGetDeviceProperties(&card, 0), "cudaGetDeviceProperties");
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    must(cudaMemset(memory.data(), 1, memory.size()), "cudaMemset");
+  }
+  cudaDeviceProp card{};
+  cudaStream_t stream = nullptr;
+  std::FILE* csv;
+  array<unsigned char> memory;
+  array<unsigned> sink;
+
+  void read(cudaStream_t on) const { read(on, memory.data(), memory.size()); }
+  void read(cudaStream_t on, const void* data, std::size_t bytes) const {
+    const std::size_t words = bytes / sizeof(uint4), most = 4 * static_cast<std::size_t>(card.multiProcessorCount);
+    const auto blocks = static_cast<unsigned>(std::max<std::size_t>(1, std::min(most, words / 512)));
+    read_kernel<<<blocks, 512, 0, on>>>(static_cast<const uint4*>(data), words, sink.data());
+    must(cudaGetLastError(), "read_kernel");
+  }
+};
+
+//! What is timed on a stream: microseconds of one of `calls` calls.
+template <class Launch>
+class timed {
  public:
-  //! `enqueue(i, stream)` for i = 0 .. calls - 1.
-  template <class Enqueue>
-  graph(cudaStream_t stream, int calls, const Enqueue& enqueue) : stream_(stream), calls_(calls) {
-    cudaGraph_t made = nullptr;
-    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    for (int i = 0; i < calls; ++i) enqueue(i, stream);
-    must(cudaStreamEndCapture(stream, &made), "cudaStreamEndCapture");
-    must(cudaGraphInstantiate(&exec_, made, 0), "cudaGraphInstantiate");
-    must(cudaGraphDestroy(made), "cudaGraphDestroy");
+  timed(cudaStream_t stream, int calls, Launch launch) : stream_(stream), calls_(calls), launch_(std::move(launch)) {
     must(cudaEventCreate(&begin_), "cudaEventCreate");
     must(cudaEventCreate(&end_), "cudaEventCreate");
   }
-  graph(const graph&) = delete;
-  graph& operator=(const graph&) = delete;
-  ~graph() {
+  timed(const timed&) = delete;
+  timed& operator=(const timed&) = delete;
+  ~timed() {
     must(cudaEventDestroy(begin_), "cudaEventDestroy");
     must(cudaEventDestroy(end_), "cudaEventDestroy");
-    must(cudaGraphExecDestroy(exec_), "cudaGraphExecDestroy");
   }
-  //! Microseconds of one call.
   [[nodiscard]] double time(int replays) const {
     float milliseconds = 0;
     must(cudaEventRecord(begin_, stream_), "cudaEventRecord");
-    for (int i = 0; i < replays; ++i) must(cudaGraphLaunch(exec_, stream_), "cudaGraphLaunch");
+    for (int i = 0; i < replays; ++i) launch_();
     must(cudaEventRecord(end_, stream_), "cudaEventRecord");
     must(cudaEventSynchronize(end_), "cudaEventSynchronize");
     must(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
@@ -96,8 +117,47 @@ class graph {
  private:
   cudaStream_t stream_;
   int calls_;
-  cudaGraphExec_t exec_ = nullptr;
+  Launch launch_;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+//! `enqueue(i, stream)` for i = 0 .. calls - 1, captured once and replayed.
+class graph {
+ public:
+  template <class Enqueue>
+  graph(cudaStream_t stream, int calls, const Enqueue& enqueue)
+      : made_(capture(stream, calls, enqueue)),
+        timed_(stream, calls, [made = made_, stream] { must(cudaGraphLaunch(made, stream), "cudaGraphLaunch"); }) {}
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+  ~graph() { must(cudaGraphExecDestroy(made_), "cudaGraphExecDestroy"); }
+  [[nodiscard]] double time(int replays) const { return timed_.time(replays); }
+  [[nodiscard]] int replays_for(double microseconds) const { return timed_.replays_for(microseconds); }
+
+ private:
+  template <class Enqueue>
+  [[nodiscard]] static cudaGraphExec_t capture(cudaStream_t stream, int calls, const Enqueue& enqueue) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t made = nullptr;
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    for (int i = 0; i < calls; ++i) enqueue(i, stream);
+    must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    must(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    return made;
+  }
+  cudaGraphExec_t made_;
+  timed<std::function<void()>> timed_;
+};
+
+//! The same calls made anew each time: for those that wait for the device, which no graph takes.
+class plain_calls : public timed<std::function<void()>> {
+ public:
+  template <class Enqueue>
+  plain_calls(cudaStream_t stream, int calls, const Enqueue& enqueue)
+      : timed(stream, calls, [=] {
+          for (int i = 0; i < calls; ++i) enqueue(i, stream);
+        }) {}
 };
 
 //! Of several samples.

@@ -65,7 +65,7 @@ class Lines:
         cache = getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 0)
         line = (who + ("" if timed.graph else " (no graph)"), task, "float32" if rows[0].element_size() == 4 else "bf16",
                 count, size, f"{min(times):.3f}", f"{statistics.median(times):.3f}", f"{statistics.median(floors):.3f}",
-                f"{ratio:.3f}", "L2" if row_bytes * len(rows) < 2 * cache else "memory")
+                f"{ratio:.3f}", "L2" if row_bytes * len(rows) < 2 * cache else "memory", "", "")
         self.csv.writerow(line)
         self.file.flush()
         print(("{:16s} {:18s} {:8s} {:5d} {:7d} {:>10s} {:>10s} {:>10s} {:>8s}  {}").format(*line), flush=True)

@@ -12,7 +12,8 @@ program card 'echo "90 a card"'
 program check '[ "$1" = 60 ] && echo "small" ; echo "checked $1 rows"; [ ! -e "${0%/*}/broken" ]'
 program compute-sanitizer 'case "$2" in memcheck) echo "Error: Device not supported"; exit 1 ;; racecheck) echo "RACECHECK SUMMARY: 0 hazards displayed" ;; *) echo "ERROR SUMMARY: 0 errors" ;; esac'
 program bench 'ratio=1.10; [ -e "${0%/*}/slow" ] && ratio=1.40
-  printf "%s\n" who,task "specverify,digest,float32,64,128256,9,10,9,$ratio,memory" "specverify,digest,float32,1,128256,8,9,1,9,L2" >"$1"'
+  printf "%s\n" who,task "specverify,digest,float32,64,128256,9,10,9,$ratio,memory,9,1" "specverify,digest,float32,1,128256,8,9,1,9,L2,4,2" >"$1"'
+program thrust 'echo "thrust,digest,float32,64,128256,90,100,9,11,memory,9.5,10.5" >>"$1"'
 program gnuplot 'exit 0'
 run() {
   SPECVERIFY_GPU_PROGRAMS=$work/bin SPECVERIFY_GPU_REPORT=$work/report.txt SPECVERIFY_PYTHON=no_such_python PATH=$work/bin:$PATH \
@@ -21,7 +22,7 @@ run() {
 ends() { grep -qE "^$1 +$2 " "$work/report.txt" || say "$1 is not $2: $(cat "$work/out")"; }
 run --rows 500
 [ $? -eq 3 ] || say "a tool that refuses is no 3"
-ends tests ok && ends benchmarks ok && ends goals ok && ends torch 'left out' && ends sanitizer_racecheck ok
+ends tests ok && ends benchmarks ok && ends goals ok && ends thrust ok && ends torch 'left out' && ends sanitizer_racecheck ok
 ends sanitizer_memcheck refused
 grep -q 'checked 500 rows' "$work/report.txt" && grep -q '2 of 2 goals are met' "$work/report.txt" || say "the report lacks what programs said"
 program compute-sanitizer 'echo "ERROR SUMMARY: 0 errors"; echo "RACECHECK SUMMARY: 0 hazards displayed"'

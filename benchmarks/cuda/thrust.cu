@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times what Thrust (device/) does for the same batches as bench.cu: lines under those of the same CSV.
+// usage: thrust CSV     1, 64 and 512 float32 rows of V = 128 256. Its calls wait for the device, so that no graph
+// takes them: both they and the reads of the same rows are launched anew each time.
+#include <specverify/device/digest.hpp>
+#include <specverify/device/sample.hpp>
+#include <specverify/device/select.hpp>
+#include <specverify/device/verify.hpp>
+
+#include <thrust/system/cuda/execution_policy.h>
+
+#include <map>
+
+#include "inputs.cuh"
+#include "measure.cuh"
+
+namespace {
+
+using namespace specverify;
+using namespace cuda_bench;
+
+//! Memory that Thrust asked for before: a first call takes it from the device, the others find it here.
+class kept_memory {
+ public:
+  using value_type = char;
+  char* allocate(std::ptrdiff_t size) {
+    const auto found = free_.lower_bound(size);
+    if (found == free_.end()) {
+      char* made = nullptr;
+      must(cudaMalloc(&made, static_cast<std::size_t>(size)), "cudaMalloc");
+      sizes_[made] = size;
+      return made;
+    }
+    char* const data = found->second;
+    free_.erase(found);
+    return data;
+  }
+  void deallocate(char* data, std::size_t) { free_.emplace(sizes_.at(data), data); }
+  kept_memory() = default;
+  kept_memory(const kept_memory&) = delete;
+  kept_memory& operator=(const kept_memory&) = delete;
+  ~kept_memory() {
+    for (const auto& one : sizes_) must(cudaFree(one.first), "cudaFree");
+  }
+
+ private:
+  std::multimap<std::ptrdiff_t, char*> free_;
+  std::map<char*, std::ptrdiff_t> sizes_;
+};
+
+void measure_rows(const machine& on, std::uint32_t rows) {
+  if (!fits<float>(on, rows, 128256)) return;
+  const inputs<float> in(on.card, rows, 128256);
+  kept_memory memory;
+  const exec::thrust_on how{thrust::cuda::par(memory).on(on.stream)};
+  const char* who = "thrust";
+  measure<plain_calls>(on, in, who, "digest", [&](std::uint32_t copy, cudaStream_t) {
+    must_take(read_rows(how, in.batch(copy)), "read_rows");
+  });
+  measure<plain_calls>(on, in, who, "sample", [&](std::uint32_t copy, cudaStream_t) {
+    must_take(sample(how, in.batch(copy), in.draws(), in.out.tokens.data()), "sample");
+  });
+  measure<plain_calls>(on, in, who, "select_256", [&](std::uint32_t copy, cudaStream_t) {
+    must_take(select(how, in.batch(copy), 256, in.selected()), "select");
+  });
+  if (in.drafts.requests == 0) return;
+  measure<plain_calls>(on, in, who, "verify_3", [&](std::uint32_t copy, cudaStream_t) {
+    must_take(verify_batch(how, device_token_rule{}, in.rounds(copy), in.uniforms(), {in.out.verdicts.data(), nullptr},
+                           in.round_memory()),
+              "verify_batch");
+  });
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return run_on_card(count > 1 ? arguments[1] : nullptr, "a", [](const machine& on) {
+    for (const std::uint32_t rows : {1u, 64u, 512u}) measure_rows(on, rows);
+  });
+}
