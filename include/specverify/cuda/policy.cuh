@@ -10,11 +10,10 @@
 #ifndef SPECVERIFY_CUDA_POLICY_CUH
 #define SPECVERIFY_CUDA_POLICY_CUH
 
+#include <specverify/cuda/detail/compiler.cuh>
 #include <specverify/cuda/tuning.cuh>
 #include <specverify/device/batch.hpp>
 #include <specverify/device/results.hpp>
-
-#include <cuda_runtime.h>
 
 #include <cstdint>
 

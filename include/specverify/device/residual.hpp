@@ -4,7 +4,7 @@
 //! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
 //! Symbols:    as in row/residual.hpp. A thread a row.
 //! Guarantees: the tokens of exec::seq, whatever nvcc's flags. A proposal reads a lane of the row; where a decision
-//!             hangs on Z the row is read once more, by many threads. The exact rule reads it twice, serially.
+//!             depends on Z the row is read once more, by many threads. The exact rule reads it twice, serially.
 //!             Temporary memory: 32 bytes for 1024 ids and 4 a row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP

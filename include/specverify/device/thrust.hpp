@@ -5,7 +5,7 @@
 //! exec::cuda. Any execution policy of Thrust will do, one with an allocator or a stream among them:
 //! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a host.
 //! Guarantees: integers alone are reduced, scanned and sorted; floats are summed by one thread, in the host's order. So
-//!             results do not hang on the system. Temporary memory comes from the policy's allocator and goes back in
+//!             results do not depend on the system. Temporary memory comes from the policy's allocator and goes back in
 //!             the same call; sizes are functions of the batch's shape, so that an allocator that keeps what it got
 //!             takes no more after the first call. No row is copied. Calls may wait for the device.
 //! Errors:     what a function of Thrust throws is engine_failed under part::host, `where` = the code of a system error
@@ -17,6 +17,9 @@
 #include <specverify/device/batch.hpp>
 #include <specverify/device/results.hpp>
 
+#if !__has_include(<thrust/execution_policy.h>)
+#error "specverify/device needs Thrust: link to specverify::device in CMake, or name the folder that holds thrust/"
+#endif
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
 #include <thrust/functional.h>

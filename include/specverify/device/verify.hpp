@@ -3,7 +3,7 @@
 //!
 //! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Shape:      all rows are read at once, then a thread a round takes its drafts in order. Where an answer hangs on Z
+//! Shape:      all rows are read at once, then a thread a round takes its drafts in order. Where an answer depends on Z
 //!             of a row, the round waits: such rows are summed by many threads, and the round begins again.
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, whatever
 //!             nvcc's flags. Rows behind the first rejection are read and do not matter. The call waits for the device.

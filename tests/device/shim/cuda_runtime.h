@@ -7,6 +7,8 @@
 #error "this header stands in for CUDA's where there is no nvcc"
 #endif
 
+#define SPECVERIFY_CUDA_SIMULATOR 1  // for cuda/detail/compiler.cuh
+
 #include <device/simulator/simulator.hpp>
 
 #include <cstdint>

@@ -49,7 +49,7 @@ struct tempered_row {
   return mine;
 }
 
-//! The sum of the numbers of all threads, in an order that hangs on their number; every thread gets it. `room`:
+//! The sum of the numbers of all threads, in an order that depends on their number; every thread gets it. `room`:
 //! most_warps entries.
 [[nodiscard]] __device__ __forceinline__ double real_sum_of_block(double mine, double* room) noexcept {
   mine = sum_of_warp(mine);

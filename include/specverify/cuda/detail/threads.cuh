@@ -6,8 +6,7 @@
 #define SPECVERIFY_CUDA_DETAIL_THREADS_CUH
 
 #include <specverify/config.hpp>
-
-#include <cuda_runtime.h>
+#include <specverify/cuda/detail/compiler.cuh>
 
 #include <cstdint>
 

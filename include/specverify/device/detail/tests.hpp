@@ -45,8 +45,8 @@ template <class Scalar>
 struct tested_row {
   drawn_row<Scalar> row;
   double summed;           // Z by a sum of its own, or 0
-  bool needs_sum = false;  // an answer hung on Z, and it was not known
-  bool used_sum = false;   // an answer hung on that sum
+  bool needs_sum = false;  // an answer depended on Z, and it was not known
+  bool used_sum = false;   // an answer depended on that sum
 
   SPECVERIFY_HD SPECVERIFY_INLINE tested_row(const device_batch<Scalar>& batch, std::size_t number, double sum) noexcept
       : row(batch, number), summed(sum) {}
@@ -149,7 +149,7 @@ struct term_if_needed {
   }
 };
 
-//! Room for questions that may hang on Z: one row each.
+//! Room for questions that may depend on Z: one row each.
 template <class Policy>
 struct question_room {
   std::uint32_t terms_of_row;
@@ -159,7 +159,8 @@ struct question_room {
       : terms_of_row(exact_terms(size)), asked(policy, questions), terms(policy, questions * terms_of_row) {}
 };
 
-//! Asks each row, and those once more whose answer hung on Z. `Question`: operator()(row, Z or 0) gives whether it did.
+//! Asks each row, and those once more whose answer depended on Z. `Question`: operator()(row, Z or 0) gives whether
+//! it did.
 template <class Question>
 struct ask_row {
   Question question;
