@@ -338,6 +338,19 @@ TEST_CASE("races between threads are found in every order") {
   expect<floats>(fault::race, [](floats& m) { run(same_value_twice, 1, 64, m.out.data()); });
 }
 
+TEST_CASE("findings quote the lines of both accesses, and of what is reached apart") {
+  using simulator::fault;
+  expect<floats>(
+      fault::race, [](floats& m) { run(no_barrier, 1, 64, m.in.data(), m.out.data()); },
+      "`out[threadIdx.x] = tile[63 - threadIdx.x];` reads what `tile[threadIdx.x] = in[threadIdx.x];` wrote: shared");
+  expect<floats>(
+      fault::uninitialised, [](floats& m) { run(unwritten_output, 1, 64, m.out.data()); },
+      "`__global__ void unwritten_output(float* out) { out[threadIdx.x] += 1.0f; }` reads what nobody wrote: global");
+  expect<floats>(
+      fault::barrier, [](floats& m) { run(barrier_in_a_branch, 1, 64, m.out.data()); },
+      "`if (threadIdx.x < 32) __syncthreads();` after 32 of 64 threads have left");
+}
+
 TEST_CASE("races between blocks: a shared word, a counter that is no atomic, parts without a fence") {
   using simulator::fault;
   expect<floats>(fault::race, [](floats& m) { run(blocks_share_a_word, 2, 32, m.out.data()); });

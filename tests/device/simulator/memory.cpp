@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 namespace simulator {
 namespace {
@@ -39,6 +40,8 @@ std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const T& object) {
   return {first, first + sizeof(T)};
 }
 
+std::string text(const source_line& line) { return line.name() + " " + line.quoted(); }
+
 bool holds(const std::vector<std::pair<std::uintptr_t, std::uintptr_t>>& all, std::uintptr_t at) {
   return std::any_of(all.begin(), all.end(), [at](const auto& one) { return at >= one.first && at < one.second; });
 }
@@ -52,7 +55,7 @@ memory::memory(unsigned shared_cell) : shared_cell_(shared_cell) {
   shared_first_ = program.shared_first;
   shared_last_ = program.shared_last;
   constants_ = program.constants;
-  shared_.resize((shared_last_ - shared_first_ + shared_cell - 1) / shared_cell);
+  shared_.make((shared_last_ - shared_first_ + shared_cell - 1) / shared_cell);
   ignored_ = {bytes_of(threadIdx), bytes_of(blockIdx), bytes_of(blockDim), bytes_of(gridDim)};
 }
 
@@ -63,7 +66,7 @@ void memory::add(std::uintptr_t data, std::size_t bytes, access use, std::size_t
   made.last = data + bytes;
   made.use = use;
   made.element = element < 4 ? static_cast<unsigned>(element) : 4;
-  if (use != access::input) made.cells.resize((bytes + made.element - 1) / made.element);
+  if (use != access::input) made.cells.make((bytes + made.element - 1) / made.element);
   const std::uintptr_t key = made.last - 1;
   regions_.insert_or_assign(key, std::move(made));
   latest_ = nullptr;
@@ -124,7 +127,7 @@ void refresh(knowledge& self, unsigned own, std::uint32_t now) {
 
 void memory::join(knowledge* const* all, const unsigned* lanes, unsigned count) {
   clocks joined{};
-  std::vector<release> acquired;
+  std::vector<release> acquired;  // of few kernels: empty costs nothing
   for (unsigned i = 0; i < count; ++i) {
     refresh(*all[i], lanes[i], now_);
     for (unsigned lane = 0; lane < warp_size; ++lane) joined[lane] = std::max(joined[lane], all[i]->clock[lane]);
@@ -217,7 +220,7 @@ void memory::add(stamp& to, std::uint32_t site, const knowledge& self, unsigned 
 
 bool memory::locate(touch what, std::uintptr_t at, std::size_t bytes, std::uint32_t site, target& out) {
   if (at >= shared_first_ && at < shared_last_) {
-    out = {&shared_,
+    out = {shared_.begin(),
            (at - shared_first_) / shared_cell_,
            (at + bytes - 1 - shared_first_) / shared_cell_,
            true,
@@ -226,15 +229,16 @@ bool memory::locate(touch what, std::uintptr_t at, std::size_t bytes, std::uint3
     return true;
   }
   if (region* found = find(at)) {
-    if (at + bytes > found->last) complain(fault::outside, "an access across the end of a region at " + line(site));
+    if (at + bytes > found->last)
+      complain(fault::outside, "an access across the end of a region at " + text(line(site)));
     if (what == touch::read) found->bytes_read += bytes;
     if (what == touch::write) found->bytes_written += bytes;
     if (found->use == access::input) {
-      if (what != touch::read) complain(fault::input_written, "an input is written at " + line(site));
+      if (what != touch::read) complain(fault::input_written, "an input is written at " + text(line(site)));
       return false;
     }
     const std::size_t last = std::min(at + bytes, found->last) - 1;
-    out = {&found->cells,
+    out = {found->cells.begin(),
            (at - found->first) / found->element,
            (last - found->first) / found->element,
            false,
@@ -248,7 +252,7 @@ bool memory::locate(touch what, std::uintptr_t at, std::size_t bytes, std::uint3
   if (known && what == touch::read) return false;
   const bool local = at >= stacks_first && at < stacks_last;
   complain(fault::outside,
-           (local ? "another thread's local memory at " : "memory outside of all regions at ") + line(site));
+           (local ? "another thread's local memory at " : "memory outside of all regions at ") + text(line(site)));
   return false;
 }
 
@@ -262,11 +266,12 @@ void memory::check(const char* verb, const char* earlier_verb, const stamp& earl
                    std::size_t index, std::uint32_t site, const knowledge& self, unsigned own) {
   if (where.shared && earlier.epoch < block_first_) return;  // of another block: other memory
   if (is_ordered(earlier, self, own) || !told_.emplace(earlier.site, site).second) return;
-  complain(fault::race, "thread " + std::to_string(own) + " of block " + std::to_string(block_number) + " " + verb +
-                            " " + name_of(where, index) + " at " + line(site) + ", which thread " +
+  const source_line &own_line = line(site), &other_line = line(earlier.site);
+  complain(fault::race, own_line.quoted() + " " + verb + " what " + other_line.quoted() + " " + earlier_verb + ": " +
+                            name_of(where, index) + ", thread " + std::to_string(own) + " of block " +
+                            std::to_string(block_number) + " at " + own_line.name() + ", thread " +
                             std::to_string(earlier.thread) +
-                            (earlier.epoch < block_first_ ? " of another block " : " ") + earlier_verb + " at " +
-                            line(earlier.site));
+                            (earlier.epoch < block_first_ ? " of another block at " : " at ") + other_line.name());
 }
 
 void memory::access_word(touch what, std::uintptr_t at, std::size_t bytes, std::uint32_t site, knowledge& self,
@@ -274,13 +279,13 @@ void memory::access_word(touch what, std::uintptr_t at, std::size_t bytes, std::
   target where;
   if (!locate(what, at, bytes, site, where)) return;
   for (std::size_t index = where.first; index <= where.last; ++index) {
-    cell& word = (*where.cells)[index];
+    cell& word = where.cells[index];
     const std::uint32_t since = where.shared ? block_first_ : 1;
     const bool written =
         word.write.epoch >= since || word.atomic.epoch >= since || (!where.shared && find(at)->use == access::both);
     if (!written && what != touch::write && told_.emplace(site, 0xFFFFFFFFu).second)
       complain(fault::uninitialised,
-               std::string("a read of uninitialised ") + name_of(where, index) + " at " + line(site));
+               line(site).quoted() + " reads what nobody wrote: " + name_of(where, index) + " at " + line(site).name());
     const char* verb = what == touch::read ? "reads" : what == touch::write ? "writes" : "atomically changes";
     check(verb, "wrote", word.write, where, index, site, self, thread);
     if (what != touch::atomic) check(verb, "atomically changed", word.atomic, where, index, site, self, thread);
@@ -308,24 +313,38 @@ void memory::complain(fault what, const std::string& text) {
   if (std::none_of(findings.begin(), findings.end(), same)) findings.push_back({what, text});
 }
 
-std::string memory::line(std::uint32_t site) const {
-  static std::map<std::uint32_t, std::string> known;
-  std::string& text = known[site];
-  if (!text.empty()) return text;
-  char command[160], read[512];
+std::string source_line::name() const {
+  if (number == 0) return "an unknown line";
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(number);
+}
+
+std::string source_line::quoted() const {
+  std::ifstream in(file);
+  std::string text;
+  for (unsigned i = 0; i < number && in; ++i) std::getline(in, text);
+  const std::size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return "`" + (first == std::string::npos ? std::string() : text.substr(first, last + 1 - first)) + "`";
+}
+
+const source_line& memory::line(std::uint32_t site) const {
+  static std::map<std::uint32_t, source_line> known;
+  const auto [at, is_new] = known.try_emplace(site);
+  source_line& found = at->second;
+  if (!is_new) return found;
+  char command[160], read[1024];
   std::snprintf(command, sizeof(command), "addr2line -i -e /proc/%d/exe 0x%x 2>/dev/null", static_cast<int>(getpid()),
                 site - 1);  // the call itself, not what follows it
-  text = "an unknown line";
   if (FILE* lines = popen(command, "r")) {
     while (std::fgets(read, sizeof(read), lines) != nullptr) {
       const std::string one(read);
-      const std::size_t name = one.rfind('/', one.find(' ')), end = one.find_first_of(" \n");
-      text = one.substr(name == std::string::npos ? 0 : name + 1, end - (name == std::string::npos ? 0 : name + 1));
+      const std::size_t end = one.rfind(':');
+      if (end == std::string::npos) break;
+      found = {one.substr(0, end), static_cast<unsigned>(std::strtoul(read + end + 1, nullptr, 10))};
       if (one.find("cuda_runtime.h") == std::string::npos) break;  // not the line of the shim that was inlined there
     }
     pclose(lines);
   }
-  return text;
+  return found;
 }
 
 }  // namespace simulator

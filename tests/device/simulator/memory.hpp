@@ -11,6 +11,7 @@
 #include <device/simulator/simulator.hpp>
 
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -48,15 +49,42 @@ struct cell {
   stamp write, atomic, read, foreign;  //!< foreign: reads of another block
 };
 
+//! Cells that nobody touched, all zero. Most of them stay so: the pages of these are never there.
+class untouched_cells {
+ public:
+  void make(std::size_t count) {
+    data_.reset(static_cast<cell*>(std::calloc(count, sizeof(cell))));
+    count_ = count;
+    if (data_ == nullptr && count != 0) std::abort();
+  }
+  [[nodiscard]] cell* begin() { return data_.get(); }
+  [[nodiscard]] cell* end() { return data_.get() + count_; }
+
+ private:
+  struct free_it {
+    void operator()(cell* data) const { std::free(data); }
+  };
+  std::unique_ptr<cell, free_it> data_;
+  std::size_t count_ = 0;
+};
+
 struct region {
   std::uintptr_t first = 0, last = 0;
   access use = access::input;
   unsigned element = 4;
-  std::vector<cell> cells;
+  untouched_cells cells;
   std::uint64_t bytes_read = 0, bytes_written = 0;
 };
 
 enum class touch : std::uint8_t { read, write, atomic };
+
+//! A line of a source file.
+struct source_line {
+  std::string file;
+  unsigned number = 0;
+  [[nodiscard]] std::string name() const;    //!< FILE:NUMBER, without folders
+  [[nodiscard]] std::string quoted() const;  //!< `the text of the line`
+};
 
 class memory {
  public:
@@ -77,7 +105,7 @@ class memory {
 
   [[nodiscard]] std::uint32_t site_of(const void* instruction) const;
   void complain(fault what, const std::string& text);
-  [[nodiscard]] std::string line(std::uint32_t site) const;  //!< FILE:LINE of an instruction
+  [[nodiscard]] const source_line& line(std::uint32_t site) const;  //!< of an instruction
 
   std::vector<finding> findings;
   unsigned block_number = 0;
@@ -85,7 +113,7 @@ class memory {
 
  private:
   struct target {
-    std::vector<cell>* cells;
+    cell* cells;
     std::size_t first, last;
     bool shared;
     std::uintptr_t base;
@@ -102,7 +130,7 @@ class memory {
 
   std::map<std::uintptr_t, region> regions_;  // by their last byte
   region* latest_ = nullptr;
-  std::vector<cell> shared_;
+  untouched_cells shared_;
   unsigned shared_cell_;
   std::uintptr_t shared_first_ = 0, shared_last_ = 0;
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> constants_, ignored_;

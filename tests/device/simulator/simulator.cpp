@@ -33,11 +33,26 @@ constexpr std::uint64_t canary = 0x5EC5EC5EC5EC5EC5u;
 bool is_block_operation(operation what) { return what <= operation::barrier_count; }
 
 std::string lines_of(const place& at) {
-  const char* name = std::strrchr(at.file, '/');
-  return std::string(name == nullptr ? at.file : name + 1) + ":" + std::to_string(at.line);
+  const source_line line{at.file, at.line};
+  return line.name() + " " + line.quoted();
 }
 
-bool same_place(const place& a, const place& b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+bool same_place(const place& a, const place& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+// Stacks of threads outlive a device: a test makes many.
+struct memory_of_stacks {
+  std::unique_ptr<char[]> data;
+  std::size_t bytes = 0;
+  char* take(std::size_t wanted) {
+    if (wanted > bytes) {
+      data.reset(new char[wanted]);
+      bytes = wanted;
+    }
+    return data.get();
+  }
+} stacks;
 
 }  // namespace
 
@@ -65,24 +80,30 @@ class machine {
   void give_way();
   void finish_warp(unsigned thread);
   void finish_barrier();
-  void compute(const std::vector<unsigned>& group);
+  void compute(unsigned warp, std::uint32_t mask);
+  [[nodiscard]] std::uint64_t result_of(operation what, unsigned warp, std::uint32_t mask) const;
   void fail(fault what, const std::string& text);
   void say_deadlock();
   std::uint64_t draw(std::uint64_t bound);
   std::uintptr_t stack_of(unsigned thread) const {
-    return reinterpret_cast<std::uintptr_t>(stacks_.get()) + thread * options_.stack;
+    return reinterpret_cast<std::uintptr_t>(stacks_) + thread * options_.stack;
   }
   void wake(unsigned thread) {
     fibres_[thread].is = state::ready;
     ready_.push_back(thread);
   }
+  // Of a warp: a bit a thread.
+  struct lanes {
+    std::uint32_t present = 0, waiting = 0;
+  };
 
   options options_;
   std::uint64_t random_;
   call kernel_;
   std::vector<fibre> fibres_;
-  std::unique_ptr<char[]> stacks_;
+  char* stacks_ = nullptr;
   std::vector<unsigned> ready_;
+  std::array<lanes, 1024 / warp_size> warps_;
   unsigned count_ = 0, gone_ = 0, at_barrier_ = 0, running_ = 0;
   std::uintptr_t local_ = 0;
   bool inside_ = false, failed_ = false;
@@ -97,7 +118,7 @@ std::uint64_t machine::draw(std::uint64_t bound) {  // splitmix64
   std::uint64_t z = random_ += 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return (z ^ (z >> 31)) % bound;
+  return ((z ^ (z >> 31)) >> 32) * bound >> 32;
 }
 
 void machine::fail(fault what, const std::string& text) {
@@ -108,7 +129,7 @@ void machine::fail(fault what, const std::string& text) {
 void machine::make_fibres(unsigned count) {
   if (fibres_.size() < count) {
     fibres_ = std::vector<fibre>(count);
-    stacks_.reset(new char[count * options_.stack]);
+    stacks_ = stacks.take(count * options_.stack);
     for (unsigned i = 0; i < count; ++i) *reinterpret_cast<std::uint64_t*>(stack_of(i)) = canary;
     words.stacks_first = stack_of(0);
     words.stacks_last = stack_of(count);
@@ -122,6 +143,7 @@ void machine::enter() {
     fibre& self = current->self();
     self.is = state::gone;
     ++current->gone_;
+    current->warps_[current->running_ / warp_size].present &= ~(1u << (current->running_ % warp_size));
     current->give_way();
   }
 }
@@ -133,7 +155,8 @@ void machine::give_way() {
 void machine::resume(unsigned thread, const extent& block) {
   running_ = thread;
   local_ = stack_of(thread);
-  threadIdx = {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+  threadIdx = {thread, 0, 0};
+  if (block.x < count_) threadIdx = {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
   inside_ = true;
   if (_setjmp(scheduler_) == 0) {
     fibre& next = fibres_[thread];
@@ -186,8 +209,10 @@ void machine::run_block(const extent& block) {
   words.begin_block();
   ready_.clear();
   gone_ = at_barrier_ = 0;
+  warps_ = {};
   for (unsigned i = count_; i-- > 0;) {
     words.begin_thread(fibres_[i].known);
+    warps_[i / warp_size].present |= 1u << (i % warp_size);
     wake(i);
   }
   while (!ready_.empty() && !failed_) {
@@ -270,38 +295,35 @@ void machine::finish_barrier() {
 void machine::finish_warp(unsigned thread) {
   const request& asked = fibres_[thread].wants;
   const unsigned warp = thread / warp_size * warp_size;
-  const std::string where = " at " + lines_of(asked.at);
+  lanes& all = warps_[thread / warp_size];
+  all.waiting |= 1u << (thread % warp_size);
   if ((asked.mask >> (thread % warp_size) & 1u) == 0)
-    return fail(fault::mask, "thread " + std::to_string(thread) + " is not in its own mask" + where);
-  std::vector<unsigned> group;
-  bool complete = true;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if ((asked.mask >> lane & 1u) == 0) continue;
-    const unsigned other = warp + lane;
-    if (other >= count_ || fibres_[other].is == state::gone)
-      return fail(fault::mask, "the mask" + where + " names thread " + std::to_string(other) + ", which is gone");
-    if (fibres_[other].is != state::at_warp) complete = false;
-    group.push_back(other);
-  }
-  if (!complete) return;
-  for (const unsigned other : group) {
+    return fail(fault::mask, "thread " + std::to_string(thread) + " is not in its own mask at " + lines_of(asked.at));
+  if (const std::uint32_t lacking = asked.mask & ~all.present; lacking != 0)
+    return fail(fault::mask, "the mask at " + lines_of(asked.at) + " names thread " +
+                                 std::to_string(warp + static_cast<unsigned>(__builtin_ctz(lacking))) +
+                                 ", which is gone");
+  if ((asked.mask & ~all.waiting) != 0) return;
+  for (std::uint32_t left = asked.mask; left != 0; left &= left - 1) {
+    const unsigned other = warp + static_cast<unsigned>(__builtin_ctz(left));
     const request& theirs = fibres_[other].wants;
     if (theirs.what != asked.what || theirs.mask != asked.mask || !same_place(theirs.at, asked.at))
-      return fail(fault::divergence, "thread " + std::to_string(thread) + where + " waits for thread " +
-                                         std::to_string(other) + ", which is at " + lines_of(theirs.at));
+      return fail(fault::divergence, "thread " + std::to_string(thread) + " at " + lines_of(asked.at) +
+                                         " waits for thread " + std::to_string(other) + ", which is at " +
+                                         lines_of(theirs.at));
   }
-  compute(group);
+  compute(warp, asked.mask);
 }
 
-void machine::compute(const std::vector<unsigned>& group) {
-  const operation what = fibres_[group[0]].wants.what;
-  const std::uint32_t mask = fibres_[group[0]].wants.mask;
-  const unsigned warp = group[0] / warp_size * warp_size;
-  std::uint64_t all = fibres_[group[0]].wants.value, votes = 0, sum = 0;
+// What a vote or a reduction gives to all of its lanes.
+std::uint64_t machine::result_of(operation what, unsigned warp, std::uint32_t mask) const {
   const auto is_signed_less = [](std::uint64_t a, std::uint64_t b) {
     return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b);
   };
-  for (const unsigned other : group) {
+  const unsigned first = warp + static_cast<unsigned>(__builtin_ctz(mask));
+  std::uint64_t all = fibres_[first].wants.value, votes = 0, sum = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const unsigned other = warp + static_cast<unsigned>(__builtin_ctz(left));
     const std::uint64_t value = fibres_[other].wants.value;
     votes |= (value & 1u) << (other % warp_size);
     sum += value;
@@ -311,25 +333,34 @@ void machine::compute(const std::vector<unsigned>& group) {
       all = value;
     if (what == operation::bits_and) all &= value;
     if (what == operation::bits_or) all |= value;
-    if (what == operation::bits_xor) all = other == group[0] ? value : all ^ value;
+    if (what == operation::bits_xor) all = other == first ? value : all ^ value;
   }
-  std::vector<knowledge*> known;
-  std::vector<unsigned> lanes;
-  for (const unsigned other : group) {
-    request& asked = fibres_[other].wants;
-    asked.result = what == operation::ballot ? votes : what == operation::add ? sum & 0xFFFFFFFFu : all;
-    if (what == operation::shuffle) {
+  return what == operation::ballot ? votes : what == operation::add ? sum & 0xFFFFFFFFu : all;
+}
+
+void machine::compute(unsigned warp, std::uint32_t mask) {
+  const operation what = fibres_[warp + static_cast<unsigned>(__builtin_ctz(mask))].wants.what;
+  const bool shuffles = what == operation::shuffle, joins = what == operation::warp_barrier;
+  const std::uint64_t common = shuffles || joins ? 0 : result_of(what, warp, mask);
+  knowledge* known[warp_size];
+  unsigned group[warp_size], count = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+    request& asked = fibres_[warp + lane].wants;
+    asked.result = common;
+    if (shuffles) {
       if (asked.source >= warp_size || (mask >> asked.source & 1u) == 0)
-        return fail(fault::mask, "thread " + std::to_string(other) + " takes a value of lane " +
+        return fail(fault::mask, "thread " + std::to_string(warp + lane) + " takes a value of lane " +
                                      std::to_string(asked.source) + ", which is not in the mask, at " +
                                      lines_of(asked.at));
       asked.result = fibres_[warp + asked.source].wants.value;
     }
-    known.push_back(&fibres_[other].known);
-    lanes.push_back(other % warp_size);
+    known[count] = &fibres_[warp + lane].known;
+    group[count++] = lane;
   }
-  if (what == operation::warp_barrier) words.join(known.data(), lanes.data(), static_cast<unsigned>(lanes.size()));
-  for (std::size_t i = group.size(); i-- > 0;) wake(group[i]);
+  if (joins) words.join(known, group, count);
+  warps_[warp / warp_size].waiting &= ~mask;
+  while (count-- > 0) wake(warp + group[count]);
 }
 
 // ---- the interface
