@@ -120,6 +120,25 @@ TEST_CASE_TEMPLATE("tests of tokens of truncated hard rows", Scalar, float, floa
   CHECK(seen.near_ties > 0);
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
+  tally seen;
+  for (std::uint32_t i = 0; i < many_batches(); ++i) {
+    batch<float> rows = batch_of_many(i);
+    generator random{i};
+    std::vector<drafted_token> drafted(rows.count());
+    for (const bool cuts : {false, true}) {
+      if (cuts) rows.truncate_all(i * 16);
+      for (std::uint32_t r = 0; r < rows.count(); ++r) {
+        const auto token = static_cast<token_id>(random.next() % rows.size());
+        drafted[r] = r % 2 == 0 ? tie_of(rows, r, token, i) : drafted_token{token, r % 5, 1 + 1000 * i};
+      }
+      compare(rows, drafted, i, seen);
+    }
+  }
+  CHECK(seen.accepted > 0);
+  CHECK(seen.near_ties > 0);
+}
+
 TEST_CASE("tests in a large vocabulary, at rows that begin anywhere, and their bytes") {
   tally seen;
   batch<float> rows(2, large_size, 3, 1);

@@ -73,6 +73,19 @@ TEST_CASE("zeros of both signs: the value of the smaller id, as on the host") {
   compare(rows, 1);
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
+  for (std::uint32_t i = 0; i < many_batches(); ++i) {
+    batch<float> rows = batch_of_many(i);
+    if (i % 2 == 1) rows.transform_all(i);
+    compare(rows, i);
+  }
+}
+
+TEST_CASE("a NaN at every place of a block and a half") {
+  batch<float> rows = nan_at_every_place(1551);
+  compare(rows, 1);
+}
+
 TEST_CASE("a NaN at every place, +infinity, nothing finite") {
   const std::uint32_t size = 300;
   batch<float> rows(size + 2, size);

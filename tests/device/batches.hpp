@@ -199,6 +199,25 @@ class batch {
   aligned_memory<std::byte> memory_;
 };
 
+#if !defined(SPECVERIFY_WITHOUT_SIMULATOR)
+//! Batches of 16 hard rows of 4 096 ids: a thousand rows, ten thousand in the long run.
+inline std::uint32_t many_batches() { return is_long() ? 625 : 63; }
+inline batch<float> batch_of_many(std::uint32_t number) {
+  batch<float> rows(hard_rows::kinds + 1, 4096);
+  rows.fill(0, 1000 + number);
+  for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.05 + 0.01 * (number * 7 % 150 + r);
+  return rows;
+}
+#endif
+
+//! As many rows as ids, each with a NaN at a place of its own.
+inline batch<float> nan_at_every_place(std::uint32_t size) {
+  batch<float> rows(size, size);
+  rows.fill(15, 9);
+  for (std::uint32_t r = 0; r < size; ++r) rows.set(r, r, row_cases::nan_value());
+  return rows;
+}
+
 template <class T>
 bool same_bits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;

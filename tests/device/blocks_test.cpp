@@ -148,6 +148,21 @@ TEST_CASE_TEMPLATE("draws from claimed blocks of hard rows are the host's", Scal
   }
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
+  for (std::uint32_t i = 0; i < many_batches(); ++i) {
+    batch<float> rows = batch_of_many(i);
+    const bool is_off = i % 2 == 1;
+    claimed<float> all(rows, 64 * (1 + i % 16), is_off ? 0.25 : 0x1.0p-10, is_off ? 0.2 : 0.0);
+    compare(all, i);
+  }
+}
+
+TEST_CASE("a NaN at every place is what the host finds of it") {
+  batch<float> rows = nan_at_every_place(300);
+  claimed<float> all(rows, 64);
+  compare(all, 1);
+}
+
 TEST_CASE("few trials, none, and a temperature that is none") {
   batch<float> rows(hard_rows::kinds + 1, 4001);
   rows.fill(0, 8);

@@ -152,6 +152,20 @@ TEST_CASE_TEMPLATE("residuals of truncated hard rows", Scalar, float, float16_bi
   CHECK(seen.fallbacks > 0);
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
+  tally seen;
+  for (std::uint32_t i = 0; i < many_batches(); ++i) {
+    batch<float> rows = batch_of_many(i);
+    for (const bool cuts : {false, true}) {
+      if (cuts) rows.truncate_all(i * 16);
+      const laws_of_rows laws(rows, i);
+      compare(rows, laws, i, {.trial_cap = i % 4 == 0 ? 2u : 32u, .scale = i % 3 == 0 ? 0.7 : 1.0}, seen);
+    }
+  }
+  CHECK(seen.exact > 0);
+  CHECK(seen.retries > 0);
+}
+
 TEST_CASE("residuals of a large vocabulary") {
   tally seen;
   batch<float> rows(3, large_size, 1, 2);

@@ -82,6 +82,16 @@ TEST_CASE_TEMPLATE("hard rows split into parts of every size", Scalar, float, fl
   }
 }
 
+TEST_CASE("a NaN at every place of a row of three parts") {
+  batch<float> rows = nan_at_every_place(2 * 1024 + 5);
+  for (std::uint32_t r = 3; r < rows.count(); r += 3) rows.set(r, r * 31 % rows.size(), row_cases::nan_value());
+  const found split = digests_of(rows, 3, 1);
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    const std::uint32_t least = r % 3 == 0 && r > 0 ? std::min(r, r * 31 % rows.size()) : r;
+    REQUIRE(split.rows[r].why == status{errc::row_has_nan, part::row, least});
+  }
+}
+
 TEST_CASE("rows in error, equal rows, zeros of both signs, and a reference that does not serve") {
   batch<float> rows(9, 5 * 1024 + 7);
   rows.fill(15, 4);

@@ -131,6 +131,16 @@ TEST_CASE_TEMPLATE("perturbations of hard rows are the host's", Scalar, float, f
   }
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
+  for (std::uint32_t i = 0; i < many_batches(); ++i) {
+    batch<float> rows = batch_of_many(i);
+    if (i % 2 == 1) rows.transform_all(i);
+    drafted<philox_key> draft(rows.count(), {{i, 77}});
+    choose_tokens(rows, draft, i);
+    (void)compare(rows, draft, {20, 2.0}, i);
+  }
+}
+
 TEST_CASE("draws that a sum in float leaves open are summed as on the host") {
   for (const std::uint32_t size : {17u, 1025u, 4001u}) {
     batch<float> rows(1, size);

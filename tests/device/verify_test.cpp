@@ -70,6 +70,31 @@ TEST_CASE_TEMPLATE("rounds over truncated hard rows: the verdicts of the host", 
   }
 }
 
+TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run, plain and truncated") {
+  std::uint32_t rows_seen = 0;
+  for (std::uint32_t i = 0; rows_seen < (is_long() ? 10000u : 1000u); ++i) {
+    batch<float> rows(ragged_rounds<float>::rows_for(ragged), 4096);
+    rows.fill(i, 1000 + i);
+    for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.05 + 0.01 * (i * 7 % 150 + r);
+    if (i % 2 == 1) rows.transform_all(i);
+    ragged_rounds<float> plain(rows, ragged, i);
+    compare(rows, plain, i);
+    rows.truncate_all(i * 31);
+    ragged_rounds<float> cut(rows, ragged, i + 1);
+    compare(rows, cut, i);
+    for (std::uint32_t round = 0; round < plain.count(); ++round)
+      rows_seen += plain.verdict_of(round).decided.counters.evaluated + 1;
+  }
+}
+
+TEST_CASE("a NaN at every place of a round's row, but the last place, which no round looks at") {
+  batch<float> rows = nan_at_every_place(1030);
+  std::vector<std::uint32_t> lengths(1029, 0);
+  lengths.back() = 1;
+  ragged_rounds<float> all(rows, lengths, 5);
+  compare(rows, all, 1);
+}
+
 TEST_CASE("rounds whose truncated rows keep more than there is room for say so") {
   constexpr std::uint32_t room = 40;
   batch<float> rows(ragged_rounds<float>::rows_for(ragged), 4001);
