@@ -92,7 +92,7 @@ TEST_CASE("lists of ids are clean in many orders") {
 
 TEST_CASE("truncated rows and their draws are clean in many orders") {
   batch<float> rows = four_rows(2 * 1024 + 1);
-  const row_truncation cuts[4]{{0, 0.7}, {60, 0.9}, {2048, 0.8, 0.0, truncation_order::joint}, {5}};
+  const row_truncation cuts[4]{{0, 0.7}, {60, 0.9}, {2048, 0.8, 0.0, truncation_order::joint}, {0, 0.0}};
   device_transform transform = rows.transform();
   transform.truncations = cuts;
   const std::size_t bytes = device_batch_size(rows.rows(), transform);
