@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/algorithms/cuda.md, on the block simulator.
+#include "../../examples/cuda/engine_arrays.cu"
 #include "../../examples/cuda/one_step.cu"
 #include "../../examples/cuda/verify_batch.cu"
 
@@ -66,5 +67,83 @@ TEST_CASE("one step of 64 requests: verdicts are the host's, also when the step 
     REQUIRE(enqueue_verification(step, nullptr).ok());
     CHECK(gpu.report() == "");
     for (std::uint32_t i = 0; i < all.count(); ++i) all.compare_verdict(token_rule{}, i);
+  }
+}
+
+TEST_CASE("a step of an engine's arrays: what arrives in the batch, and the tokens that come back") {
+  constexpr std::uint32_t requests = 3, size = 300, width = 4, drafted = 5;
+  const std::vector<std::uint32_t> begin{0, 2, 2, drafted};
+  batch<float> rows(drafted + requests, size, 3);
+  rows.fill(9, 3);
+  const std::vector<float> temperatures{0.0f, 0.7f, 1.5f}, top_p{1.0f, 0.75f, 0.5f};
+  const std::vector<std::int32_t> top_k{-1, 40, static_cast<std::int32_t>(size)};
+  const std::vector<token_id> ids{7, 9, 1, 2, 3};
+  const std::vector<std::uint32_t> places{5, 6, 7};
+  const philox_key key{{3, 4}};
+  std::vector<double> wide(rows.count());
+  std::vector<row_truncation> cuts(rows.count());
+  std::vector<device_draft> drafts(drafted);
+  std::vector<device_verdict> verdicts(requests);
+  std::vector<token_id> tokens(requests * width);
+  const engine_arrays engine{
+      {temperatures.data(), top_k.data(), top_p.data(), nullptr}, ids.data(), tokens.data(), width};
+  const batch_arrays arrays{wide.data(), cuts.data(), drafts.data()};
+  device_rounds<float> rounds;
+  rounds.rows = rows.rows();
+  rounds.count = requests;
+  rounds.draft_begin = begin.data();
+  rounds.transform.kept_capacity = size;
+  point_to(rounds, arrays);
+  const std::size_t needed = verify_memory_size(rounds);
+  aligned_memory<std::byte> scratch(needed);
+  const auto name_inputs = [&](simulator::device& gpu) {
+    for (const auto* list : {&temperatures, &top_p}) gpu.input(list->data(), requests);
+    gpu.input(top_k.data(), requests);
+    gpu.input(ids.data(), drafted);
+    gpu.input(begin.data(), begin.size());
+  };
+  {
+    simulator::device gpu({.seed = 8});
+    name_inputs(gpu);
+    gpu.output(wide.data(), wide.size());
+    gpu.output(cuts.data(), cuts.size());
+    gpu.output(drafts.data(), drafts.size());
+    REQUIRE(launch(nullptr, requests, take_kernel, engine, rounds, arrays).ok());
+    CHECK(gpu.report() == "");
+  }
+  simulator::device gpu({.seed = 9});  // structs are copied with the bytes between their fields, which are inputs here
+  rows.name_to(gpu);
+  name_inputs(gpu);
+  gpu.input(wide.data(), wide.size());
+  gpu.input(cuts.data(), cuts.size());
+  gpu.input(drafts.data(), drafts.size());
+  gpu.input(places.data(), requests);
+  gpu.input(&key, 1);
+  gpu.output(verdicts.data(), requests);
+  gpu.output(tokens.data(), tokens.size());
+  gpu.output(scratch.data(), needed);
+  const device_uniforms<> random{&key, 0, places.data(), places.data()};
+  const device_memory memory{scratch.data(), needed};
+  REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, rounds, random, {verdicts.data(), nullptr}, memory).ok());
+  REQUIRE(
+      launch(nullptr, requests, give_kernel, engine, rounds, static_cast<const device_verdict*>(verdicts.data())).ok());
+  CHECK(gpu.report() == "");
+  for (std::uint32_t i = 0; i < requests; ++i) {
+    CAPTURE(i);
+    for (std::uint32_t row = begin[i] + i; row < begin[i + 1] + i + 1; ++row) {
+      CHECK(wide[row] == static_cast<double>(temperatures[i]));
+      CHECK(cuts[row].top_k == (i == 1 ? 40 : 0));  // none, 40, and one that cuts nothing
+      CHECK(cuts[row].top_p == static_cast<double>(top_p[i]));
+      CHECK(cuts[row].min_p == 0);
+    }
+    const verdict& made = verdicts[i].decided;
+    REQUIRE(verdicts[i].why.ok());
+    REQUIRE(made.commit_length == made.accepted + 1);
+    for (std::uint32_t k = 0; k < width; ++k) {
+      token_id expected = -1;
+      if (k < made.accepted) expected = ids[begin[i] + k];
+      if (k == made.accepted) expected = made.next_token;
+      CHECK(tokens[i * width + k] == expected);
+    }
   }
 }
