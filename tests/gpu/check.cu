@@ -4,6 +4,7 @@
 // Built by g++ with the header of tests/device/shim, it runs on the block simulator.
 #include <gpu/checks.hpp>
 #include <gpu/known_answers.hpp>
+#include <gpu/law_checks.hpp>
 #include <gpu/round_checks.hpp>
 #include <gpu/row_checks.hpp>
 #include <gpu/steps.hpp>
@@ -28,6 +29,8 @@ void check_batch(const shape& how, report& found) {
   check_fp16_laws(where, rows, found["fp16 law"]);
   check_perturbations(where, rows, found["perturbation"]);
   check_accepts(where, rows, found["accept"]);
+  check_residuals(where, rows, found["residual"]);
+  check_sparse_laws(where, rows, 1 + static_cast<std::uint32_t>(how.seed % 64), 100, found["sparse lattice"]);
   check_rounds(where, rows, found["verify"], found["greedy"]);
   if (const std::string said = where.report(); said != scene::nothing) found["device"].complain(said);
 }
