@@ -63,6 +63,7 @@ status all_of_rows(const device_batch<Scalar>& batch, device_value* values, cons
   const exec::cuda how{};
   status why = read_rows(how, batch, {true, true});
   if (why.ok()) why = log_sum_exp(how, batch.rows, batch.transform, values);
+  if (why.ok()) why = log_sum_exp(how, batch.rows, batch.transform, values, {true});
   if (why.ok()) why = softmax(how, batch.rows, batch.transform, laws);
   return why.ok() ? integer_weights(how, batch.rows, batch.transform, weights) : why;
 }

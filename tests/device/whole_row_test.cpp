@@ -88,7 +88,7 @@ void compare(batch<Scalar>& rows, std::uint64_t seed, std::uint32_t offset = 0) 
   simulator::device gpu({.seed = seed});
   rows.name_to(gpu);
   found.name_to(gpu);
-  REQUIRE(log_sum_exp(exec::cuda{}, rows.rows(), rows.transform(), found.values.data()).ok());
+  REQUIRE(log_sum_exp(exec::cuda{}, rows.rows(), rows.transform(), found.values.data(), {true}).ok());
   REQUIRE(softmax(exec::cuda{}, rows.rows(), rows.transform(), found.law()).ok());
   REQUIRE(integer_weights(exec::cuda{}, rows.rows(), rows.transform(), found.weights()).ok());
   device_request request;
@@ -163,7 +163,7 @@ TEST_CASE("reads of a row: two, three, two, and one more for each total") {
     before = all;
     return static_cast<double>(since) / (large_size * sizeof(float));
   };
-  REQUIRE(log_sum_exp(exec::cuda{}, rows.rows(), rows.transform(), found.values.data()).ok());
+  REQUIRE(log_sum_exp(exec::cuda{}, rows.rows(), rows.transform(), found.values.data(), {true}).ok());
   CHECK(reads() == 2.0);
   REQUIRE(softmax(exec::cuda{}, rows.rows(), rows.transform(), found.law()).ok());
   CHECK(reads() == 3.0);
@@ -193,7 +193,7 @@ TEST_CASE("truncations are refused, of all rows or of one") {
   each[2].top_p = 0;
   transform.truncations = each;
   gpu.input(each, 3);
-  CHECK(log_sum_exp(exec::cuda{}, rows.rows(), transform, found.values.data()).ok());
+  CHECK(log_sum_exp(exec::cuda{}, rows.rows(), transform, found.values.data(), {true}).ok());
   CHECK(softmax(exec::cuda{}, rows.rows(), transform, found.law()).ok());
   CHECK(integer_weights(exec::cuda{}, rows.rows(), transform, found.weights()).ok());
   const errc expected[3]{errc::ok, errc::unsupported, errc::invalid_truncation};

@@ -4,6 +4,7 @@
 #define SPECVERIFY_CUDA_DETAIL_TEMPERED_CUH
 
 #include <specverify/cuda/detail/load.cuh>
+#include <specverify/cuda/detail/quick_sum.cuh>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 #include <specverify/kernel/scalar/tempered.hpp>
 #include <specverify/row/detail/tempered_rest.hpp>
@@ -43,23 +44,6 @@ struct tempered_row {
   float maximum;
   bool aligned;
 };
-
-[[nodiscard]] __device__ __forceinline__ double sum_of_warp(double mine) noexcept {
-  for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
-  return mine;
-}
-
-//! The sum of the numbers of all threads, in an order that depends on their number; every thread gets it. `room`:
-//! most_warps entries.
-[[nodiscard]] __device__ __forceinline__ double real_sum_of_block(double mine, double* room) noexcept {
-  mine = sum_of_warp(mine);
-  __syncthreads();
-  if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
-  __syncthreads();
-  double sum = 0;
-  for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum += room[warp];
-  return sum;
-}
 
 //! room.tops, a temperature a warp. The caller's barriers stand around it.
 template <class Scalar>
