@@ -16,21 +16,21 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t argmax_threads = 512;  // at most
+inline constexpr std::uint32_t argmax_threads = 256;  // at most
 
-//! The two largest of the logits that a thread has seen; ids came ascending.
+inline constexpr int argmax_in_flight = 6;  // loads of a thread at once
+
+//! The largest of the logits that a thread has seen, with its least id, and the next one; ids came ascending.
 struct two_best {
-  best_entry first, second;
-  bool has_nan;
+  best_entry first;
+  float second;
+  float nan;  // or the largest
 
   __device__ __forceinline__ void add(float value, std::uint32_t id) noexcept {
-    if (kernel::is_nan(value)) has_nan = true;
-    if (value > first.value) {
-      second = first;
-      first = {value, id};
-    } else if (value > second.value) {
-      second = {value, id};
-    }
+    nan = larger_or_nan(nan, value);
+    const bool is_first = value > first.value, is_second = value > second;
+    second = is_first ? first.value : is_second ? value : second;
+    first = {is_first ? value : first.value, is_first ? id : first.id};
   }
 };
 
@@ -43,19 +43,13 @@ struct argmax_room {
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_argmax argmax_of_row(const kernel::row_source<Scalar>& row,
                                                                      argmax_room& room) noexcept {
-  const bool aligned = is_aligned(row.data);
   const float none = kernel::negative_infinity<float>();
-  two_best mine{{none, 0}, {none, no_id}, false};
-  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);
-  SPECVERIFY_UNROLL(4)
-  for (std::uint32_t id = threadIdx.x * per_load; id < row.size; id += blockDim.x * per_load) {
-    const four_logits four = load_four(row, aligned, id, bias);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) mine.add(four.at[i], id + i);
-  }
-  const bool has_nan = __syncthreads_or(mine.has_nan) != 0;
+  two_best mine{{none, 0}, none, none};
+  read_in_groups<argmax_in_flight>(row, [&](float value, std::uint32_t id) { mine.add(value, id); });
+  const bool has_nan = __syncthreads_or(kernel::is_nan(mine.nan)) != 0;
   const best_entry first = best_of_block(mine.first, room.best);
-  const best_entry second = best_of_block(mine.first.id == first.id ? mine.second : mine.first, room.best);
+  const float rest = mine.first.id == first.id ? mine.second : mine.first.value;
+  const best_entry second = best_of_block({rest, no_id}, room.best);
   device_argmax found;
   if (has_nan || !kernel::is_finite(first.value)) {
     found.why = find_error(row, &room.least);
@@ -70,7 +64,7 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(argmax_threads, 2)
+__global__ void __launch_bounds__(argmax_threads, 3)
     argmax_kernel(device_rows<Scalar> rows, device_transform transform, device_argmax* out) {
   __shared__ argmax_room room;
   const device_argmax found = argmax_of_row(open_row(rows, transform, blockIdx.x), room);

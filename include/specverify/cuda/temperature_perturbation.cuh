@@ -151,7 +151,7 @@ template <class Scalar>
 }
 
 template <class Scalar, class Key>
-__global__ void __launch_bounds__(tempered_threads, 2)
+__global__ void __launch_bounds__(tempered_threads, 1)
     tempered_kernel(device_batch<Scalar> batch, const token_id* tokens, perturbation_options options,
                     device_uniforms<Key> random, device_disagreement* out) {
   __shared__ tempered_room room;

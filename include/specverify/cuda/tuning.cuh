@@ -17,13 +17,14 @@ SPECVERIFY_TYPES_BEGIN
 struct cuda_tuning {
   std::uint32_t capability = 80;        //!< 10 * major + minor
   std::uint32_t multiprocessors = 108;  //!< of the largest card of this capability
-  std::uint32_t digest_blocks = 2;      //!< thread blocks of a digest that one multiprocessor runs at once
+  std::uint32_t digest_blocks = 3;      //!< thread blocks of a digest that one multiprocessor runs at once
   std::uint32_t least_part = 4;         //!< blocks of 1024 ids in a part of a row, at least
+  std::uint32_t digest_threads = 256;   //!< of a thread block of a digest, at most: whole warps, 32 to 256
 };
 
 //! From the cards' data sheets: A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200, RTX 5090. No row is measured.
-inline constexpr cuda_tuning cuda_tunings[] = {{80, 108, 2, 4}, {86, 82, 2, 4},   {87, 16, 2, 4},  {89, 128, 2, 4},
-                                               {90, 132, 2, 4}, {100, 148, 2, 4}, {120, 170, 2, 4}};
+inline constexpr cuda_tuning cuda_tunings[] = {{80, 108}, {86, 82},   {87, 16},  {89, 128},
+                                               {90, 132}, {100, 148}, {120, 170}};
 
 //! The tuning of the nearest listed capability that is not above the given one; of the first one below that.
 [[nodiscard]] SPECVERIFY_INLINE constexpr cuda_tuning tuning_for(std::uint32_t capability) noexcept {

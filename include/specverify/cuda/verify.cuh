@@ -188,7 +188,8 @@ struct token_round {
     const std::uint32_t number = round.first_row + index;
     errc why = check_row(transform, number);
     if (why == errc::ok) {  // the same for all threads
-      const device_digest found = digest_row(source, transform, number, place_of(digests, round.number), room.digest);
+      const device_digest found =
+          digest_row<digest_in_flight, false>(source, transform, number, place_of(digests, round.number), room.digest);
       if (threadIdx.x == 0) digests.rows[round.number] = found;
       why = found.why.code;
       if constexpr (Cuts)
@@ -351,8 +352,7 @@ template <class Scalar, class Key>
   if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
   const auto places = make_device_batch(device_detail::row_a_round(rounds), rounds.transform, scratch);
   if (!places) return places.error();
-  const std::uint32_t threads =
-      cuda_detail::threads_for(places->digests.blocks * cuda_detail::per_block, cuda_detail::digest_threads);
+  const std::uint32_t threads = cuda_detail::threads_of_digest(how.tuning, places->digests.blocks);
   const auto chosen = rounds.transform.may_truncate() ? &cuda_detail::verify_kernel<Scalar, Key, true>
                                                       : &cuda_detail::verify_kernel<Scalar, Key, false>;
   return cuda_detail::enqueue(how, {rounds.count, threads}, chosen, rounds, random, rule, places->digests, out);

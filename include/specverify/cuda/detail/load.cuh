@@ -53,43 +53,147 @@ template <class Scalar>
   const float4 all = __ldg(reinterpret_cast<const float4*>(data));
   return {{all.x, all.y, all.z, all.w}};
 }
-template <class Half>
-[[nodiscard]] __device__ __forceinline__ four_logits load_aligned(const Half* data) noexcept {
+[[nodiscard]] __device__ __forceinline__ four_logits load_aligned(const bfloat16_bits* data) noexcept {
+  const uint2 all = __ldg(reinterpret_cast<const uint2*>(data));  // two logits a word, the first one below
+  return {{numeric::bits_as<float>(all.x << 16), numeric::bits_as<float>(all.x & 0xFFFF0000u),
+           numeric::bits_as<float>(all.y << 16), numeric::bits_as<float>(all.y & 0xFFFF0000u)}};
+}
+[[nodiscard]] __device__ __forceinline__ four_logits load_aligned(const float16_bits* data) noexcept {
   const ushort4 all = __ldg(reinterpret_cast<const ushort4*>(data));
-  return {{kernel::to_working(Half{all.x}), kernel::to_working(Half{all.y}), kernel::to_working(Half{all.z}),
-           kernel::to_working(Half{all.w})}};
+  return {{kernel::to_working(float16_bits{all.x}), kernel::to_working(float16_bits{all.y}),
+           kernel::to_working(float16_bits{all.z}), kernel::to_working(float16_bits{all.w})}};
 }
 
-//! The stored logits of the ids from `id` on, a multiple of 4; -infinity behind the end of the row.
+//! Whether the ids from `id` on, a multiple of 4, are allowed: a bit each, the least is that of `id`. Of the words'
+//! bytes, since a thread keeps many of them.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ four_logits load_stored(const kernel::row_source<Scalar>& row, bool aligned,
+[[nodiscard]] __device__ __forceinline__ std::uint32_t allowed_from(const kernel::row_source<Scalar>& row,
+                                                                    std::uint32_t id) noexcept {
+  return static_cast<std::uint32_t>(__ldg(reinterpret_cast<const unsigned char*>(row.mask) + id / 8)) >> (id % 8);
+}
+__device__ __forceinline__ void forbid(std::uint32_t allowed, four_logits& found) noexcept {
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t i = 0; i < per_load; ++i)
+    if ((allowed >> i & 1u) == 0) found.at[i] = kernel::negative_infinity<float>();
+}
+
+//! Four stored logits inside a row.
+template <bool Aligned, class Scalar>
+[[nodiscard]] __device__ __forceinline__ four_logits load_inside(const kernel::row_source<Scalar>& row,
                                                                  std::uint32_t id) noexcept {
-  if (aligned && id + per_load <= row.size) return load_aligned(row.data + id);
+  if constexpr (Aligned) return load_aligned(row.data + id);
+  return {{row.stored(id), row.stored(id + 1), row.stored(id + 2), row.stored(id + 3)}};
+}
+
+//! Four logits at the end of a row, without bias: -infinity behind it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ four_logits load_at_end(const kernel::row_source<Scalar>& row,
+                                                                 std::uint32_t id) noexcept {
   four_logits found;
   SPECVERIFY_UNROLL(4)
   for (std::uint32_t i = 0; i < per_load; ++i)
     found.at[i] = id + i < row.size ? row.stored(id + i) : kernel::negative_infinity<float>();
+  if (row.mask != nullptr && id < row.size) forbid(allowed_from(row, id), found);
   return found;
 }
 
-//! The logits of the ids from `id` on. `bias`: where the biases of the block stand; calls come with ascending ids.
+//! Adds the biases of the ids from `id` on. `bias`: the first one that may be meant; calls come with ascending ids.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
-                                                               std::uint32_t id, std::uint32_t& bias) noexcept {
-  four_logits found = load_stored(row, aligned, id);
+__device__ __forceinline__ void add_biases(const kernel::row_source<Scalar>& row, std::uint32_t id, std::uint32_t& bias,
+                                           four_logits& found) noexcept {
   SPECVERIFY_UNROLL(1)
   for (; bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < id + per_load; ++bias) {
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < per_load; ++i)  // no index that is not known: the four stay in registers
       if (static_cast<std::uint32_t>(row.bias_ids[bias]) == id + i) found.at[i] += row.bias_values[bias];
   }
-  if (row.mask != nullptr && id < row.size) {
-    const std::uint64_t allowed = row.mask[id / 64] >> (id % 64);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      if ((allowed >> i & 1u) == 0) found.at[i] = kernel::negative_infinity<float>();
+  if (row.mask != nullptr && id < row.size) forbid(allowed_from(row, id), found);  // whatever the bias
+}
+
+//! The ids that a thread takes together: four from each of `Loads` places.
+template <int Loads>
+struct logit_group {
+  four_logits at[Loads];
+};
+
+//! The stored logits of four ids at each of id, id + stride, ... inside a row, those forbidden -infinity.
+template <bool Aligned, int Loads, class Scalar>
+__device__ __forceinline__ void load_group_inside(const kernel::row_source<Scalar>& row, std::uint32_t id,
+                                                  std::uint32_t stride, logit_group<Loads>& found) noexcept {
+  if (row.mask == nullptr) {
+    SPECVERIFY_UNROLL(32)
+    for (int k = 0; k < Loads; ++k)
+      found.at[k] = load_inside<Aligned>(row, id + static_cast<std::uint32_t>(k) * stride);
+    return;
+  }
+  std::uint32_t allowed[Loads];
+  SPECVERIFY_UNROLL(32)
+  for (int k = 0; k < Loads; ++k) {
+    allowed[k] = allowed_from(row, id + static_cast<std::uint32_t>(k) * stride);
+    found.at[k] = load_inside<Aligned>(row, id + static_cast<std::uint32_t>(k) * stride);
+  }
+  SPECVERIFY_UNROLL(32)
+  for (int k = 0; k < Loads; ++k) forbid(allowed[k], found.at[k]);
+}
+
+//! The logits of four ids at each of id, id + stride, ...; multiples of 4. All loads are under way before one of them
+//! is waited for: nothing between them is a branch. Inside: none is behind the end of the row; else those behind it are
+//! -infinity. `bias` as in add_biases.
+template <int Loads, bool Inside, class Scalar>
+[[nodiscard]] __device__ __forceinline__ logit_group<Loads> load_group(const kernel::row_source<Scalar>& row,
+                                                                       bool aligned, std::uint32_t id,
+                                                                       std::uint32_t stride,
+                                                                       std::uint32_t& bias) noexcept {
+  logit_group<Loads> found;
+  const std::uint32_t end = id + static_cast<std::uint32_t>(Loads - 1) * stride + per_load;
+  const bool inside = Inside || end <= row.size;
+  if (inside && aligned) {
+    load_group_inside<true>(row, id, stride, found);
+  } else if (inside) {
+    load_group_inside<false>(row, id, stride, found);
+  } else {
+    SPECVERIFY_UNROLL(32)
+    for (int k = 0; k < Loads; ++k) found.at[k] = load_at_end(row, id + static_cast<std::uint32_t>(k) * stride);
+  }
+  if (bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < end) {
+    SPECVERIFY_UNROLL(32)
+    for (int k = 0; k < Loads; ++k) add_biases(row, id + static_cast<std::uint32_t>(k) * stride, bias, found.at[k]);
   }
   return found;
+}
+
+//! The logits of the ids from `id` on.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
+                                                               std::uint32_t id, std::uint32_t& bias) noexcept {
+  return load_group<1, false>(row, aligned, id, 0, bias).at[0];
+}
+
+//! add(logit, id) for the four ids at each place of a group.
+template <int Loads, class Add>
+__device__ __forceinline__ void add_group(const logit_group<Loads>& group, std::uint32_t id, std::uint32_t stride,
+                                          const Add& add) noexcept {
+  SPECVERIFY_UNROLL(32)
+  for (int k = 0; k < Loads; ++k) {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i)
+      add(group.at[k].at[i], id + static_cast<std::uint32_t>(k) * stride + i);
+  }
+}
+
+//! add(logit, id) for the ids of a row that are this thread's: four of every 4 * blockDim.x, in ascending order, and
+//! -infinity for those behind the end. `Loads` are under way together.
+template <int Loads, class Scalar, class Add>
+__device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>& row, const Add& add) noexcept {
+  constexpr auto loads = static_cast<std::uint32_t>(Loads);
+  const bool aligned = is_aligned(row.data);
+  const std::uint32_t stride = blockDim.x * per_load;
+  std::uint32_t id = threadIdx.x * per_load;
+  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(id);
+  SPECVERIFY_UNROLL(1)
+  for (; id + (loads - 1) * stride + per_load <= row.size; id += loads * stride)
+    add_group(load_group<Loads, true>(row, aligned, id, stride, bias), id, stride, add);
+  if (id < row.size) add_group(load_group<Loads, false>(row, aligned, id, stride, bias), id, stride, add);
 }
 
 //! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is
@@ -98,6 +202,7 @@ template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
                                                            std::uint32_t* room) noexcept {
   std::uint32_t nan = no_id, infinite = no_id;
+  SPECVERIFY_UNROLL(1)
   for (std::uint32_t id = threadIdx.x; id < row.size; id += blockDim.x) {
     const float value = row.value(id);
     if (nan == no_id && kernel::is_nan(value)) nan = id;

@@ -5,7 +5,7 @@
 #ifndef SPECVERIFY_CUDA_DETAIL_THREADS_CUH
 #define SPECVERIFY_CUDA_DETAIL_THREADS_CUH
 
-#include <specverify/config.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/cuda/detail/compiler.cuh>
 
 #include <cstdint>
@@ -33,6 +33,17 @@ inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
   return threadIdx.x / lanes_per_warp;
 }
 [[nodiscard]] __device__ __forceinline__ std::uint32_t warps_of_block() noexcept { return blockDim.x / lanes_per_warp; }
+
+//! The larger one; NaN where one of them is. Of -0 and +0 either.
+[[nodiscard]] __device__ __forceinline__ float larger_or_nan(float a, float b) noexcept {
+#if defined(__CUDA_ARCH__)
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+#else
+  return b > a || numeric::is_nan(b) ? b : a;
+#endif
+}
 
 //! The largest value so far and the least id that has it. -0 and +0 are equal: the value is that of the least id.
 struct best_entry {

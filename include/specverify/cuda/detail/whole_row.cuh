@@ -3,8 +3,8 @@
 #ifndef SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 
-#include <specverify/cuda/detail/total.cuh>
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/detail/total.cuh>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 
@@ -13,6 +13,8 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t row_threads = 256;  // at most
 inline constexpr std::uint32_t per_term = 4;       // threads that share a term of an exact sum, 256 ids
+inline constexpr int row_in_flight = 6;            // loads of a thread at once
+inline constexpr int sum_in_flight = 4;            // where each logit takes an exponential in double
 
 struct top_room {
   best_entry best[most_warps];
@@ -40,20 +42,14 @@ struct row_top {
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ row_top find_top(const kernel::row_source<Scalar>& row,
                                                           top_room& room) noexcept {
-  const bool aligned = is_aligned(row.data);
   best_entry mine{kernel::negative_infinity<float>(), 0};
-  bool has_nan = false;
-  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load);
-  SPECVERIFY_UNROLL(4)
-  for (std::uint32_t id = threadIdx.x * per_load; id < row.size; id += blockDim.x * per_load) {
-    const four_logits four = load_four(row, aligned, id, bias);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) {
-      if (kernel::is_nan(four.at[i])) has_nan = true;
-      if (four.at[i] > mine.value) mine = {four.at[i], id + i};
-    }
-  }
-  const bool refused = __syncthreads_or(has_nan) != 0;
+  float nan = mine.value;  // or the largest
+  read_in_groups<row_in_flight>(row, [&](float value, std::uint32_t id) {
+    nan = larger_or_nan(nan, value);
+    const bool is_best = value > mine.value;
+    mine = {is_best ? value : mine.value, is_best ? id : mine.id};
+  });
+  const bool refused = __syncthreads_or(kernel::is_nan(nan)) != 0;
   const best_entry best = best_of_block(mine, room.best);
   if (refused || !kernel::is_finite(best.value)) return {find_error(row, &room.least), best.value, best.id};
   return {status{}, best.value, best.id};
@@ -71,27 +67,32 @@ template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double exact_sum(const kernel::row_source<Scalar>& row,
                                                           const kernel::exact_weight& weight, sum_room& room) noexcept {
   const bool aligned = is_aligned(row.data);
-  const std::uint32_t groups = blockDim.x / per_term, group = threadIdx.x / per_term;
+  const std::uint32_t groups = blockDim.x / per_term, mine = threadIdx.x / per_term;
   const std::uint32_t terms = kernel::block_count(row.size, kernel::exact_size);
+  constexpr std::uint32_t stride = kernel::lane_count * sum_in_flight;
+  static_assert(kernel::exact_size % stride == 0, "a term is whole groups");
   double sum = 0;
   SPECVERIFY_UNROLL(1)
   for (std::uint32_t first = 0; first < terms; first += groups) {
-    const std::uint32_t from = (first + group) * kernel::exact_size;
+    const std::uint32_t from = (first + mine) * kernel::exact_size;
     const std::uint32_t left = from < row.size ? row.size - from : 0;
     std::uint32_t bias = row.bias_count == 0 || left == 0 ? 0 : row.bias_from(from);
     double lanes[per_load] = {0, 0, 0, 0};
-    SPECVERIFY_UNROLL(2)
-    for (std::uint32_t at = threadIdx.x % per_term * per_load; at < kernel::exact_size; at += kernel::lane_count) {
-      if (at >= left) break;
-      const four_logits four = load_four(row, aligned, from + at, bias);
-      SPECVERIFY_UNROLL(4)
-      for (std::uint32_t i = 0; i < per_load; ++i)
-        lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(four.at[i])));
+    SPECVERIFY_UNROLL(1)
+    for (std::uint32_t at = threadIdx.x % per_term * per_load; at < kernel::exact_size && at < left; at += stride) {
+      const logit_group<sum_in_flight> group =
+          load_group<sum_in_flight, false>(row, aligned, from + at, kernel::lane_count, bias);
+      SPECVERIFY_UNROLL(8)
+      for (int k = 0; k < sum_in_flight; ++k) {  // behind the end of the row: 0 is added
+        SPECVERIFY_UNROLL(4)
+        for (std::uint32_t i = 0; i < per_load; ++i)
+          lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(group.at[k].at[i])));
+      }
     }
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < per_load; ++i) room.lanes[threadIdx.x * per_load + i] = lanes[i];
     __syncwarp();
-    if (threadIdx.x % per_term == 0) room.terms[group] = kernel::lane_tree(room.lanes + group * kernel::lane_count);
+    if (threadIdx.x % per_term == 0) room.terms[mine] = kernel::lane_tree(room.lanes + mine * kernel::lane_count);
     __syncthreads();
     if (threadIdx.x == 0) {
       const std::uint32_t count = terms - first < groups ? terms - first : groups;

@@ -56,11 +56,10 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
 
 //! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
-  const float scaled = difference * scale;
-  std::int32_t octaves = coarse_minimum;
-  if (scaled > static_cast<float>(coarse_minimum))
-    octaves = scaled < 1.0e9f ? static_cast<std::int32_t>(scaled) : 1000000000;
-  return bits_as<float>(octaves + coarse_bias);
+  const float scaled = difference * scale;  // NaN goes to the minimum
+  const float above = scaled > static_cast<float>(coarse_minimum) ? scaled : static_cast<float>(coarse_minimum);
+  const float kept = above < 1.0e9f ? above : 1.0e9f;
+  return bits_as<float>(static_cast<std::int32_t>(kept) + coarse_bias);
 }
 
 //! z - reference as a float. Double rows subtract in double and round once.
