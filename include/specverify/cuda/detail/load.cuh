@@ -126,7 +126,7 @@ __device__ __forceinline__ void load_group_inside(const kernel::row_source<Scala
       found.at[k] = load_inside<Aligned>(row, id + static_cast<std::uint32_t>(k) * stride);
     return;
   }
-  std::uint32_t allowed[Loads];
+  std::uint32_t allowed[Loads] = {};
   SPECVERIFY_UNROLL(32)
   for (int k = 0; k < Loads; ++k) {
     allowed[k] = allowed_from(row, id + static_cast<std::uint32_t>(k) * stride);
