@@ -18,7 +18,7 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t argmax_threads = 256;  // at most
 
-inline constexpr int argmax_in_flight = 6;  // loads of a thread at once
+inline constexpr std::uint32_t argmax_in_flight = 6;  // loads of a thread at once
 
 //! The largest of the logits that a thread has seen, with its least id, and the next one; ids came ascending.
 struct two_best {

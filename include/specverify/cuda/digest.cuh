@@ -29,13 +29,13 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t digest_threads = 256;  // at most; four read a block of 1024 ids
 inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
-inline constexpr int digest_in_flight = 7;            // loads of a thread at once; 63 of a block, behind its first
+inline constexpr std::uint32_t digest_in_flight = 7;  // loads of a thread at once; 63 of a block, behind its first
 //! Blocks of a multiprocessor at once: 3 leave 80 registers to a thread, where bf16 rows would spill.
 template <class Scalar, bool Plain>
 inline constexpr int digest_residents = Plain && !std::is_same_v<Scalar, bfloat16_bits> ? 3 : 2;
 template <class Scalar, bool Plain>
-inline constexpr int read_in_flight = digest_residents<Scalar, Plain> == 2 && Plain ? 9 : digest_in_flight;
-inline constexpr int plain_in_flight = 21;  // where a row is split, if it is read as it is stored
+inline constexpr std::uint32_t read_in_flight = digest_residents<Scalar, Plain> == 2 && Plain ? 9 : digest_in_flight;
+inline constexpr std::uint32_t plain_in_flight = 21;  // where a row is split, if it is read as it is stored
 
 inline constexpr std::uint32_t held_passes = 2;  // whose first logits stay in shared memory
 
@@ -139,7 +139,7 @@ struct lane_part {
 
 //! Adds the steps from `step` on to the lanes of a thread, as long as `Loads` are left for one group. Inside: the
 //! block is whole.
-template <int Loads, bool Inside, class Scalar>
+template <std::uint32_t Loads, bool Inside, class Scalar>
 __device__ __forceinline__ void add_steps(const digest_thread<Scalar>& self, std::uint32_t block, std::uint32_t steps,
                                           const kernel::envelope<float>& weight, std::uint32_t& step,
                                           std::uint32_t& bias, lane_part& mine) noexcept {
@@ -148,12 +148,12 @@ __device__ __forceinline__ void add_steps(const digest_thread<Scalar>& self, std
     const logit_group<Loads> group =
         load_group<Loads, Inside>(self.row, self.aligned, self.id_of(block, step), kernel::lane_count, bias);
     SPECVERIFY_UNROLL(32)
-    for (int k = 0; k < Loads; ++k) mine.add(group.at[k], weight);
+    for (std::uint32_t k = 0; k < Loads; ++k) mine.add(group.at[k], weight);
   }
 }
 
 //! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; fewer at the end of a row.
-template <int InFlight, class Scalar>
+template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ lane_part read_lanes(const digest_thread<Scalar>& self, std::uint32_t block,
                                                               std::uint32_t pass,
                                                               const kernel::envelope<float>& weight) noexcept {
@@ -177,7 +177,7 @@ template <int InFlight, class Scalar>
 //! One block of 1024 ids: lane sums and maxima, and by the first of its four threads the block's sum. All lanes of a
 //! warp come here together, those behind the end with `exists` false. `best`: the largest value of a thread's lanes
 //! and the first block that has it; NaN if one was there.
-template <int InFlight, class Scalar>
+template <std::uint32_t InFlight, class Scalar>
 __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t block, bool exists,
                                              std::uint32_t pass, const kernel::envelope<float>& weight,
                                              const digest_place& out, best_entry& best) noexcept {
@@ -200,7 +200,7 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
 
 //! The blocks from `first` to `last` of a row, by a thread block: what the lanes of this thread have at most. Whole
 //! warps go through every pass together.
-template <int InFlight, class Scalar>
+template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ best_entry digest_blocks(const digest_thread<Scalar>& self,
                                                                   std::uint32_t first, std::uint32_t last,
                                                                   const kernel::envelope<float>& weight,
@@ -281,7 +281,7 @@ template <class Scalar>
 }
 
 //! A row by a thread block. The digest is right in thread 0, `why` in all.
-template <int InFlight, bool Plain, class Scalar>
+template <std::uint32_t InFlight, bool Plain, class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_digest digest_row(const kernel::row_source<Scalar>& row,
                                                                   const device_transform& transform,
                                                                   std::uint32_t number, const digest_place& place,

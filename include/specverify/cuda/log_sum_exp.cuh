@@ -15,7 +15,7 @@
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 
-#include <specverify/cuda/detail/load_together.cuh>
+#include <specverify/cuda/detail/load.cuh>
 #include <specverify/cuda/detail/quick_sum.cuh>
 #include <specverify/cuda/detail/whole_row.cuh>
 #include <specverify/cuda/policy.cuh>
@@ -29,9 +29,9 @@ struct device_sum_options {
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t sum_threads = 1024;  // at most, of a sum in float
-inline constexpr int quick_in_flight = 4;             // loads of a thread at once
-inline constexpr float sum_headroom = 4;            // octaves that a term may stand above the reference
+inline constexpr std::uint32_t sum_threads = 1024;   // at most, of a sum in float
+inline constexpr std::uint32_t quick_in_flight = 4;  // loads of a thread at once
+inline constexpr float sum_headroom = 4;             // octaves that a term may stand above the reference
 
 struct quick_room {
   float tops[most_warps];
@@ -63,17 +63,17 @@ struct quick_part {
           sum, kernel::exponential(__dmul_rn(static_cast<double>(reference) - static_cast<double>(to), inverse)));
     reference = to;
   }
-  __device__ __forceinline__ void add(const logits_together<quick_in_flight>& group, const octave_scale& scale,
+  __device__ __forceinline__ void add(const logit_group<quick_in_flight>& group, const octave_scale& scale,
                                       double inverse) noexcept {
     float top = group.at[0].at[0], parts[quick_in_flight];
     SPECVERIFY_UNROLL(4)
-    for (int k = 0; k < quick_in_flight; ++k) {
+    for (std::uint32_t k = 0; k < quick_in_flight; ++k) {
       SPECVERIFY_UNROLL(4)
       for (std::uint32_t i = 0; i < per_load; ++i) top = std::fmax(top, group.at[k].at[i]);
     }
     if (scale(top - reference) > sum_headroom) move(top, inverse);
     SPECVERIFY_UNROLL(4)
-    for (int k = 0; k < quick_in_flight; ++k) {
+    for (std::uint32_t k = 0; k < quick_in_flight; ++k) {
       float terms[per_load];
       SPECVERIFY_UNROLL(4)
       for (std::uint32_t i = 0; i < per_load; ++i) terms[i] = quick_power(scale(group.at[k].at[i] - reference));
@@ -109,7 +109,7 @@ template <class Scalar>
   quick_part mine;
   SPECVERIFY_UNROLL(1)
   for (; id < row.size; id += quick_in_flight * stride)
-    mine.add(load_together<quick_in_flight>(row, aligned, id, stride, bias), scale, inverse);
+    mine.add(load_group<quick_in_flight, false>(row, aligned, id, stride, bias), scale, inverse);
   const float top = top_of_block(mine.reference, room.tops);
   mine.move(top, inverse);
   const double sum = real_sum_of_block(mine.sum, room.sums);

@@ -111,41 +111,40 @@ __device__ __forceinline__ void add_biases(const kernel::row_source<Scalar>& row
 }
 
 //! The ids that a thread takes together: four from each of `Loads` places.
-template <int Loads>
+template <std::uint32_t Loads>
 struct logit_group {
   four_logits at[Loads];
 };
 
 //! The stored logits of four ids at each of id, id + stride, ... inside a row, those forbidden -infinity.
-template <bool Aligned, int Loads, class Scalar>
+template <bool Aligned, std::uint32_t Loads, class Scalar>
 __device__ __forceinline__ void load_group_inside(const kernel::row_source<Scalar>& row, std::uint32_t id,
                                                   std::uint32_t stride, logit_group<Loads>& found) noexcept {
   if (row.mask == nullptr) {
     SPECVERIFY_UNROLL(32)
-    for (int k = 0; k < Loads; ++k)
-      found.at[k] = load_inside<Aligned>(row, id + static_cast<std::uint32_t>(k) * stride);
+    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_inside<Aligned>(row, id + k * stride);
     return;
   }
-  std::uint32_t allowed[Loads] = {};
+  std::uint32_t allowed[Loads];
   SPECVERIFY_UNROLL(32)
-  for (int k = 0; k < Loads; ++k) {
-    allowed[k] = allowed_from(row, id + static_cast<std::uint32_t>(k) * stride);
-    found.at[k] = load_inside<Aligned>(row, id + static_cast<std::uint32_t>(k) * stride);
+  for (std::uint32_t k = 0; k < Loads; ++k) {
+    allowed[k] = allowed_from(row, id + k * stride);
+    found.at[k] = load_inside<Aligned>(row, id + k * stride);
   }
   SPECVERIFY_UNROLL(32)
-  for (int k = 0; k < Loads; ++k) forbid(allowed[k], found.at[k]);
+  for (std::uint32_t k = 0; k < Loads; ++k) forbid(allowed[k], found.at[k]);
 }
 
 //! The logits of four ids at each of id, id + stride, ...; multiples of 4. All loads are under way before one of them
 //! is waited for: nothing between them is a branch. Inside: none is behind the end of the row; else those behind it are
 //! -infinity. `bias` as in add_biases.
-template <int Loads, bool Inside, class Scalar>
+template <std::uint32_t Loads, bool Inside, class Scalar>
 [[nodiscard]] __device__ __forceinline__ logit_group<Loads> load_group(const kernel::row_source<Scalar>& row,
                                                                        bool aligned, std::uint32_t id,
                                                                        std::uint32_t stride,
                                                                        std::uint32_t& bias) noexcept {
   logit_group<Loads> found;
-  const std::uint32_t end = id + static_cast<std::uint32_t>(Loads - 1) * stride + per_load;
+  const std::uint32_t end = id + (Loads - 1) * stride + per_load;
   const bool inside = Inside || end <= row.size;
   if (inside && aligned) {
     load_group_inside<true>(row, id, stride, found);
@@ -153,11 +152,11 @@ template <int Loads, bool Inside, class Scalar>
     load_group_inside<false>(row, id, stride, found);
   } else {
     SPECVERIFY_UNROLL(32)
-    for (int k = 0; k < Loads; ++k) found.at[k] = load_at_end(row, id + static_cast<std::uint32_t>(k) * stride);
+    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_at_end(row, id + k * stride);
   }
   if (bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < end) {
     SPECVERIFY_UNROLL(32)
-    for (int k = 0; k < Loads; ++k) add_biases(row, id + static_cast<std::uint32_t>(k) * stride, bias, found.at[k]);
+    for (std::uint32_t k = 0; k < Loads; ++k) add_biases(row, id + k * stride, bias, found.at[k]);
   }
   return found;
 }
@@ -170,28 +169,26 @@ template <class Scalar>
 }
 
 //! add(logit, id) for the four ids at each place of a group.
-template <int Loads, class Add>
+template <std::uint32_t Loads, class Add>
 __device__ __forceinline__ void add_group(const logit_group<Loads>& group, std::uint32_t id, std::uint32_t stride,
                                           const Add& add) noexcept {
   SPECVERIFY_UNROLL(32)
-  for (int k = 0; k < Loads; ++k) {
+  for (std::uint32_t k = 0; k < Loads; ++k) {
     SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      add(group.at[k].at[i], id + static_cast<std::uint32_t>(k) * stride + i);
+    for (std::uint32_t i = 0; i < per_load; ++i) add(group.at[k].at[i], id + k * stride + i);
   }
 }
 
 //! add(logit, id) for the ids of a row that are this thread's: four of every 4 * blockDim.x, in ascending order, and
 //! -infinity for those behind the end. `Loads` are under way together.
-template <int Loads, class Scalar, class Add>
+template <std::uint32_t Loads, class Scalar, class Add>
 __device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>& row, const Add& add) noexcept {
-  constexpr auto loads = static_cast<std::uint32_t>(Loads);
   const bool aligned = is_aligned(row.data);
   const std::uint32_t stride = blockDim.x * per_load;
   std::uint32_t id = threadIdx.x * per_load;
   std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(id);
   SPECVERIFY_UNROLL(1)
-  for (; id + (loads - 1) * stride + per_load <= row.size; id += loads * stride)
+  for (; id + (Loads - 1) * stride + per_load <= row.size; id += Loads * stride)
     add_group(load_group<Loads, true>(row, aligned, id, stride, bias), id, stride, add);
   if (id < row.size) add_group(load_group<Loads, false>(row, aligned, id, stride, bias), id, stride, add);
 }

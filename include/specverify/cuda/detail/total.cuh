@@ -9,7 +9,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr int total_in_flight = 4;  // loads of a thread at once
+inline constexpr std::uint32_t total_in_flight = 4;  // loads of a thread at once
 
 //! W, by one read of the row. No logit below `least` has a positive weight. Every thread of the block gets it.
 template <class Scalar>

@@ -13,8 +13,8 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t row_threads = 256;  // at most
 inline constexpr std::uint32_t per_term = 4;       // threads that share a term of an exact sum, 256 ids
-inline constexpr int row_in_flight = 6;            // loads of a thread at once
-inline constexpr int sum_in_flight = 4;            // where each logit takes an exponential in double
+inline constexpr std::uint32_t row_in_flight = 6;  // loads of a thread at once
+inline constexpr std::uint32_t sum_in_flight = 4;  // where each logit takes an exponential in double
 
 struct top_room {
   best_entry best[most_warps];
@@ -83,7 +83,7 @@ template <class Scalar>
       const logit_group<sum_in_flight> group =
           load_group<sum_in_flight, false>(row, aligned, from + at, kernel::lane_count, bias);
       SPECVERIFY_UNROLL(8)
-      for (int k = 0; k < sum_in_flight; ++k) {  // behind the end of the row: 0 is added
+      for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // behind the end of the row: 0 is added
         SPECVERIFY_UNROLL(4)
         for (std::uint32_t i = 0; i < per_load; ++i)
           lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(group.at[k].at[i])));
