@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/codec/message.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
