@@ -118,9 +118,14 @@ class batch {
     cuts_.resize(count_);
     for (std::uint32_t r = 0; r < count_; ++r) cuts_[r] = truncation_of(first + r, size_);
     kept_capacity_ = capacity;
-    memory_size_ = device_batch_size(rows(), transform());
-    memory_ = aligned_memory<std::byte>(memory_size_);
-    digests = made().digests;
+    make_room();
+  }
+  //! One truncation for all rows, with the room that it asks for.
+  void truncate_alike(const row_truncation& cut) {
+    cuts_.clear();
+    one_cut_ = cut;
+    kept_capacity_ = 0;
+    make_room();
   }
   row_truncation& truncation(std::uint32_t r) { return cuts_[r]; }
 
@@ -136,6 +141,7 @@ class batch {
   [[nodiscard]] device_transform transform() const {
     device_transform made;
     made.temperatures = temperatures_.data();
+    made.truncation = one_cut_;
     if (!cuts_.empty()) made.truncations = cuts_.data();
     made.kept_capacity = kept_capacity_;
     if (bias_begin_.empty()) return made;
@@ -149,7 +155,7 @@ class batch {
   [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
     row_transform made;
     made.temperature = temperatures_[r];
-    if (!cuts_.empty()) made.truncation = cuts_[r];
+    made.truncation = cuts_.empty() ? one_cut_ : cuts_[r];
     if (bias_begin_.empty()) return made;
     made.mask_words = {masks_.data() + std::size_t{r} * words_, words_};
     const std::uint32_t first = bias_begin_[r], count = bias_begin_[r + 1] - first;
@@ -174,8 +180,8 @@ class batch {
     gpu.output(digests.block_sums, blocks);
     gpu.output(digests.lane_sums, blocks * kernel::lane_count);
     gpu.output(digests.lane_maxima, blocks * kernel::lane_count);
-    if (cuts_.empty()) return;
-    gpu.input(cuts_.data(), count_);
+    gpu.input(cuts_.data(), cuts_.size());
+    if (digests.kept_capacity == 0) return;
     gpu.output(digests.kept_ids, std::size_t{count_} * digests.kept_capacity);
     gpu.output(digests.kept_weights, std::size_t{count_} * digests.kept_capacity);
   }
@@ -183,12 +189,19 @@ class batch {
   device_digests digests;
 
  private:
+  void make_room() {
+    memory_size_ = device_batch_size(rows(), transform());
+    memory_ = aligned_memory<std::byte>(memory_size_);
+    digests = made().digests;
+  }
+
   std::uint32_t count_, size_;
   std::size_t pitch_;
   std::vector<Scalar> logits_;
   std::uint32_t offset_;
   std::vector<double> temperatures_;
   std::vector<row_truncation> cuts_;
+  row_truncation one_cut_{};
   std::uint32_t kept_capacity_ = 0;
   std::vector<std::uint64_t> masks_;
   std::size_t words_ = 0;
@@ -198,6 +211,33 @@ class batch {
   std::size_t memory_size_;
   aligned_memory<std::byte> memory_;
 };
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+//! What a truncated row keeps must be what it keeps on the host. False where that is more than there is room for: the
+//! digest must say so.
+template <class Held>
+bool compare_kept(const device_digests& digests, std::uint32_t r, const Held& expected) {
+  const device_digest& found = digests.rows[r];
+  const auto ids = expected.space.template at<token_id>(expected.value.kept_ids);
+  const auto weights = expected.space.template at<double>(expected.value.kept_weights);
+  REQUIRE(found.kept == ids.size());
+  if (found.kept > digests.kept_capacity) {
+    REQUIRE(found.why == status{errc::support_too_large, part::row, found.kept});
+    return false;
+  }
+  const std::size_t first = std::size_t{r} * digests.kept_capacity;
+  REQUIRE(std::equal(ids.begin(), ids.end(), digests.kept_ids + first));
+  REQUIRE(std::memcmp(weights.data(), digests.kept_weights + first, weights.size() * sizeof(double)) == 0);
+  REQUIRE(found.total_weight == expected.value.total_weight);
+  REQUIRE(same_bits(found.normaliser, expected.value.normaliser));
+  REQUIRE(same_bits(found.coarse_total, expected.value.coarse_total));
+  REQUIRE(same_bits(static_cast<double>(found.reference), expected.value.reference));
+  return true;
+}
 
 #if !defined(SPECVERIFY_WITHOUT_SIMULATOR)
 //! Batches of 16 hard rows of 4 096 ids: a thousand rows, ten thousand in the long run.
@@ -216,11 +256,6 @@ inline batch<float> nan_at_every_place(std::uint32_t size) {
   rows.fill(15, 9);
   for (std::uint32_t r = 0; r < size; ++r) rows.set(r, r, row_cases::nan_value());
   return rows;
-}
-
-template <class T>
-bool same_bits(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
 }  // namespace device_tests

@@ -143,7 +143,11 @@ status do_all(const exec::thrust_on<Policy>& how, batch<float>& rows, const plac
 }  // namespace
 
 TEST_CASE("memory comes from the caller's allocator, and none after the first call") {
+  bool cuts = false;
+  SUBCASE("whole rows") {}
+  SUBCASE("truncated rows") { cuts = true; }
   batch<float> rows(4, 4001);
+  if (cuts) rows.truncate_all(3);
   const places at(rows.count());
   results out(rows.count(), rows.size());
   kept_memory memory;

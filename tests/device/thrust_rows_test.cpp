@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests, greedy tokens and draws with Thrust: those of exec::seq bit for bit.
+// Digests, truncated laws, greedy tokens and draws with Thrust: those of exec::seq bit for bit.
 #include <specverify/device/argmax.hpp>
 #include <specverify/device/digest.hpp>
 #include <specverify/device/sample.hpp>
@@ -40,9 +40,12 @@ void compare_digests(batch<Scalar>& rows, const device_request& request) {
     CAPTURE(r);
     const device_digest& found = rows.digests.rows[r];
     const auto host = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), wanted);
-    REQUIRE(found.why == host.outcome);
+    if (!host.outcome.ok()) REQUIRE(found.why == host.outcome);
     if (!host.outcome.ok()) continue;
     const row_digest& digest = host.value;
+    REQUIRE(found.truncated == digest.truncated);
+    if (digest.truncated && !compare_kept(rows.digests, r, host)) continue;
+    REQUIRE(found.why.ok());
     REQUIRE(found.argmax == digest.argmax);
     REQUIRE(same_bits(static_cast<double>(found.maximum), digest.maximum));
     REQUIRE(same_bits(static_cast<double>(found.reference), digest.reference));
@@ -53,7 +56,7 @@ void compare_digests(batch<Scalar>& rows, const device_request& request) {
     REQUIRE(found.one_hot == digest.one_hot);
     if (request.exact_normaliser) REQUIRE(same_bits(found.normaliser, digest.normaliser));
     if (request.integer_total) REQUIRE(found.total_weight == digest.total_weight);
-    if (!digest.one_hot) compare_arrays(rows, r, host);
+    if (!digest.one_hot && !digest.truncated) compare_arrays(rows, r, host);
   }
 }
 
@@ -67,6 +70,7 @@ void compare_argmax(batch<Scalar>& rows) {
     CAPTURE(r);
     auto plain = rows.host_transform(r);
     plain.temperature = 1;
+    plain.truncation = {};
     const auto expected = argmax(exec::seq, rows.host_row(r), plain);
     REQUIRE(tokens[r].why == expected.error());
     if (!expected) continue;
@@ -112,6 +116,63 @@ TEST_CASE_TEMPLATE("draws from hard rows are the host's", Scalar, float, float16
   for_each_batch<Scalar>([](batch<Scalar>& rows, std::uint64_t) { compare_draws(rows); });
 }
 
+TEST_CASE_TEMPLATE("truncated hard rows keep what the host's keep", Scalar, float, float16_bits, bfloat16_bits) {
+  for_each_batch<Scalar>(truncated([](batch<Scalar>& rows, std::uint64_t seed) {
+    compare_digests(rows, {.exact_normaliser = seed % 2 == 0, .integer_total = seed % 3 == 0});
+    compare_draws(rows);
+  }));
+}
+
+TEST_CASE("one truncation for all rows: of a few entries, of some lanes, of all") {
+  for (const std::uint32_t size : {17u, 1025u, 4096u, large_size}) {
+    batch<float> rows(size == large_size ? 3 : hard_rows::kinds + 1, size);
+    rows.fill(size == large_size ? 14 : 0, 5);
+    for (std::uint32_t number = 0; number < (is_long() ? 630u : size == large_size ? 8u : 42u); ++number) {
+      CAPTURE(size);
+      CAPTURE(number);
+      rows.truncate_alike(truncation_of(number * 17, size));
+      compare_digests(rows, {});
+      if (number % 4 == 0) compare_draws(rows);
+    }
+  }
+}
+
+TEST_CASE("rows that would keep more than there is room for say how many") {
+  for (const std::uint32_t capacity : {1u, 40u, 300u, 3000u}) {
+    batch<float> rows(hard_rows::kinds + 1, 4001);
+    rows.fill(0, capacity);
+    rows.truncate_all(capacity, capacity);
+    compare_digests(rows, {});
+    const places at(rows.count());
+    std::vector<device_token> tokens(rows.count());
+    REQUIRE(sample(on, rows.made(), at.all().at(purpose::bonus_draw), tokens.data()).ok());
+    for (std::uint32_t r = 0; r < rows.count(); ++r) CHECK(tokens[r].why == rows.digests.rows[r].why);
+  }
+}
+
+TEST_CASE("truncations that are refused, and what is wrong with a row besides") {
+  batch<float> rows(4, 100);
+  rows.fill(15, 2);
+  rows.temperature(2) = -1;
+  rows.set(3, 5, row_cases::nan_value());
+  rows.truncate_all(0);
+  rows.truncation(0) = rows.truncation(2) = rows.truncation(3) = {0, 0.0};
+  rows.truncation(1) = {0, 1.0, 1.5};
+  REQUIRE(read_rows(on, rows.made()).ok());
+  for (const std::uint32_t r : {0u, 1u, 3u})
+    CHECK(rows.digests.rows[r].why == status{errc::invalid_truncation, part::row, 0});
+  CHECK(rows.digests.rows[2].why == status{errc::invalid_temperature, part::row, 0});
+  device_batch<float> bad = rows.made();
+  bad.digests.kept_ids = nullptr;
+  CHECK(read_rows(on, bad).code == errc::null_span);
+  bad = rows.made();
+  bad.digests.kept_capacity = 99;
+  CHECK(read_rows(on, bad).code == errc::size_mismatch);
+  bad.transform.truncations = nullptr;
+  bad.transform.truncation.top_p = 0;
+  CHECK(read_rows(on, bad).code == errc::invalid_truncation);
+}
+
 TEST_CASE("the exact rule behind few trials") {
   for (const std::uint32_t trial_cap : {0u, 1u, 2u}) {
     batch<float> rows(is_long() ? 2000 : 200, 1025);
@@ -126,6 +187,10 @@ TEST_CASE("a large vocabulary") {
   compare_digests(rows, {true, true});
   compare_argmax(rows);
   compare_draws(rows);
+  for (const std::uint32_t first : {1u, 7u, 19u}) {
+    rows.truncate_all(first);
+    compare_digests(rows, {});
+  }
   batch<bfloat16_bits> halves(1, large_size);
   halves.fill(15, 6);
   compare_digests(halves, {});
@@ -165,22 +230,16 @@ TEST_CASE("arguments that are refused, and nothing is read") {
   CHECK(launch([](auto& r, auto&, auto&) { r.data = nullptr; }) == errc::null_span);
   CHECK(launch([](auto& r, auto&, auto&) { r.pitch = 999; }) == errc::size_mismatch);
   CHECK(launch([](auto&, auto&, auto& d) { d.blocks = 2; }) == errc::size_mismatch);
-  token_id kept[10];
-  double weights[10];
-  CHECK(launch([&](auto&, auto& t, auto& d) {
-          t.truncation.top_k = 5;
-          d.kept_capacity = 5;
-          d.kept_ids = kept;
-          d.kept_weights = weights;
-        }) == errc::unsupported);
   CHECK(argmax(on, rows.rows(), rows.transform(), nullptr).code == errc::null_span);
   CHECK(sample(on, rows.made(), at.all().at(purpose::bonus_draw), nullptr).code == errc::null_span);
 }
 
 TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run") {
-  for_many_rows([](batch<float>& rows, std::uint64_t) {
+  const auto check = [](batch<float>& rows, std::uint64_t) {
     compare_digests(rows, {});
     compare_argmax(rows);
     compare_draws(rows);
-  });
+  };
+  for_many_rows(check);
+  for_many_rows(truncated(check));
 }

@@ -166,6 +166,16 @@ TEST_CASE_TEMPLATE("largest entries of hard rows are the host's", Scalar, float,
   });
 }
 
+TEST_CASE_TEMPLATE("entries and laws of truncated hard rows are the host's", Scalar, float, bfloat16_bits) {
+  for_each_batch<Scalar>(truncated([](batch<Scalar>& rows, std::uint64_t seed) {
+    compare_selected(rows, seed == 0 ? 1 : seed == 1 ? 16 : 100);
+    const double betas[] = {1e-3, 1.5, 0.0, 0.02};
+    compare_above(rows, betas[seed % 4], seed == 2 ? 20 : rows.size(), seed % 2 == 0);
+    compare_fp16(rows, seed == 2 ? 30 : rows.size(), false);
+    compare_lattices(rows, seed == 0 ? 1 : 100, seed == 1);
+  }));
+}
+
 TEST_CASE("largest entries of a large vocabulary, and several chunks of rows") {
   batch<float> rows(5, large_size);
   rows.fill(11, 5);
@@ -175,6 +185,9 @@ TEST_CASE("largest entries of a large vocabulary, and several chunks of rows") {
   many.fill(0, 5);
   compare_selected(many, 7);
   compare_lattices(many, 9, false);
+  many.truncate_all(3);
+  compare_selected(many, 7);
+  compare_fp16(many, 40, false);
 }
 
 TEST_CASE_TEMPLATE("lattices of hard rows are the host's", Scalar, float, bfloat16_bits) {
@@ -184,12 +197,14 @@ TEST_CASE_TEMPLATE("lattices of hard rows are the host's", Scalar, float, bfloat
 }
 
 TEST_CASE("many rows: entries and lattices") {
-  for_many_rows([](batch<float>& rows, std::uint64_t seed) {
+  const auto check = [](batch<float>& rows, std::uint64_t seed) {
     compare_selected(rows, 1 + static_cast<std::uint32_t>(seed % 40));
     compare_lattices(rows, 64, false);
     compare_above(rows, 0.001, 4096, true);
     compare_fp16(rows, 4096, false);
-  });
+  };
+  for_many_rows(check);
+  for_many_rows(truncated(check));
 }
 
 TEST_CASE("arguments that are refused") {
@@ -213,21 +228,24 @@ TEST_CASE("arguments that are refused") {
   CHECK(quantize(on, 0, kept.all(), 10, out).code == errc::size_mismatch);
 }
 
-TEST_CASE("digests of claimed blocks do not serve") {
-  batch<float> rows(2, 100);
+TEST_CASE("digests of claimed blocks do not serve, nor those of rows that keep too much") {
+  batch<float> rows(3, 100);
   rows.fill(15, 1);
-  supports largest(2, 100), above(2, 100);
-  std::vector<device_law> points(2), halves(2);
-  std::vector<token_id> ids(200);
-  std::vector<std::uint32_t> counts(200);
+  rows.truncate_all(0, 60);
+  rows.truncation(0) = rows.truncation(1) = {};
+  rows.truncation(2) = {80, 1.0};
+  supports largest(3, 100), above(3, 100);
+  std::vector<device_law> points(3), halves(3);
+  std::vector<token_id> ids(300);
+  std::vector<std::uint32_t> counts(300);
   REQUIRE(read_rows(on, rows.made()).ok());
   rows.digests.rows[1].claimed = true;
   REQUIRE(select(on, rows.made(), 5, largest.all()).ok());
   REQUIRE(select_above(on, rows.made(), 0.1, above.all()).ok());
   REQUIRE(quantize(on, rows.made(), 10, {points.data(), ids.data(), counts.data(), 100}).ok());
   REQUIRE(fp16_counts(on, rows.made(), {halves.data(), ids.data(), counts.data(), 100}).ok());
-  for (std::uint32_t r = 0; r < 2; ++r) {
-    const errc expected = r == 0 ? errc::ok : errc::digest_insufficient;
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    const errc expected = r == 0 ? errc::ok : r == 1 ? errc::digest_insufficient : errc::support_too_large;
     CHECK(largest.rows[r].why.code == expected);
     CHECK(above.rows[r].why.code == expected);
     CHECK(points[r].why.code == expected);

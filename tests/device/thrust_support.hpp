@@ -60,6 +60,16 @@ void for_many_rows(const Check& check) {
   }
 }
 
+//! The same check, of rows that have truncations of all sorts, one of them invalid.
+template <class Check>
+auto truncated(const Check& check) {
+  return [check](auto& rows, std::uint64_t seed) {
+    rows.truncate_all(static_cast<std::uint32_t>(seed * 31 + rows.size()));
+    rows.truncation(9 % rows.count()).top_p = 0.0;
+    check(rows, seed);
+  };
+}
+
 //! A reading of one row by exec::seq, with its memory.
 template <class Scalar>
 class host_reading {

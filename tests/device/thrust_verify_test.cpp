@@ -129,6 +129,14 @@ TEST_CASE_TEMPLATE("residuals of hard rows are the host's", Scalar, float, bfloa
   });
 }
 
+TEST_CASE_TEMPLATE("tests and residuals of truncated hard rows are the host's", Scalar, float, bfloat16_bits) {
+  for_each_batch<Scalar>(truncated([](batch<Scalar>& rows, std::uint64_t seed) {
+    compare_tests(rows, seed, seed % 2 == 0);
+    compare_residuals(rows, seed, {});
+    compare_residuals(rows, seed + 50, {.trial_cap = 2, .scale = 0.7});
+  }));
+}
+
 TEST_CASE_TEMPLATE("rounds over hard rows: the verdicts of the host", Scalar, float, bfloat16_bits) {
   for (const std::uint32_t size : sizes) {
     for (std::uint64_t seed = 0; seed < (is_long() ? 40u : 3u); ++seed) {
@@ -142,6 +150,11 @@ TEST_CASE_TEMPLATE("rounds over hard rows: the verdicts of the host", Scalar, fl
       ragged_rounds<Scalar> changed(rows, ragged, seed + 100);
       changed.explicit_rows = false;
       compare_rounds(changed, 2);
+      rows.truncate_all(static_cast<std::uint32_t>(seed * 31 + size));
+      rows.truncation(6).min_p = -1.0;
+      rows.truncation(20).top_p = 0.0;
+      ragged_rounds<Scalar> cut(rows, ragged, seed + 200);
+      compare_rounds(cut);
     }
   }
 }
@@ -163,15 +176,29 @@ TEST_CASE("rounds with rows in error, and offsets beyond the rows") {
   CHECK(all.verdict_of(7).why.code == errc::too_few_rows);
 }
 
+TEST_CASE("rounds whose truncated rows keep more than there is room for say so") {
+  rows_for_rounds<float> rows(4001, 8);
+  rows.truncate_all(3, 40);
+  ragged_rounds<float> all(rows, ragged, 5);
+  REQUIRE(verify_batch(on, device_token_rule{}, all.made(), all.random(), all.out()).ok());
+  all.compare_without_room(token_rule{}, 40);
+}
+
 TEST_CASE("many rows: tests, residuals and rounds") {
-  for_many_rows([](batch<float>& rows, std::uint64_t seed) {
+  const auto check = [](batch<float>& rows, std::uint64_t seed) {
     compare_tests(rows, seed, false);
     compare_residuals(rows, seed, {});
-    if (seed % 2 != 0) return;
+  };
+  for_many_rows(check);
+  for_many_rows(truncated(check));
+  for (std::uint64_t seed = 0; seed < (is_long() ? 320u : 32u); ++seed) {  // of 31 rows each
     rows_for_rounds<float> drafted(4096, seed);
     ragged_rounds<float> all(drafted, ragged, seed);
     compare_rounds(all);
-  });
+    drafted.truncate_all(static_cast<std::uint32_t>(seed * 31));
+    ragged_rounds<float> cut(drafted, ragged, seed + 1);
+    compare_rounds(cut);
+  }
 }
 
 TEST_CASE("arguments that are refused") {
@@ -188,7 +215,7 @@ TEST_CASE("arguments that are refused") {
   CHECK(refused([](auto& r, auto&, auto&) { r.drafts = nullptr; }).code == errc::null_span);
   CHECK(refused([](auto&, auto& u, auto&) { u.keys = nullptr; }).code == errc::null_span);
   CHECK(refused([](auto&, auto&, auto& o) { o.rounds = nullptr; }).code == errc::null_span);
-  CHECK(refused([](auto& r, auto&, auto&) { r.transform.truncation.top_p = 0.5; }).code == errc::unsupported);
+  CHECK(refused([](auto& r, auto&, auto&) { r.transform.truncation.top_p = 0; }).code == errc::invalid_truncation);
   const places at(rows.count());
   std::vector<device_token> tokens(rows.count());
   std::vector<law> laws(rows.count());

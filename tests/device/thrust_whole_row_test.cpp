@@ -92,6 +92,18 @@ TEST_CASE_TEMPLATE("perturbations of hard rows are the host's", Scalar, float, b
   });
 }
 
+TEST_CASE("a truncation plays no part in perturbations") {
+  for_each_batch<float>(truncated([](batch<float>& rows, std::uint64_t seed) {
+    if (rows.size() <= 1025) compare_perturbations(rows, seed, {.samples = 20});
+  }));
+}
+
+TEST_CASE("many rows: perturbations") {
+  const auto check = [](batch<float>& rows, std::uint64_t seed) { compare_perturbations(rows, seed, {.samples = 4}); };
+  for_many_rows(check);
+  for_many_rows(truncated(check));
+}
+
 TEST_CASE("perturbations of several chunks of rows") {
   batch<float> rows(70, large_size);
   rows.fill(4, 5);

@@ -4,8 +4,8 @@
 //! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
 //! Symbols:    as in row/acceptance.hpp. A thread a row.
 //! Guarantees: the answers of exec::seq, whatever nvcc's flags. One logit of a row is read; where the bounds of Z leave
-//!             the answer open (about one row in twenty) the row is read once more, by many threads. Temporary memory:
-//!             32 bytes for 1024 ids and 4 a row.
+//!             the answer open (about one row in twenty) the row is read once more, by many threads; of a
+//!             truncated row nothing but what it keeps. Temporary memory: 32 bytes for 1024 ids and 4 a row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP
 #define SPECVERIFY_DEVICE_ACCEPT_HPP
@@ -50,7 +50,7 @@ template <class Policy, class Scalar, class Key>
 [[nodiscard]] status accept(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const drafted_token* drafted, const device_stream<Key>& random,
                             device_acceptance* out) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (drafted == nullptr || out == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
   return thrust_detail::guarded([&] {
     thrust_detail::ask_rows(how.policy, batch,

@@ -4,7 +4,7 @@
 //! Use it after `read_rows`, on the same batch: what a drafter uploads that sends half precision.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
 //! Guarantees: ids and counts of exec::seq, whatever nvcc's flags. Three reads of a row, and one more where the digest
-//!             does not have Z (device_request::exact_normaliser). Temporary memory: 4 bytes for 32 ids, 32 for 1024,
+//!             does not have Z (device_request::exact_normaliser); none where it is truncated. Temporary memory: 4 bytes for 32 ids, 32 for 1024,
 //!             24 a row, and what a reduction and a scan take.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP
@@ -12,22 +12,28 @@
 
 #include <specverify/device/detail/compact.hpp>
 #include <specverify/device/detail/draw.hpp>
+#include <specverify/device/digest.hpp>
 #include <specverify/kernel/scalar/half_count.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! A row of counts.
+//! The counts of a row, or of the ids that it keeps.
 template <class Scalar>
 struct counts_of_row {
-  kernel::row_source<Scalar> row;
+  drawn_row<Scalar> row;
   kernel::exact_weight weight;
   double inverse;
   bool is_there;
 
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool exists() const noexcept { return is_there; }
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t id) const noexcept {
-    return half_count(weight(static_cast<double>(row.value(id))) * inverse);
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t size() const noexcept {
+    return is_there ? row.entries() : 0;
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id id(std::uint32_t at) const noexcept { return row.entry(at); }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t at) const noexcept {
+    const double entry =
+        row.digest.truncated ? row.kept_weights[at] : weight(static_cast<double>(row.source.value(at)));
+    return half_count(entry * inverse);
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t, std::uint32_t found) const noexcept {
     return found > 0;
@@ -41,7 +47,7 @@ struct fp16_entries {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE counts_of_row<Scalar> of(std::size_t r) const noexcept {
     const drawn_row<Scalar> row(batch, r);
     const bool is_there = row.digest.of_whole_row().ok() && !row.digest.one_hot;
-    return {row.source, is_there ? row.exact() : kernel::exact_weight{}, inverses[r], is_there};
+    return {row, is_there ? row.exact() : kernel::exact_weight{}, inverses[r], is_there};
   }
 };
 
@@ -95,8 +101,8 @@ void count_fp16(const Policy& policy, const device_batch<Scalar>& batch, const d
   const temporary<entry_count, Policy> counts(policy, rows);
   for_each_index(policy, rows * count, term_where_unknown<Scalar>{{batch, terms.data(), count}});
   for_each_index(policy, rows, invert_normaliser{batch.digests.rows, terms.data(), count, inverses.data()});
-  compact_rows(policy, rows, batch.rows.size, fp16_entries<Scalar>{batch, inverses.data()}, counts.data(), out.ids,
-               out.counts, out.pitch);
+  compact_rows(policy, rows, batch.rows.size, fp16_entries<Scalar>{batch, inverses.data()},
+               list_writer{out.ids, out.counts, out.pitch}, counts.data());
   for_each_index(policy, rows, write_fp16{batch.digests.rows, counts.data(), out});
 }
 
@@ -108,7 +114,7 @@ void count_fp16(const Policy& policy, const device_batch<Scalar>& batch, const d
 template <class Policy, class Scalar>
 [[nodiscard]] status fp16_counts(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                  const device_laws& out) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (out.rows == nullptr || out.ids == nullptr || out.counts == nullptr)
     return device_detail::refusal(errc::null_span);
   if (out.pitch == 0) return device_detail::refusal(errc::output_too_small, 1);

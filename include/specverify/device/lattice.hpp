@@ -13,7 +13,7 @@
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
 #define SPECVERIFY_DEVICE_LATTICE_HPP
 
-#include <specverify/device/detail/keys.hpp>
+#include <specverify/device/digest.hpp>
 #include <specverify/kernel/scalar/lattice.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
@@ -152,7 +152,7 @@ void quantize_rows(const Policy& policy, const device_batch<Scalar>& batch, std:
 template <class Policy, class Scalar>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                               std::uint32_t resolution, const device_laws& laws) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (const status why = thrust_detail::check_laws(resolution, laws); !why.ok()) return why;
   const std::uint32_t listed = resolution < batch.rows.size ? resolution : batch.rows.size;
   if (laws.pitch < listed) return {errc::output_too_small, part::quantize, listed};

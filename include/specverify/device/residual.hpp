@@ -4,8 +4,8 @@
 //! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
 //! Symbols:    as in row/residual.hpp. A thread a row.
 //! Guarantees: the tokens of exec::seq, whatever nvcc's flags. A proposal reads a lane of the row; where a decision
-//!             depends on Z the row is read once more, by many threads. The exact rule reads it twice, serially.
-//!             Temporary memory: 32 bytes for 1024 ids and 4 a row.
+//!             depends on Z the row is read once more, by many threads. The exact rule reads it twice, serially;
+//!             truncated rows take it alone, on what they keep. Temporary memory: 32 bytes for 1024 ids and 4 a row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP
 #define SPECVERIFY_DEVICE_RESIDUAL_HPP
@@ -45,7 +45,7 @@ template <class Policy, class Scalar, class Key>
 [[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
                               const device_stream<Key>& random, device_token* tokens,
                               const residual_options& options = {}) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (laws == nullptr || tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
   if (!numeric::is_finite(options.scale) || !(options.scale > 0.0 && options.scale <= 1.0))
     return device_detail::refusal(errc::invalid_argument);

@@ -6,7 +6,7 @@
 //! Guarantees: the host's algorithm, its counters and its serial sums in double; tokens are those of exec::seq (under
 //!             nvcc: with -fmad=false, else near-tie). A draw reads the block sums, one lane of the row (at most 64
 //!             logits) and one logit; after `trial_cap` refused proposals the exact rule reads the row twice, serially.
-//!             No temporary memory.
+//!             Truncated rows are drawn by it alone, from what they keep. No temporary memory.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP
 #define SPECVERIFY_DEVICE_SAMPLE_HPP
@@ -35,7 +35,7 @@ template <class Policy, class Scalar, class Key>
 [[nodiscard]] status sample(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const device_stream<Key>& random, device_token* tokens,
                             const device_draw& options = {}) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
   return thrust_detail::guarded([&] {
     thrust_detail::for_each_index(how.policy, batch.rows.count,

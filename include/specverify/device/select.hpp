@@ -4,7 +4,7 @@
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
 //! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
-//!             ids come ascending. Sorts of 64-bit keys; at most two reads of a row. Temporary memory: 8 bytes for each
+//!             ids come ascending; of a truncated row those that it keeps. Sorts of 64-bit keys; at most two reads of a row. Temporary memory: 8 bytes for each
 //!             lane, for each of 64 (K + 1) ids and for each entry, and what a sort takes, of at most 256 rows and
 //!             about 2^22 ids at a time.
 //! Deviates:   no limit on K but the vocabulary.
@@ -12,7 +12,7 @@
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP
 #define SPECVERIFY_DEVICE_SELECT_HPP
 
-#include <specverify/device/detail/keys.hpp>
+#include <specverify/device/digest.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
 
@@ -22,7 +22,7 @@ SPECVERIFY_DEVICE_BEGIN
 template <class Policy, class Scalar>
 [[nodiscard]] status select(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, std::uint32_t k,
                             const device_supports& supports) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (k == 0) return device_detail::refusal(errc::invalid_argument);
   if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
     return device_detail::refusal(errc::null_span);

@@ -4,7 +4,8 @@
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
 //! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp), never none: above the largest probability the
-//!             largest token stays. Four reads of a row, three where the digest has W. Temporary memory: 4 bytes for 32
+//!             largest token stays. Four reads of a row, three where the digest has W; of a truncated row
+//!             what it keeps. Temporary memory: 4 bytes for 32
 //!             ids, 24 a row, and what a reduction and a scan take.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
@@ -12,34 +13,40 @@
 
 #include <specverify/device/detail/compact.hpp>
 #include <specverify/device/detail/draw.hpp>
+#include <specverify/device/digest.hpp>
 #include <specverify/row/detail/share.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! A row of integer weights, of which those from `least` on are listed; `only`: the one that is, where none reaches it.
+//! The integer weights of a row, or of the ids that it keeps, of which those from `least` on are listed; where none
+//! reaches it, the first of the largest one.
 template <class Scalar>
 struct weights_above {
-  kernel::row_source<Scalar> row;
+  drawn_row<Scalar> row;
   kernel::integer_weight weight;
   std::uint64_t least;
-  token_id only;
   bool is_there;
 
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool exists() const noexcept { return is_there; }
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t id) const noexcept {
-    return weight(static_cast<double>(row.value(id)));
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t size() const noexcept {
+    return is_there ? row.entries() : 0;
   }
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t id, std::uint32_t found) const noexcept {
-    return least > kernel::weight_one ? found == kernel::weight_one && id == least_top(id) : found >= least;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id id(std::uint32_t at) const noexcept { return row.entry(at); }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t at) const noexcept {
+    return weight(static_cast<double>(row.source.value(static_cast<std::uint32_t>(id(at)))));
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t at, std::uint32_t found) const noexcept {
+    return least > kernel::weight_one ? found == kernel::weight_one && at == least_top(at) : found >= least;
   }
 
  private:
-  //! The first id of the largest weight, asked of one that has it. Ids of nearly the same logit may come before argmax.
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t id) const noexcept {
-    for (std::uint32_t before = 0; before < id && before < static_cast<std::uint32_t>(only); ++before)
+  //! The first place of the largest weight, asked of one that has it. Ids of nearly the same logit may come before
+  //! argmax; in a list of kept ids none stands behind its own number.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t at) const noexcept {
+    const auto top = static_cast<std::uint32_t>(row.digest.argmax);
+    for (std::uint32_t before = 0; before < at && before < top; ++before)
       if (value(before) == kernel::weight_one) return before;
-    return id <= static_cast<std::uint32_t>(only) ? id : static_cast<std::uint32_t>(only);
+    return at <= top ? at : top;
   }
 };
 
@@ -55,9 +62,10 @@ struct entries_above {
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE weights_above<Scalar> of(std::size_t r) const noexcept {
     const device_digest& digest = batch.digests.rows[r];
-    if (!digest.of_whole_row().ok() || digest.one_hot) return {{}, {}, 0, no_token, false};
-    const std::uint64_t least = beta > 0.0 ? detail::least_of_share(beta < 2.0 ? beta : 2.0, total(r)) : 1;
-    return {open_row(batch.rows, batch.transform, r), thrust_detail::weight_of(digest), least, digest.argmax, true};
+    const bool is_there = digest.of_whole_row().ok() && !digest.one_hot;
+    std::uint64_t least = 1;
+    if (is_there && beta > 0.0) least = detail::least_of_share(beta < 2.0 ? beta : 2.0, total(r));
+    return {{batch, r}, thrust_detail::weight_of(digest), least, is_there};
   }
 };
 
@@ -94,7 +102,7 @@ struct write_above {
 template <class Policy, class Scalar>
 [[nodiscard]] status select_above(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                   double minimum_probability, const device_supports& supports) noexcept {
-  if (const status why = thrust_detail::check_read(batch); !why.ok()) return why;
+  if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (numeric::is_nan(minimum_probability)) return device_detail::refusal(errc::invalid_argument);
   if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
     return device_detail::refusal(errc::null_span);
@@ -105,8 +113,8 @@ template <class Policy, class Scalar>
     const thrust_detail::temporary<thrust_detail::entry_count, Policy> counts(how.policy, rows);
     thrust_detail::sum_weights(how.policy, batch, totals.data());
     const thrust_detail::entries_above<Scalar> entries{batch, minimum_probability, totals.data()};
-    thrust_detail::compact_rows(how.policy, rows, batch.rows.size, entries, counts.data(), supports.ids,
-                                supports.weights, supports.pitch);
+    const thrust_detail::list_writer write{supports.ids, supports.weights, supports.pitch};
+    thrust_detail::compact_rows(how.policy, rows, batch.rows.size, entries, write, counts.data());
     thrust_detail::for_each_index(how.policy, rows,
                                   thrust_detail::write_above<Scalar>{entries, counts.data(), supports});
     return status{};

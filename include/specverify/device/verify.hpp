@@ -8,8 +8,9 @@
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, whatever
 //!             nvcc's flags. Rows behind the first rejection are read and do not matter. The call waits for the device.
 //!             Temporary memory: a digest and 8 bytes a row (device_batch_size), 32 bytes for 1024 ids of a round and 8
-//!             a round; under the greedy rule 40 bytes a row. The scratch of the caller is not used.
-//! Deviates:   no log-probabilities, no truncation under the token rule.
+//!             a round, and that of `read_rows` where rows are truncated; under the greedy rule 40 bytes a row. The
+//!             scratch of the caller is not used.
+//! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP
 #define SPECVERIFY_DEVICE_VERIFY_HPP
@@ -187,15 +188,13 @@ struct decide_greedily {
 
 //! The verification of `rounds` by the token rule. `random`: one place a round, that of its first draft. Errors, of the
 //! arguments alone: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts,
-//! offsets, stop tokens, keys, positions, rounds or verdicts); unsupported (truncation); engine_failed. Rounds in error
-//! say so in their verdict.
+//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. Rounds in error say so in their verdict.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_token_rule& rule,
                                   const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,
                                   const device_verdicts& out, device_memory = {}) noexcept {
   if (const status why = device_detail::check(rounds); !why.ok()) return why;
   if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
-  if (rounds.transform.may_truncate()) return {errc::unsupported, part::verify, 0};
   return thrust_detail::guarded(
       [&] { return thrust_detail::verify_rounds(how.policy, rule.trial_cap, rounds, random, out); });
 }

@@ -36,11 +36,11 @@ struct truncated_row {
   std::uint32_t room;  // ids that it may keep
 
   [[nodiscard]] __device__ __forceinline__ bool is_counted() const noexcept {
-    return cut.top_k != 0 && cut.top_k < source.size;
+    return detail::is_counted(cut, source.size);
   }
   //! Whether top_p is a share of what top_k leaves.
   [[nodiscard]] __device__ __forceinline__ bool shares_largest() const noexcept {
-    return is_counted() && cut.order == truncation_order::top_k_then_top_p;
+    return detail::is_share_of_largest(cut, source.size);
   }
   //! What min_p keeps.
   [[nodiscard]] __device__ __forceinline__ entry_cut floor() const noexcept {

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 #define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 
-#include <specverify/device/digest.hpp>
+#include <specverify/device/detail/digest.hpp>
 
 #include <thrust/scan.h>
 
@@ -27,19 +27,19 @@ struct add_counts {
   return (size + piece_ids - 1) / piece_ids;
 }
 
-//! Counts the entries of pieces. `Entries`: of(r) gives a row, whose values are value(id), least() and, where none
-//! reaches that, only() the id that is taken.
+//! Counts the entries of pieces. `Entries`: of(r) gives a row or a list of size() entries, whose values are value(i);
+//! passes(i, value) says which of them are listed, id(i) which id that is.
 template <class Entries>
 struct count_piece {
   Entries entries;
-  std::uint32_t size, pieces;
+  std::uint32_t pieces;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE entry_count operator()(std::size_t i) const noexcept {
     const auto row = entries.of(i / pieces);
     const std::uint32_t first = static_cast<std::uint32_t>(i % pieces) * piece_ids;
     entry_count count;
-    for (std::uint32_t id = first; row.exists() && id < first + piece_ids && id < size; ++id) {
-      const std::uint32_t value = row.value(id);
-      const bool passes = row.passes(id, value);
+    for (std::uint32_t at = first; at < first + piece_ids && at < row.size(); ++at) {
+      const std::uint32_t value = row.value(at);
+      const bool passes = row.passes(at, value);
       count.positive += value > 0 ? 1 : 0;
       count.listed += passes ? 1 : 0;
       count.sum += passes ? value : 0;
@@ -55,44 +55,62 @@ struct listed_in_piece {
   }
 };
 
-//! Writes the entries of a piece, as many as there is room for.
-template <class Entries>
-struct write_piece {
-  Entries entries;
-  std::uint32_t size, pieces;
-  const std::uint32_t* places;
+//! Ids and values of all rows, as many as there is room for.
+struct list_writer {
   token_id* ids;
   std::uint32_t* values;
   std::size_t pitch;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t room() const noexcept { return pitch; }
+  template <class Row>
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t place, const Row& row, std::uint32_t at,
+                                                  std::uint32_t value) const noexcept {
+    ids[place] = row.id(at);
+    values[place] = value;
+  }
+};
+
+//! Writes the entries of a piece, as many as a row has room for.
+template <class Entries, class Writer>
+struct write_piece {
+  Entries entries;
+  std::uint32_t pieces;
+  const std::uint32_t* places;
+  Writer write;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
     const std::size_t r = i / pieces;
     const auto row = entries.of(r);
     const std::uint32_t first = static_cast<std::uint32_t>(i % pieces) * piece_ids;
     std::size_t place = places[i];
-    for (std::uint32_t id = first; row.exists() && id < first + piece_ids && id < size; ++id) {
-      const std::uint32_t value = row.value(id);
-      if (!row.passes(id, value)) continue;
-      if (place >= pitch) return;
-      ids[r * pitch + place] = static_cast<token_id>(id);
-      values[r * pitch + place++] = value;
+    for (std::uint32_t at = first; at < first + piece_ids && at < row.size(); ++at) {
+      const std::uint32_t value = row.value(at);
+      if (!row.passes(at, value)) continue;
+      if (place >= write.room()) return;
+      write(r * write.room() + place++, row, at, value);
     }
   }
 };
 
-//! Lists the entries of `rows` rows; what each has goes to `counts`.
-template <class Policy, class Entries>
-void compact_rows(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
-                  entry_count* counts, token_id* ids, std::uint32_t* values, std::size_t pitch) {
+//! Writes the entries of `rows` rows of at most `size`.
+template <class Policy, class Entries, class Writer>
+void place_entries(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
+                   const Writer& write) {
   const std::uint32_t pieces = pieces_of(size);
-  const count_piece<Entries> count{entries, size, pieces};
   const temporary<std::uint32_t, Policy> places(policy, rows * pieces);
-  reduce_groups(policy, rows, pieces, count, counts, add_counts{});
   const ::thrust::counting_iterator<std::size_t> first(0);
   const auto keys = ::thrust::make_transform_iterator(first, group_of{pieces});
-  const auto listed = ::thrust::make_transform_iterator(first, listed_in_piece<Entries>{count});
+  const auto listed = ::thrust::make_transform_iterator(first, listed_in_piece<Entries>{{entries, pieces}});
   ::thrust::exclusive_scan_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(rows * pieces), listed,
                                   places.data());
-  for_each_index(policy, rows * pieces, write_piece<Entries>{entries, size, pieces, places.data(), ids, values, pitch});
+  for_each_index(policy, rows * pieces, write_piece<Entries, Writer>{entries, pieces, places.data(), write});
+}
+
+//! The same, and what each row has goes to `counts`.
+template <class Policy, class Entries, class Writer>
+void compact_rows(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
+                  const Writer& write, entry_count* counts) {
+  const std::uint32_t pieces = pieces_of(size);
+  reduce_groups(policy, rows, pieces, count_piece<Entries>{entries, pieces}, counts, add_counts{});
+  place_entries(policy, rows, size, entries, write);
 }
 
 }  // namespace thrust_detail

@@ -9,13 +9,6 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! What every function that goes on from digests asks first.
-template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE status check_read(const device_batch<Scalar>& batch) noexcept {
-  if (const status why = device_detail::check(batch); !why.ok()) return why;
-  return batch.transform.may_truncate() ? refusal(errc::unsupported) : status{};
-}
-
 //! A row that tokens are drawn from.
 template <class Scalar>
 struct drawn_row {
@@ -24,13 +17,17 @@ struct drawn_row {
   const double* block_sums;
   const float* lane_sums;
   std::uint32_t blocks;
+  const token_id* kept_ids;  // of a truncated row, ascending
+  const double* kept_weights;
 
   SPECVERIFY_HD SPECVERIFY_INLINE drawn_row(const device_batch<Scalar>& batch, std::size_t row) noexcept
       : source(open_row(batch.rows, batch.transform, row)),
         digest(batch.digests.rows[row]),
         block_sums(batch.digests.block_sums + row * batch.digests.blocks),
         lane_sums(batch.digests.lane_sums + row * batch.digests.blocks * kernel::lane_count),
-        blocks(batch.digests.blocks) {}
+        blocks(batch.digests.blocks),
+        kept_ids(batch.digests.kept_ids + row * batch.digests.kept_capacity),
+        kept_weights(batch.digests.kept_weights + row * batch.digests.kept_capacity) {}
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE kernel::exact_weight exact() const noexcept {
     return {static_cast<double>(digest.reference), 1.0 / digest.temperature, false};
@@ -41,7 +38,20 @@ struct drawn_row {
   //! e_v of a token that the row has.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight_of(token_id token) const noexcept {
     if (digest.one_hot) return token == digest.argmax ? 1.0 : 0.0;
-    return weight(static_cast<std::uint32_t>(token));
+    if (!digest.truncated) return weight(static_cast<std::uint32_t>(token));
+    const std::uint32_t at = first_where(digest.kept, [&](std::uint32_t i) { return kept_ids[i] >= token; });
+    return at < digest.kept && kept_ids[at] == token ? kept_weights[at] : 0.0;
+  }
+  //! The ids that have a weight are among these: those that are kept, or all.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t entries() const noexcept {
+    return digest.truncated ? digest.kept : source.size;
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id entry(std::uint32_t at) const noexcept {
+    return digest.truncated ? kept_ids[at] : static_cast<token_id>(at);
+  }
+  //! Proposals of a draw: a truncated row takes the exact rule at once.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t trials(std::uint32_t cap) const noexcept {
+    return digest.truncated ? 0 : cap;
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool has(token_id token) const noexcept {
     return token >= 0 && static_cast<std::uint32_t>(token) < source.size;
@@ -100,10 +110,13 @@ template <class Scalar, class Weight>
   token_id last = no_token;
   sum = 0;
   const kernel::exact_weight exact = row.exact();
-  for (std::uint32_t id = 0; id < row.source.size; ++id) {
-    const double entry = weight(static_cast<token_id>(id), exact(static_cast<double>(row.source.value(id))));
+  const bool kept = row.digest.truncated;
+  const std::uint32_t count = row.entries();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const token_id id = row.entry(i);
+    const double entry = weight(id, kept ? row.kept_weights[i] : exact(static_cast<double>(row.source.value(i))));
     if (!(entry > 0.0)) continue;
-    last = static_cast<token_id>(id);
+    last = id;
     sum += entry;
     if (sum > target) break;
   }
@@ -122,7 +135,11 @@ template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id exact_token(const drawn_row<Scalar>& row,
                                                                    double uniform) noexcept {
   double mass = 0, sum = 0;
-  (void)walk(row, 1.0e300, whole_weight{}, mass);
+  if (row.digest.truncated) {
+    mass = row.digest.normaliser;  // the same sum
+  } else {
+    (void)walk(row, 1.0e300, whole_weight{}, mass);
+  }
   return walk(row, uniform * mass, whole_weight{}, sum);
 }
 
@@ -137,7 +154,7 @@ template <class Scalar, class Random>
     drawn.token = row.digest.argmax;
     return drawn;
   }
-  while (drawn.trials < trial_cap) {
+  while (drawn.trials < row.trials(trial_cap)) {
     const random_block block = random.block(drawn.trials++);
     const proposed tried = propose(row, decision_uniform(block, 0));
     if (tried.token == no_token) continue;

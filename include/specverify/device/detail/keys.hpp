@@ -6,8 +6,8 @@
 #ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 
+#include <specverify/device/detail/digest.hpp>
 #include <specverify/device/detail/draw.hpp>
-#include <specverify/device/digest.hpp>
 
 #include <thrust/sort.h>
 
@@ -100,14 +100,16 @@ struct key_of_id {
   }
 };
 
-//! The first k of each row, as keys in the order of their ids: row, id, weight.
+//! The first k of each row, or those that it keeps, as keys in the order of their ids: row, id, weight.
 struct key_by_id {
+  const device_digest* digests;  // of the chunk
   selection shape;
   const std::uint64_t* entries;
   std::uint64_t* keys;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
     const std::size_t r = i / shape.k, j = i % shape.k;
-    const std::uint64_t key = (j < shape.entries ? entries[r * shape.entries + j] : no_entry) & no_entry;
+    const bool is_there = j < shape.entries && !(digests[r].truncated && j >= digests[r].kept);
+    const std::uint64_t key = (is_there ? entries[r * shape.entries + j] : no_entry) & no_entry;
     const std::uint64_t id = key & id_mask;
     keys[i] = std::uint64_t{r} << row_shift | (key == no_entry ? no_entry : id << 32 | weight_of_key(key));
   }
@@ -149,32 +151,42 @@ struct write_support {
       support.size = 1;
       support.complete = true;
     } else if (support.why.ok()) {
-      std::uint32_t low = 0, high = shape.k;  // the first place without an entry
-      while (low < high) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        if ((keys[r * shape.k + middle] & no_entry) != no_entry) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      support.size = low;
-      support.complete =
-          low < shape.k || shape.k >= shape.entries || (entries[r * shape.entries + shape.k] & no_entry) == no_entry;
+      const std::uint64_t* const listed = keys + r * shape.k;
+      support.size = first_where(shape.k, [&](std::uint32_t i) { return (listed[i] & no_entry) == no_entry; });
+      support.complete = digest.truncated ? support.size == digest.kept
+                                          : support.size < shape.k || shape.k >= shape.entries ||
+                                                (entries[r * shape.entries + shape.k] & no_entry) == no_entry;
     }
     out.rows[row] = support;
   }
 };
 
-//! Room for one chunk of rows.
+//! Room for the largest entries of one chunk of rows.
+template <class Policy>
+struct entry_room {
+  temporary<std::uint64_t, Policy> lanes, entries;
+  SPECVERIFY_INLINE entry_room(const Policy& policy, const selection& shape)
+      : lanes(policy, shape.rows * shape.lanes), entries(policy, shape.rows * shape.entries) {}
+};
 template <class Policy>
 struct selection_room {
-  temporary<std::uint64_t, Policy> lanes, entries, kept;
+  entry_room<Policy> largest;
+  temporary<std::uint64_t, Policy> kept;
   SPECVERIFY_INLINE selection_room(const Policy& policy, const selection& shape)
-      : lanes(policy, shape.rows * shape.lanes),
-        entries(policy, shape.rows * shape.entries),
-        kept(policy, shape.rows * shape.k) {}
+      : largest(policy, shape), kept(policy, shape.rows * shape.k) {}
 };
+
+//! The keys of `count` rows, at most shape.rows, from `first_row` on, into room.entries: the first k + 1 of a row are
+//! the first of its order, all of them come ascending.
+template <class Policy, class Scalar>
+void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
+                  const selection& shape, const entry_room<Policy>& room) {
+  std::uint64_t *const lanes = room.lanes.data(), *const entries = room.entries.data();
+  for_each_index(policy, count * shape.lanes, key_of_lane<Scalar>{batch, first_row, lanes});
+  if (shape.looked < shape.lanes) ::thrust::sort(policy, lanes, lanes + count * shape.lanes);
+  for_each_index(policy, count * shape.entries, key_of_id<Scalar>{batch, first_row, shape, lanes, entries});
+  ::thrust::sort(policy, entries, entries + count * shape.entries);
+}
 
 //! Selects from `count` rows, at most shape.rows, from `first_row` on. Ids and weights of the first go to the places of
 //! row `first_place`; what is said of a row goes to its own place.
@@ -182,12 +194,10 @@ template <class Policy, class Scalar>
 void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
                  std::size_t first_place, const selection& shape, const selection_room<Policy>& room,
                  const device_supports& out) {
-  std::uint64_t *const lanes = room.lanes.data(), *const entries = room.entries.data(), *const kept = room.kept.data();
-  for_each_index(policy, count * shape.lanes, key_of_lane<Scalar>{batch, first_row, lanes});
-  if (shape.looked < shape.lanes) ::thrust::sort(policy, lanes, lanes + count * shape.lanes);
-  for_each_index(policy, count * shape.entries, key_of_id<Scalar>{batch, first_row, shape, lanes, entries});
-  ::thrust::sort(policy, entries, entries + count * shape.entries);
-  for_each_index(policy, count * shape.k, key_by_id{shape, entries, kept});
+  const std::uint64_t* const entries = room.largest.entries.data();
+  std::uint64_t* const kept = room.kept.data();
+  sort_entries(policy, batch, first_row, count, shape, room.largest);
+  for_each_index(policy, count * shape.k, key_by_id{batch.digests.rows + first_row, shape, entries, kept});
   ::thrust::sort(policy, kept, kept + count * shape.k);
   for_each_index(policy, count * shape.k, write_entry{shape, first_place, kept, out});
   for_each_index(policy, count, write_support<Scalar>{batch, shape, first_row, first_place, entries, kept, out});

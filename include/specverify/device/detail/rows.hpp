@@ -70,6 +70,22 @@ struct lane_place {
   }
 };
 
+//! The first of the places 0 .. count - 1 for which `holds`, which then holds for all behind it; count: none.
+template <class Holds>
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t first_where(std::uint32_t count,
+                                                                        const Holds& holds) noexcept {
+  std::uint32_t low = 0;
+  while (low < count) {
+    const std::uint32_t middle = low + (count - low) / 2;
+    if (holds(middle)) {
+      count = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
 //! One term of an exact sum: 256 ids in the fixed shape (kernel::exact_block).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double exact_term(const kernel::row_source<Scalar>& row,

@@ -96,7 +96,7 @@ struct tested_row {
       drawn.fallback = !(options.scale - taken.share(drawn.token) >= residual_mass_floor);
       return drawn;
     }
-    while (drawn.trials < options.trial_cap && !needs_sum) {
+    while (drawn.trials < row.trials(options.trial_cap) && !needs_sum) {
       const random_block block = random.block(drawn.trials++);
       const proposed tried = propose(row, decision_uniform(block, 0));
       if (tried.token == no_token || !keeps(tried, taken, options.scale, decision_uniform(block, 1))) continue;

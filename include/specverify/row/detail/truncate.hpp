@@ -14,16 +14,6 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Whether the first entries of the order are kept, whatever they hold.
-[[nodiscard]] SPECVERIFY_INLINE constexpr bool is_counted(const row_truncation& cut, std::uint32_t size) noexcept {
-  return cut.top_k != 0 && cut.top_k < size;
-}
-//! Whether what is kept depends on W.
-[[nodiscard]] SPECVERIFY_INLINE constexpr bool is_share_of_total(const row_truncation& cut,
-                                                                 std::uint32_t size) noexcept {
-  return cut.top_p < 1.0 && !(is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p);
-}
-
 //! Gathers what a truncation keeps. `mark` knows W as closely as the read says; its bounds are used up.
 template <class Policy, class Scalar>
 class kept_entries {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Truncated rows with Thrust: the ids that a truncation keeps, their e_v and Z, next to the digest of a row.
+//!
+//! What is kept is the shortest of three prefixes of the total order (integer weight descending, id ascending): the
+//! first top_k, those of weight min_p and more, and the smallest that holds top_p of the mass: of W, or of the first
+//! top_k. The order is that of sorted keys, of at most 256 rows and about 2^22 ids at a time. A scan of their weights
+//! and three binary searches a row give the last key that is kept; the ids up to it are then placed as they come.
+#ifndef SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
+#define SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
+
+#include <specverify/device/detail/compact.hpp>
+#include <specverify/device/detail/keys.hpp>
+#include <specverify/row/detail/share.hpp>
+
+SPECVERIFY_DEVICE_BEGIN
+namespace thrust_detail {
+
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const row_truncation& truncation_of(const device_transform& transform,
+                                                                                  std::size_t row) noexcept {
+  return transform.truncations == nullptr ? transform.truncation : transform.truncations[row];
+}
+
+//! Entries that the cut of a row may need in their order: a top_k of all rows says how many, else all of them.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t ordered_of(const device_batch<Scalar>& batch) noexcept {
+  const device_transform& transform = batch.transform;
+  const bool counted = transform.truncations == nullptr && detail::is_counted(transform.truncation, batch.rows.size);
+  return counted ? transform.truncation.top_k : batch.rows.size;
+}
+//! Whether the cut of some row may need W.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE bool needs_totals(const device_batch<Scalar>& batch) noexcept {
+  const device_transform& transform = batch.transform;
+  return transform.truncations != nullptr || detail::is_share_of_total(transform.truncation, batch.rows.size);
+}
+
+struct weight_of_entry {
+  const std::uint64_t* keys;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t operator()(std::size_t i) const noexcept {
+    return weight_of_key(keys[i]);
+  }
+};
+
+//! The largest entries of the rows of a chunk in their order, and the sum of all weights up to each of them.
+struct ordered_entries {
+  const std::uint64_t* keys;
+  const std::uint64_t* masses;
+  std::uint32_t count;  // of a row
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key(std::size_t r, std::uint32_t i) const noexcept {
+    return keys[r * count + i] & no_entry;
+  }
+  //! What the first `size` entries of a row hold.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t mass(std::size_t r, std::uint32_t size) const noexcept {
+    const std::size_t first = r * count;
+    const std::uint64_t before = first == 0 ? 0 : masses[first - 1];
+    return size == 0 ? 0 : masses[first + size - 1] - before;
+  }
+  //! How many entries a truncation keeps of a row, whose sum of weights is `total`.
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t kept(std::size_t r, const row_truncation& cut,
+                                                                   std::uint32_t row_size,
+                                                                   std::uint64_t total) const noexcept {
+    const std::uint32_t most = detail::is_counted(cut, row_size) && cut.top_k < count ? cut.top_k : count;
+    const std::uint32_t largest = first_where(most, [&](std::uint32_t i) { return key(r, i) == no_entry; });
+    const std::uint64_t floor = detail::least_of_share(cut.min_p, kernel::weight_one);
+    std::uint32_t size = first_where(largest, [&](std::uint32_t i) { return weight_of_key(key(r, i)) < floor; });
+    if (!(cut.top_p < 1.0)) return size;
+    const std::uint64_t whole = detail::is_share_of_largest(cut, row_size) ? mass(r, largest) : total;
+    const std::uint64_t target = detail::least_of_share(cut.top_p, whole);
+    const std::uint32_t reached = first_where(size, [&](std::uint32_t i) { return mass(r, i + 1) >= target; });
+    return reached < size ? reached + 1 : size;
+  }
+};
+
+//! Cuts a row: its digest says how many ids it keeps and what they weigh, `last` which key is the last of them.
+template <class Scalar>
+struct cut_row {
+  device_batch<Scalar> batch;
+  std::size_t first_row;
+  ordered_entries entries;
+  const std::uint64_t* totals;  // null: no cut needs W
+  std::uint64_t* last;          // one a row; 0: it is not truncated
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    const std::size_t row = first_row + r;
+    device_digest& digest = batch.digests.rows[row];
+    const row_truncation cut = truncation_of(batch.transform, row);
+    last[row] = 0;
+    if (!cut.valid() && digest.why.code != errc::invalid_temperature)
+      digest.why = {errc::invalid_truncation, part::row, 0};
+    if (!digest.why.ok() || digest.one_hot || !cut.active()) return;
+    const std::uint64_t total = digest.total_weight != 0 || totals == nullptr ? digest.total_weight : totals[row];
+    digest.truncated = true;
+    digest.kept = entries.kept(r, cut, batch.rows.size, total);
+    digest.total_weight = entries.mass(r, digest.kept);
+    last[row] = entries.key(r, digest.kept - 1);  // the largest weight is always kept
+  }
+};
+
+//! The ids of a row up to the last key.
+template <class Scalar>
+struct kept_of_row {
+  kernel::row_source<Scalar> row;
+  kernel::integer_weight weight;
+  kernel::exact_weight exact;
+  std::uint64_t last;
+
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t size() const noexcept { return last == 0 ? 0 : row.size; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id id(std::uint32_t at) const noexcept {
+    return static_cast<token_id>(at);
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t value(std::uint32_t at) const noexcept {
+    return weight(static_cast<double>(row.value(at)));
+  }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool passes(std::uint32_t at, std::uint32_t found) const noexcept {
+    return key_of(found, at) <= last;
+  }
+};
+template <class Scalar>
+struct kept_entries {
+  device_batch<Scalar> batch;
+  const std::uint64_t* last;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE kept_of_row<Scalar> of(std::size_t r) const noexcept {
+    const device_digest& digest = batch.digests.rows[r];
+    if (last[r] == 0) return {{}, {}, {}, 0};
+    return {open_row(batch.rows, batch.transform, r),
+            thrust_detail::weight_of(digest),
+            {static_cast<double>(digest.maximum), 1.0 / digest.temperature, false},
+            last[r]};
+  }
+};
+
+//! Ids and e_v of all rows, as many as there is room for.
+struct law_writer {
+  device_digests out;
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t room() const noexcept { return out.kept_capacity; }
+  template <class Row>
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t place, const Row& row, std::uint32_t at,
+                                                  std::uint32_t) const noexcept {
+    out.kept_ids[place] = row.id(at);
+    out.kept_weights[place] = row.exact(static_cast<double>(row.row.value(at)));
+  }
+};
+
+//! Enters the sum of what a row keeps.
+struct close_truncated {
+  device_digests out;
+  SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
+    device_digest& digest = out.rows[r];
+    if (!digest.truncated) return;
+    const bool fits = digest.kept <= out.kept_capacity;
+    const double sum = fits ? sum_of_terms(out.kept_weights + r * out.kept_capacity, digest.kept) : 0.0;
+    if (!fits) digest.why = {errc::support_too_large, part::row, digest.kept};
+    digest.reference = digest.maximum;
+    digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
+  }
+};
+
+//! The last key that each row keeps, from its digest, a chunk of rows after another.
+template <class Policy, class Scalar>
+void cut_rows(const Policy& policy, const device_batch<Scalar>& batch, const std::uint64_t* totals,
+              std::uint64_t* last) {
+  const std::size_t rows = batch.rows.count;
+  const auto shape = selection::of(batch.digests.blocks, batch.rows.size, rows, ordered_of(batch));
+  const entry_room<Policy> room(policy, shape);
+  const temporary<std::uint64_t, Policy> masses(policy, shape.rows * shape.entries);
+  const ordered_entries entries{room.entries.data(), masses.data(), shape.entries};
+  const auto weights =
+      ::thrust::make_transform_iterator(::thrust::counting_iterator<std::size_t>(0), weight_of_entry{entries.keys});
+  for (std::size_t first = 0; first < rows; first += shape.rows) {
+    const std::size_t left = rows - first, count = left < shape.rows ? left : shape.rows;
+    sort_entries(policy, batch, first, count, shape, room);
+    ::thrust::inclusive_scan(policy, weights, weights + static_cast<std::ptrdiff_t>(count * shape.entries),
+                             masses.data(), plus{});
+    for_each_index(policy, count, cut_row<Scalar>{batch, first, entries, totals, last});
+  }
+}
+
+//! Cuts the rows of a batch whose digests were made.
+template <class Policy, class Scalar>
+void truncate_rows(const Policy& policy, const device_batch<Scalar>& batch) {
+  const std::size_t rows = batch.rows.count;
+  const bool with_totals = needs_totals(batch);
+  const temporary<std::uint64_t, Policy> totals(policy, with_totals ? rows : 0), last(policy, rows);
+  if (with_totals) sum_weights(policy, batch, totals.data());
+  cut_rows(policy, batch, with_totals ? totals.data() : nullptr, last.data());
+  place_entries(policy, rows, batch.rows.size, kept_entries<Scalar>{batch, last.data()}, law_writer{batch.digests});
+  for_each_index(policy, rows, close_truncated{batch.digests});
+}
+
+}  // namespace thrust_detail
+SPECVERIFY_DEVICE_END
+
+#endif
