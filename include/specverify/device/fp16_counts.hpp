@@ -4,8 +4,8 @@
 //! Use it after `read_rows`, on the same batch: what a drafter uploads that sends half precision.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
 //! Guarantees: ids and counts of exec::seq, whatever nvcc's flags. Three reads of a row, and one more where the digest
-//!             does not have Z (device_request::exact_normaliser); none where it is truncated. Temporary memory: 4 bytes for 32 ids, 32 for 1024,
-//!             24 a row, and what a reduction and a scan take.
+//!             does not have Z (device_request::exact_normaliser); none where it is truncated. Temporary
+//!             memory: 4 bytes for 32 ids, 32 for 1024, 24 a row, and what a reduction and a scan take.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP
 #define SPECVERIFY_DEVICE_FP16_COUNTS_HPP

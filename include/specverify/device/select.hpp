@@ -4,9 +4,9 @@
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
 //! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
-//!             ids come ascending; of a truncated row those that it keeps. Sorts of 64-bit keys; at most two reads of a row. Temporary memory: 8 bytes for each
-//!             lane, for each of 64 (K + 1) ids and for each entry, and what a sort takes, of at most 256 rows and
-//!             about 2^22 ids at a time.
+//!             ids come ascending; of a truncated row those that it keeps. Sorts of 64-bit keys; at most two reads
+//!             of a row. Temporary memory: 8 bytes for each lane, for each of 64 (K + 1) ids and for each entry, and
+//!             what a sort takes, of at most 256 rows and about 2^22 ids at a time.
 //! Deviates:   no limit on K but the vocabulary.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP

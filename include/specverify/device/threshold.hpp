@@ -4,9 +4,8 @@
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
 //! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp), never none: above the largest probability the
-//!             largest token stays. Four reads of a row, three where the digest has W; of a truncated row
-//!             what it keeps. Temporary memory: 4 bytes for 32
-//!             ids, 24 a row, and what a reduction and a scan take.
+//!             largest token stays. Four reads of a row, three where the digest has W; of a truncated row what it
+//!             keeps. Temporary memory: 4 bytes for 32 ids, 24 a row, and what a reduction and a scan take.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
 #define SPECVERIFY_DEVICE_THRESHOLD_HPP
