@@ -276,6 +276,27 @@ TEST_CASE("accept tests and residuals are clean in many orders") {
   CHECK(exact > 0);
 }
 
+namespace {
+
+__global__ void told_kernel(std::uint32_t* out) {
+  __shared__ std::uint32_t place;
+  const std::uint32_t first = cuda_detail::tell(threadIdx.x + 3, &place);
+  const std::uint32_t second = cuda_detail::tell(threadIdx.x + 5, &place);
+  out[threadIdx.x] = 10 * first + second;
+}
+
+}  // namespace
+
+TEST_CASE("two words told by one place are clean in many orders") {
+  std::vector<std::uint32_t> out(64);
+  in_all_orders([&](simulator::device& gpu) {
+    gpu.output(out.data(), out.size());
+    device_tests::run(told_kernel, 1, 64, out.data());
+    REQUIRE(gpu.report() == "");
+    for (const std::uint32_t one : out) REQUIRE(one == 35);
+  });
+}
+
 TEST_CASE("rounds are clean in many orders") {
   tests_of_all_kinds all(two_warps);
   const std::vector<device_draft> drafts{
