@@ -12,7 +12,7 @@ struct verification {
   device_rounds<bfloat16_bits> rounds;  // rows, drafts and their offsets
   device_uniforms<> uniforms;           // a key, a position and a round for each request
   device_verdict* verdicts;             // one a request
-  device_memory scratch;                // verify_memory_size(rounds) bytes, aligned to 64
+  device_memory scratch;                // verify_memory_size(exec::cuda{}, rounds) bytes, aligned to 64
 };
 
 // Enqueues one kernel and returns. A graph may capture it.
@@ -54,7 +54,7 @@ int main() {
   std::uint32_t* const positions = on_device(places);
   step.uniforms = {on_device(keys), 1, positions, on_device(places)};
   step.verdicts = on_device(std::vector<device_verdict>(requests));
-  step.scratch.size = verify_memory_size(step.rounds);
+  step.scratch.size = verify_memory_size(exec::cuda{}, step.rounds);
   cudaMalloc(&step.scratch.data, step.scratch.size);
 
   cudaStream_t stream;

@@ -266,7 +266,7 @@ TEST_CASE("accept tests and residuals are clean in many orders") {
     const auto random = all.random();
     REQUIRE(accept(exec::cuda{}, all.all.batch, drafted.data(), random.at(purpose::acceptance), found.data()).ok());
     const auto stream = random.at(purpose::residual_draw);
-    REQUIRE(residual(exec::cuda{}, all.all.batch, all.laws.data(), stream, tokens.data(), {1, 1.0}).ok());
+    REQUIRE(residual(exec::cuda{}, all.all.batch, all.laws.data(), stream, tokens.data(), {9, 1.0}).ok());
     REQUIRE(gpu.report() == "");
     for (const device_acceptance& one : found) exact += one.exact ? 1u : 0u;
     REQUIRE(tokens[0].token != 1);
@@ -274,6 +274,27 @@ TEST_CASE("accept tests and residuals are clean in many orders") {
   };
   in_all_orders(test);
   CHECK(exact > 0);
+}
+
+namespace {
+
+__global__ void told_kernel(std::uint32_t* out) {
+  __shared__ std::uint32_t place;
+  const std::uint32_t first = cuda_detail::tell(threadIdx.x + 3, &place);
+  const std::uint32_t second = cuda_detail::tell(threadIdx.x + 5, &place);
+  out[threadIdx.x] = 10 * first + second;
+}
+
+}  // namespace
+
+TEST_CASE("two words told by one place are clean in many orders") {
+  std::vector<std::uint32_t> out(64);
+  in_all_orders([&](simulator::device& gpu) {
+    gpu.output(out.data(), out.size());
+    device_tests::run(told_kernel, 1, 64, out.data());
+    REQUIRE(gpu.report() == "");
+    for (const std::uint32_t one : out) REQUIRE(one == 35);
+  });
 }
 
 TEST_CASE("rounds are clean in many orders") {
@@ -290,7 +311,8 @@ TEST_CASE("rounds are clean in many orders") {
   rounds.draft_begin = draft_begin.data();
   rounds.row_begin = row_begin.data();
   rounds.bonus = false;
-  std::vector<std::byte> memory(verify_memory_size(rounds) + 64);
+  const exec::cuda split{nullptr, {90, 12, 1, 1}};  // rows of three parts
+  std::vector<std::byte> memory(verify_memory_size(split, rounds) + 64);
   const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
   const device_memory scratch{memory.data() + (64 - at % 64) % 64, memory.size() - 64};
   std::uint32_t rejected = 0;
@@ -303,12 +325,15 @@ TEST_CASE("rounds are clean in many orders") {
     gpu.output(states.data(), states.size());
     gpu.output(static_cast<std::byte*>(scratch.data), scratch.size);
     const device_verdicts out{verdicts.data(), states.data()};
-    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{2}, rounds, all.random(), out, scratch).ok());
-    REQUIRE(gpu.report() == "");
-    REQUIRE(verdicts[0].decided.source == token_source::residual);
-    REQUIRE(verdicts[1].why == status{errc::row_has_nan, part::verify, 0});
-    REQUIRE(verdicts[2].why == status{errc::too_few_rows, part::verify, 0});
-    rejected += verdicts[0].decided.counters.residual_trials;
+    for (const bool reads_first : {false, true}) {
+      const device_memory enough{scratch.data, reads_first ? scratch.size : verify_memory_size(rounds)};
+      REQUIRE(verify_batch(split, device_token_rule{6}, rounds, all.random(), out, enough).ok());
+      REQUIRE(gpu.report() == "");
+      REQUIRE(verdicts[0].decided.source == token_source::residual);
+      REQUIRE(verdicts[1].why == status{errc::row_has_nan, part::verify, 0});
+      REQUIRE(verdicts[2].why == status{errc::too_few_rows, part::verify, 0});
+      rejected += verdicts[0].decided.counters.residual_trials;
+    }
     REQUIRE(verify_batch(exec::cuda{}, device_greedy_rule{}, rounds, out).ok());
     REQUIRE(verdicts[0].decided.source == token_source::residual);
   };

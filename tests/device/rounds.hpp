@@ -39,9 +39,9 @@ class ragged_rounds {
     }
     verdicts_.resize(lengths.size());
     states_.resize(rows.count());
-    const std::size_t needed = verify_memory_size(made());
-    memory_.emplace(needed);
-    memory_size_ = needed;
+    least_size_ = verify_memory_size(made());
+    memory_size_ = std::max(least_size_, device_batch_size(rows.rows(), rows.transform()));
+    memory_.emplace(memory_size_);
   }
   static std::uint32_t rows_for(const std::vector<std::uint32_t>& lengths) {
     std::uint32_t count = 0;
@@ -68,7 +68,10 @@ class ragged_rounds {
   }
   [[nodiscard]] device_uniforms<> random() const { return {keys_.data(), 1, positions_.data(), rounds_.data()}; }
   [[nodiscard]] device_verdicts out() { return {verdicts_.data(), states_.data()}; }
-  [[nodiscard]] device_memory scratch() { return {memory_->data(), memory_size_}; }
+  //! A digest a round, so that each block reads the rows of its round.
+  [[nodiscard]] device_memory scratch() { return {memory_->data(), least_size_}; }
+  //! A digest a row, too.
+  [[nodiscard]] device_memory scratch_of_rows() { return {memory_->data(), memory_size_}; }
 
   template <class Gpu>
   void name_to(Gpu& gpu) {
@@ -286,7 +289,7 @@ class ragged_rounds {
   std::vector<device_verdict> verdicts_;
   std::vector<status> states_;
   std::optional<aligned_memory<std::byte>> memory_;
-  std::size_t memory_size_ = 0;
+  std::size_t least_size_ = 0, memory_size_ = 0;
 };
 
 }  // namespace device_tests

@@ -150,7 +150,8 @@ TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
   rounds.draft_begin = draft_begin.data();
   rounds.row_begin = row_begin.data();
   rounds.bonus = false;
-  const std::size_t bytes = verify_memory_size(rounds);
+  const exec::cuda split{nullptr, {90, 12, 1, 1}};  // rows of three parts
+  const std::size_t bytes = verify_memory_size(split, rounds);
   aligned_memory<std::byte> memory(bytes);
   const auto test = [&](simulator::device& gpu) {
     rows.name_to(gpu);
@@ -172,20 +173,22 @@ TEST_CASE("tests and rounds of truncated rows are clean in many orders") {
     REQUIRE(accept(exec::cuda{}, rows.made(), drafted.data(), all.all().at(purpose::acceptance), tests.data()).ok());
     const auto stream = all.all().at(purpose::residual_draw);
     REQUIRE(residual(exec::cuda{}, rows.made(), laws.data(), stream, tokens.data()).ok());
-    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, rounds, all.all(), {verdicts.data(), nullptr},
-                         {memory.data(), bytes})
-                .ok());
     device_rounds<float> little = rounds;
     little.transform.kept_capacity = 60;
-    REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, little, all.all(), {short_of_room.data(), nullptr},
-                         {memory.data(), bytes})
-                .ok());
-    REQUIRE(gpu.report() == "");
-    REQUIRE(short_of_room[0].why.code == errc::support_too_large);
+    for (const bool reads_first : {false, true}) {
+      const auto run = [&](const device_rounds<float>& some, std::vector<device_verdict>& out) {
+        const device_memory scratch{memory.data(), reads_first ? bytes : verify_memory_size(some)};
+        REQUIRE(verify_batch(split, device_token_rule{}, some, all.all(), {out.data(), nullptr}, scratch).ok());
+        REQUIRE(gpu.report() == "");
+      };
+      run(rounds, verdicts);
+      run(little, short_of_room);
+      REQUIRE(short_of_room[0].why.code == errc::support_too_large);
+      REQUIRE(verdicts[0].decided.commit_length == 2);
+      REQUIRE(verdicts[1].why.ok());
+    }
     for (const std::uint32_t r : {0u, 1u, 2u}) REQUIRE(tokens[r].exact);
     REQUIRE(tokens[3].why.code == errc::row_has_nan);
-    REQUIRE(verdicts[0].decided.commit_length == 2);
-    REQUIRE(verdicts[1].why.ok());
   };
   in_all_orders(test);
 }

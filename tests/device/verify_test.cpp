@@ -12,14 +12,37 @@ namespace {
 
 const std::vector<std::uint32_t> ragged{0, 3, 8, 1, 5, 2, 0, 4};
 
+//! A card on which all rows are read first, each in `parts` parts.
+exec::cuda reading_first(std::uint32_t parts, std::uint32_t rows) {
+  exec::cuda how;
+  how.tuning = {90, parts * rows, 1, 1};
+  how.tuning.split_rounds = 1;
+  return how;
+}
+
+//! The token rule in one form: a block a round reads its rows, or all rows are read first.
 template <class Scalar>
-void compare(batch<Scalar>& rows, ragged_rounds<Scalar>& all, std::uint64_t seed, std::uint32_t trial_cap = 32) {
+void verify(ragged_rounds<Scalar>& all, std::uint32_t parts, std::uint32_t trial_cap = 32) {
+  const bool alone = parts == 0;
+  REQUIRE(verify_batch(alone ? exec::cuda{} : reading_first(parts, all.made().rows.count), device_token_rule{trial_cap},
+                       all.made(), all.random(), all.out(), alone ? all.scratch() : all.scratch_of_rows())
+              .ok());
+}
+
+//! `forms`: parts of a row, as of `verify`.
+template <class Scalar>
+void compare(batch<Scalar>& rows, ragged_rounds<Scalar>& all, std::uint64_t seed, std::uint32_t trial_cap = 32,
+             const std::vector<std::uint32_t>& forms = {0, 3}) {
+  for (const std::uint32_t parts : forms) {
+    CAPTURE(parts);
+    simulator::device gpu({.seed = seed});
+    all.name_to(gpu);
+    verify(all, parts, trial_cap);
+    REQUIRE(gpu.report() == "");
+    for (std::uint32_t i = 0; i < all.count(); ++i) all.compare(token_rule{trial_cap}, i);
+  }
   simulator::device gpu({.seed = seed});
   all.name_to(gpu);
-  REQUIRE(verify_batch(exec::cuda{}, device_token_rule{trial_cap}, all.made(), all.random(), all.out(), all.scratch())
-              .ok());
-  REQUIRE(gpu.report() == "");
-  for (std::uint32_t i = 0; i < all.count(); ++i) all.compare(token_rule{trial_cap}, i);
   REQUIRE(verify_batch(exec::cuda{}, device_greedy_rule{}, all.made(), all.out()).ok());
   REQUIRE(gpu.report() == "");
   for (std::uint32_t i = 0; i < all.count(); ++i) all.compare(greedy_rule{}, i);
@@ -78,10 +101,10 @@ TEST_CASE("a thousand rows of 4 096 ids; ten thousand in the long run, plain and
     for (std::uint32_t r = 0; r < rows.count(); ++r) rows.temperature(r) = 0.05 + 0.01 * (i * 7 % 150 + r);
     if (i % 2 == 1) rows.transform_all(i);
     ragged_rounds<float> plain(rows, ragged, i);
-    compare(rows, plain, i);
+    compare(rows, plain, i, 32, {i % 4});
     rows.truncate_all(i * 31);
     ragged_rounds<float> cut(rows, ragged, i + 1);
-    compare(rows, cut, i);
+    compare(rows, cut, i, 32, {(i + 1) % 4});
     for (std::uint32_t round = 0; round < plain.count(); ++round)
       rows_seen += plain.verdict_of(round).decided.counters.evaluated + 1;
   }
@@ -101,11 +124,14 @@ TEST_CASE("rounds whose truncated rows keep more than there is room for say so")
   rows.fill(0, 8);
   rows.truncate_all(3, room);
   ragged_rounds<float> all(rows, ragged, 5);
-  simulator::device gpu({.seed = 5});
-  all.name_to(gpu);
-  REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, all.made(), all.random(), all.out(), all.scratch()).ok());
-  REQUIRE(gpu.report() == "");
-  all.compare_without_room(token_rule{}, room);
+  for (const auto parts : {0u, 2u}) {
+    CAPTURE(parts);
+    simulator::device gpu({.seed = 5});
+    all.name_to(gpu);
+    verify(all, parts);
+    REQUIRE(gpu.report() == "");
+    all.compare_without_room(token_rule{}, room);
+  }
 }
 
 namespace {
@@ -164,13 +190,16 @@ TEST_CASE("rounds with too few rows, and offsets that lie") {
   CHECK(all.verdict_of(1).why == status{errc::too_few_rows, part::verify, 2});
   all.row_begin()[7] = all.row_begin()[6] - 1;
   all.row_begin()[8] = rows.count() + 1;
-  simulator::device gpu;
-  all.name_to(gpu);
-  REQUIRE(verify_batch(exec::cuda{}, device_token_rule{}, all.made(), all.random(), all.out(), all.scratch()).ok());
-  CHECK(gpu.report() == "");
-  CHECK(all.verdict_of(6).why == status{errc::size_mismatch, part::verify, 0});
-  CHECK(all.verdict_of(7).why == status{errc::size_mismatch, part::verify, 0});
-  all.compare(token_rule{}, 5);
+  for (const auto parts : {0u, 1u}) {
+    CAPTURE(parts);
+    simulator::device gpu;
+    all.name_to(gpu);
+    verify(all, parts);
+    CHECK(gpu.report() == "");
+    CHECK(all.verdict_of(6).why == status{errc::size_mismatch, part::verify, 0});
+    CHECK(all.verdict_of(7).why == status{errc::size_mismatch, part::verify, 0});
+    all.compare(token_rule{}, 5);
+  }
 }
 
 TEST_CASE("a round without bonus, without limits, and with exact rules at once") {
@@ -217,6 +246,69 @@ TEST_CASE("each row that is looked at is read once, others not at all") {
   }
   CHECK(unread > 0);
   CHECK(read_once > 1);
+}
+
+namespace {
+
+//! Bytes of a large row that were read, in rows.
+template <class Scalar>
+double reads_of(const simulator::device& gpu, batch<Scalar>& rows, std::uint32_t row) {
+  return static_cast<double>(gpu.bytes_read(rows.row(row))) / (large_size * sizeof(Scalar));
+}
+
+}  // namespace
+
+TEST_CASE("few rounds: all rows are read first, once each, where the scratch holds their digests") {
+  const std::vector<std::uint32_t> lengths{4, 2, 0, 1};
+  batch<bfloat16_bits> rows(ragged_rounds<bfloat16_bits>::rows_for(lengths), large_size);
+  generator normal{5};
+  for (std::uint32_t r = 0; r < rows.count(); ++r)
+    for (std::uint32_t id = 0; id < large_size; ++id) rows.set(r, id, 3.0 * normal.normal());
+  ragged_rounds<bfloat16_bits> all(rows, lengths, 21);
+  all.with_stops = all.with_forced = all.with_budgets = false;
+  const auto run_with = [&](const exec::cuda& how, std::size_t size) {
+    simulator::device gpu({.seed = 3});
+    all.name_to(gpu);
+    const device_memory scratch{all.scratch_of_rows().data, size};
+    REQUIRE(verify_batch(how, device_token_rule{}, all.made(), all.random(), all.out(), scratch).ok());
+    REQUIRE(gpu.report() == "");
+    std::uint32_t unread = 0;
+    for (std::uint32_t r = 0; r < rows.count(); ++r) unread += gpu.bytes_read(rows.row(r)) == 0 ? 1u : 0u;
+    for (std::uint32_t i = 0; i < all.count(); ++i) {
+      CAPTURE(i);
+      all.compare(token_rule{}, i);
+      const verdict_counters& counters = all.verdict_of(i).decided.counters;
+      const double again = counters.exact_normalisers + (counters.residual_trials == 32 ? 2 : 0);
+      double reads = 0;
+      for (std::uint32_t k = 0; k < all.rows_of(i); ++k) reads += reads_of(gpu, rows, all.first_row(i) + k);
+      CHECK(reads <= 1.02 * all.rows_of(i) + again);
+    }
+    return unread;
+  };
+  const exec::cuda how{};
+  const std::size_t enough = verify_memory_size(how, all.made());
+  REQUIRE(enough == device_batch_size(rows.rows(), rows.transform()));
+  CHECK(run_with(how, enough) == 0);
+  CHECK(run_with(how, enough - 1) > 0);
+  exec::cuda never = how;
+  never.tuning.split_rounds = 0;
+  CHECK(verify_memory_size(never, all.made()) == verify_memory_size(all.made()));
+  CHECK(run_with(never, enough) > 0);
+}
+
+TEST_CASE("what the host does: rounds are few on half of the multiprocessors") {
+  device_rounds<float> rounds;
+  rounds.rows = {nullptr, large_size, 5 * 66, large_size};
+  rounds.count = 66;
+  const exec::cuda how{nullptr, tuning_for(90)};
+  const std::size_t all = device_batch_size(rounds.rows, rounds.transform);
+  CHECK(verify_memory_size(how, rounds) == all);
+  rounds.rows.count = 60;  // some rounds have no row
+  CHECK(verify_memory_size(how, rounds) == verify_memory_size(rounds));
+  rounds.rows.count = 5 * 67;
+  rounds.count = 67;
+  CHECK(verify_memory_size(how, rounds) == verify_memory_size(rounds));
+  CHECK(verify_memory_size(exec::cuda{nullptr, tuning_for(100)}, rounds) > all);
 }
 
 TEST_CASE("arguments of verify_batch") {

@@ -181,12 +181,15 @@ void check_rounds(scene& where, const batch<Scalar>& rows, tally& found, tally& 
   const rounds_of<Scalar> rounds(where, rows);
   const array<device_verdict> out(where, rounds.count());
   const array<status> states(where, rows.how.count);
-  const std::size_t bytes = verify_memory_size(rounds.made());
-  const array<std::byte> scratch(where, bytes);
-  if (taken(verify_batch(exec::cuda{}, device_token_rule{}, rounds.made(), rows.uniforms_on(),
-                         {out.data(), states.data()}, {scratch.data(), bytes}),
-            "verify_batch", found))
-    compare_verdicts(rounds, token_rule{}, out.read(), found);
+  exec::cuda how{};
+  how.tuning.multiprocessors = 2 * rounds.count();  // few enough for all rows to be read first
+  const std::size_t least = verify_memory_size(rounds.made()), most = verify_memory_size(how, rounds.made());
+  const array<std::byte> scratch(where, most);
+  for (const std::size_t bytes : {least, most})
+    if (taken(verify_batch(how, device_token_rule{}, rounds.made(), rows.uniforms_on(), {out.data(), states.data()},
+                           {scratch.data(), bytes}),
+              "verify_batch", found))
+      compare_verdicts(rounds, token_rule{}, out.read(), found);
   if (taken(verify_batch(exec::cuda{}, device_greedy_rule{}, rounds.made(), {out.data(), states.data()}),
             "greedy verify_batch", greedy))
     compare_verdicts(rounds, greedy_rule{}, out.read(), greedy);

@@ -245,7 +245,7 @@ template <class Scalar>
     const detail::read_block read{
         room.block.values, size, first, maximum, room.block.lanes, kernel::lane_tree(room.block.lanes)};
     const detail::proposal tried =
-        detail::propose_in_block(law, read, row.block_sums[block], position, room.draw.entries);
+        detail::propose_in_block(law, read, row.block_sums[block], position, room.draw.proposal.entries);
     disagrees = tried.why.ok() ? 0 : 1;
     if (tried.token != no_token &&
         decision_uniform(random, 1) * tried.envelope <

@@ -2,12 +2,13 @@
 //! A token from norm((scale * p - q)+) for each row of a batch, on a GPU: what replaces a rejected draft.
 //!
 //! Use it after digest.cuh with a law a row; `verify_batch` (verify.cuh) does whole rounds.
-//! Symbols:    as in row/residual.hpp. A thread block a row; its first warp makes the trials.
+//! Symbols:    as in row/residual.hpp. A thread block a row; up to 8 of its warps make a trial each, and the
+//!             first that stands counts.
 //! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, the exact Z
 //!             only where bounds leave a trial open, the exact rule in sums of blocks where these prove it, else
-//!             serially. A trial reads one lane of the row; the exact rule reads the row twice, three times if serial.
-//!             A truncated row takes the exact rule alone, on what it keeps. No allocation, no synchronisation, nothing
-//!             is read back.
+//!             serially. A trial reads one lane of the row, and up to 7 are made in vain; the exact rule reads the row
+//!             twice, three times if serial. A truncated row takes the exact rule alone, on what it keeps. No
+//!             allocation, no synchronisation, nothing is read back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH
@@ -54,8 +55,8 @@ template <class Scalar, class Key>
     return device_detail::refusal(errc::invalid_argument);
   const auto chosen = batch.transform.may_truncate() ? &cuda_detail::residual_kernel<Scalar, Key, true>
                                                      : &cuda_detail::residual_kernel<Scalar, Key, false>;
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::test_threads_for(batch.rows)}, chosen, batch, laws,
-                              random, options, tokens);
+  const std::uint32_t threads = cuda_detail::draw_threads_for(cuda_detail::test_threads_for(batch.rows));
+  return cuda_detail::enqueue(how, {batch.rows.count, threads}, chosen, batch, laws, random, options, tokens);
 }
 
 SPECVERIFY_TYPES_END

@@ -2,7 +2,8 @@
 //! One token from the law of each row of a batch, on a GPU: the canonical draw of row/sample.hpp, from digests.
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
-//! Symbols:    as in row/sample.hpp. A warp a row.
+//! Symbols:    as in row/sample.hpp. A warp a row, one trial after the other: 96 draws in 100 need no second one, and
+//!             more warps would make trials for nothing.
 //! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share: the
 //!             tokens of a host that fuses no product and sum, whatever nvcc's flags but -ftz=true. A draw reads the
 //!             block sums, one lane of the row (at most 64 logits) and one logit; 1.04 proposals are expected. After
@@ -24,10 +25,14 @@ namespace cuda_detail {
 inline constexpr std::uint32_t staged_blocks = 512;                                 // sums that shared memory takes
 inline constexpr std::uint32_t lane_ids = kernel::block_size / kernel::lane_count;  // ids of a lane in a block
 
+//! The envelope weights of a proposal's lane.
+struct proposal_room {
+  float entries[lane_ids];
+};
 struct sample_room {
   double sums[staged_blocks];
   double weights[lanes_per_warp];
-  float entries[lane_ids];
+  proposal_room proposal;
 };
 
 //! A row that tokens are drawn from, as its warp sees it.
@@ -56,7 +61,7 @@ struct row_proposal {
 //! One proposal, in lane 0 of the warp. A __syncwarp stands between it and the next.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ row_proposal propose(const drawn_row<Scalar>& row, const random_block& random,
-                                                              sample_room& room) noexcept {
+                                                              proposal_room& room) noexcept {
   const bool leads = lane_of_thread() == 0;
   double position = numeric::product(decision_uniform(random, 0), row.total);
   std::uint32_t found = no_id;  // block * 16 + lane
@@ -94,7 +99,7 @@ template <class Scalar>
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
                                                            sample_room& room) noexcept {
-  const row_proposal proposed = propose(row, random, room);
+  const row_proposal proposed = propose(row, random, room.proposal);
   token_id token = no_token;
   if (proposed.id != no_id && decision_uniform(random, 1) * proposed.envelope <
                                   kernel::envelope_slack * proposed.correction * row.weight(proposed.id))

@@ -20,6 +20,9 @@ struct cuda_tuning {
   std::uint32_t digest_blocks = 3;      //!< thread blocks of a digest that one multiprocessor runs at once
   std::uint32_t least_part = 4;         //!< blocks of 1024 ids in a part of a row, at least
   std::uint32_t digest_threads = 256;   //!< of a thread block of a digest, at most: whole warps, 32 to 256
+  //! `verify_batch` reads all rows first, split over the card, where so many times the rounds are at most the
+  //! multiprocessors (and the scratch holds a digest a row). 0: never
+  std::uint32_t split_rounds = 2;
 };
 
 //! From the cards' data sheets: A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200, RTX 5090. No row is measured.

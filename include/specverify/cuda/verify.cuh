@@ -4,10 +4,13 @@
 //! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      a thread block a round, its rows in order. Rows after the first rejection are not read, and only that
-//!             row is drawn from. Draft i reads the counters of the round's position + i.
-//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq. A row that is
-//!             looked at is read once, and once more where the bounds of its digest leave a decision open (about one
-//!             row in twenty; counted as exact_normalisers). No allocation, no synchronisation, nothing is read back.
+//!             row is drawn from. Draft i reads the counters of the round's position + i. Where rounds are few
+//!             (cuda_tuning::split_rounds) the token rule reads all rows of the batch first, each split over thread
+//!             blocks, and a block a round walks their digests: rows after a rejection are then read for nothing.
+//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
+//!             shapes. A row that is looked at is read once, and once more where the bounds of its digest leave a
+//!             decision open (about one row in twenty; counted as exact_normalisers). No allocation, no
+//!             synchronisation, nothing is read back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -134,6 +137,12 @@ struct cut_verify_room {
   };
 };
 
+//! Where all rows were read before.
+struct walk_room {
+  verdict_room round;
+  block_room draws;
+};
+
 enum draft_answer : std::uint32_t { draft_rejected, draft_stands, draft_ends };
 
 //! What a draft is tested against, and what its rejection subtracts.
@@ -164,16 +173,20 @@ struct tested_draft {
   }
 };
 
-//! Everything that the rows of a round share.
-template <class Scalar, class Key, bool Cuts>
+//! Everything that the rows of a round share. Reads: its block reads them; else all rows were read before.
+template <class Scalar, class Key, bool Cuts, bool Reads>
 struct token_round {
-  using room_type = std::conditional_t<Cuts, cut_verify_room, verify_room>;
+  using room_type = std::conditional_t<!Reads, walk_room, std::conditional_t<Cuts, cut_verify_room, verify_room>>;
   using row_type = tested_row<Scalar, Cuts>;
   round_at_work<Scalar> round;
   device_uniforms<Key> random;
   residual_options options;
-  device_digests digests;  // a place a round
+  device_digests digests;  // a place a round; a row, where all were read
   room_type& room;
+
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t digest_at(std::uint32_t index) const noexcept {
+    return Reads ? round.number : round.first_row + index;
+  }
 
   [[nodiscard]] __device__ __forceinline__ draw_place<Key> place(purpose use, std::uint32_t index) const noexcept {
     random_counter first = random.at(use).first_of(round.number);
@@ -181,23 +194,33 @@ struct token_round {
     return {random.keys + round.number * random.key_pitch, first};
   }
 
-  //! Reads a row into the round's place; whether that went well. Every thread gets it.
+  //! Makes the digest of a row; whether that went well. Every thread gets it.
   [[nodiscard]] __device__ __forceinline__ bool read(const kernel::row_source<Scalar>& source,
                                                      std::uint32_t index) const noexcept {
-    const device_transform& transform = round.rounds.transform;
     const std::uint32_t number = round.first_row + index;
-    errc why = check_row(transform, number);
+    errc why = check_row(round.rounds.transform, number);
     if (why == errc::ok) {  // the same for all threads
-      const device_digest found =
-          digest_row<digest_in_flight, false>(source, transform, number, place_of(digests, round.number), room.digest);
-      if (threadIdx.x == 0) digests.rows[round.number] = found;
-      why = found.why.code;
-      if constexpr (Cuts)
-        if (why == errc::ok) why = cut(source, truncation_of(transform, number));
+      if constexpr (Reads) {
+        why = read_row(source, number);
+      } else {
+        why = digests.rows[number].why.code;
+      }
     }
     if (threadIdx.x == 0) round.row_read(why, index);
     __syncthreads();
     return why == errc::ok;
+  }
+
+  //! Reads a row into the round's place. Every thread gets the answer.
+  [[nodiscard]] __device__ __forceinline__ errc read_row(const kernel::row_source<Scalar>& source,
+                                                         std::uint32_t number) const noexcept {
+    const device_transform& transform = round.rounds.transform;
+    const device_digest found =
+        digest_row<digest_in_flight, false>(source, transform, number, place_of(digests, round.number), room.digest);
+    if (threadIdx.x == 0) digests.rows[round.number] = found;
+    if constexpr (Cuts)
+      if (found.why.ok()) return cut(source, truncation_of(transform, number));
+    return found.why.code;
   }
 
   //! Truncates the row that was read. Every thread gets the answer.
@@ -254,7 +277,7 @@ struct token_round {
     }
     const kernel::row_source<Scalar> source = open_row(rounds.rows, rounds.transform, round.first_row + index);
     if (!read(source, index)) return false;
-    row_type row = open_digest<Cuts>(source, digests, round.number, room.draws);
+    row_type row = open_digest<Cuts>(source, digests, digest_at(index), room.draws);
     if (threadIdx.x == 0 && !bonus && !round.has(tested.drafted.token)) ++round.counters().invalid_tokens;
     std::uint32_t answer = draft_rejected;
     if (forced || bonus) {
@@ -273,16 +296,41 @@ struct token_round {
   }
 };
 
+//! A round, by its block.
+template <class Round, class Scalar, class Key>
+__device__ __forceinline__ void verify_round(const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,
+                                             const device_token_rule& rule, const device_digests& digests,
+                                             const device_verdicts& out, typename Round::room_type& room) noexcept {
+  const round_at_work<Scalar> round = open_round(rounds, out, room.round);
+  const Round self{round, random, {rule.trial_cap, 1.0}, digests, room};
+  for (std::uint32_t index = 0; index < round.rows; ++index)
+    if (!self.step(index)) break;
+  if (threadIdx.x == 0) out.rounds[round.number] = room.round.made();
+}
+
 template <class Scalar, class Key, bool Cuts>
 __global__ void __launch_bounds__(digest_threads, 1)
     verify_kernel(device_rounds<Scalar> rounds, device_uniforms<Key> random, device_token_rule rule,
                   device_digests digests, device_verdicts out) {
-  __shared__ typename token_round<Scalar, Key, Cuts>::room_type room;
-  const round_at_work<Scalar> round = open_round(rounds, out, room.round);
-  const token_round<Scalar, Key, Cuts> self{round, random, {rule.trial_cap, 1.0}, digests, room};
-  for (std::uint32_t index = 0; index < round.rows; ++index)
-    if (!self.step(index)) break;
-  if (threadIdx.x == 0) out.rounds[round.number] = room.round.made();
+  using round_type = token_round<Scalar, Key, Cuts, true>;
+  __shared__ typename round_type::room_type room;
+  verify_round<round_type>(rounds, random, rule, digests, out, room);
+}
+
+//! Behind the digests of all rows.
+template <class Scalar, class Key, bool Cuts>
+__global__ void __launch_bounds__(test_threads, 1)
+    walk_kernel(device_rounds<Scalar> rounds, device_uniforms<Key> random, device_token_rule rule,
+                device_digests digests, device_verdicts out) {
+  using round_type = token_round<Scalar, Key, Cuts, false>;
+  __shared__ typename round_type::room_type room;
+  verify_round<round_type>(rounds, random, rule, digests, out, room);
+}
+
+//! Whether rounds are so few that their rows are read first. A function of sizes alone.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE bool are_few(const device_rounds<Scalar>& rounds, const cuda_tuning& tuning) noexcept {
+  return tuning.split_rounds != 0 && rounds.count <= tuning.multiprocessors / tuning.split_rounds;
 }
 
 // ---- the greedy rule
@@ -338,11 +386,21 @@ __global__ void __launch_bounds__(argmax_threads, 2) greedy_kernel(device_rounds
 
 }  // namespace cuda_detail
 
+//! Bytes of scratch with which `verify_batch` does its best on this card: where rounds are few, a digest of every row.
+//! With less, from verify_memory_size(rounds) on, a block a round reads its rows; verdicts are the same. Pure; O(1).
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE std::size_t verify_memory_size(exec::cuda how,
+                                                               const device_rounds<Scalar>& rounds) noexcept {
+  const std::size_t least = verify_memory_size(rounds), all = device_batch_size(rounds.rows, rounds.transform);
+  return cuda_detail::are_few(rounds, how.tuning) && all > least ? all : least;
+}
+
 //! Enqueues the verification of `rounds` by the token rule. `random`: one place a round, that of its first draft;
-//! `scratch`: verify_memory_size(rounds) bytes, aligned to 64, which nothing else uses meanwhile. Errors, of the
-//! arguments alone: those of `make_device_batch` for rows, transform and scratch; size_mismatch (no rounds), null_span
-//! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. Rounds in error say so in their
-//! verdict.
+//! `scratch`: verify_memory_size(how, rounds) bytes, or verify_memory_size(rounds) at least, aligned to 64, which
+//! nothing else uses meanwhile. Few rounds with enough scratch have all rows.count rows read first, with their
+//! temperatures, masks and biases. Errors, of the arguments alone: those of `make_device_batch` for rows, transform and
+//! scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts);
+//! engine_failed. Rounds in error say so in their verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,
@@ -350,12 +408,21 @@ template <class Scalar, class Key>
                                                     device_memory scratch) noexcept {
   if (const status why = device_detail::check(rounds); !why.ok()) return why;
   if (out.rounds == nullptr || !random.at(purpose::acceptance).has_all()) return {errc::null_span, part::verify, 0};
-  const auto places = make_device_batch(device_detail::row_a_round(rounds), rounds.transform, scratch);
+  const bool reads_first = cuda_detail::are_few(rounds, how.tuning) && scratch.size >= verify_memory_size(how, rounds);
+  const auto places =
+      make_device_batch(reads_first ? rounds.rows : device_detail::row_a_round(rounds), rounds.transform, scratch);
   if (!places) return places.error();
-  const std::uint32_t threads = cuda_detail::threads_of_digest(how.tuning, places->digests.blocks);
-  const auto chosen = rounds.transform.may_truncate() ? &cuda_detail::verify_kernel<Scalar, Key, true>
-                                                      : &cuda_detail::verify_kernel<Scalar, Key, false>;
-  return cuda_detail::enqueue(how, {rounds.count, threads}, chosen, rounds, random, rule, places->digests, out);
+  auto chosen = rounds.transform.may_truncate() ? &cuda_detail::verify_kernel<Scalar, Key, true>
+                                                : &cuda_detail::verify_kernel<Scalar, Key, false>;
+  std::uint32_t threads = cuda_detail::threads_of_digest(how.tuning, places->digests.blocks);
+  if (reads_first) {
+    if (const status why = read_rows(how, *places); !why.ok()) return why;
+    chosen = rounds.transform.may_truncate() ? &cuda_detail::walk_kernel<Scalar, Key, true>
+                                             : &cuda_detail::walk_kernel<Scalar, Key, false>;
+    threads = cuda_detail::test_threads_for(rounds.rows);
+  }
+  return cuda_detail::enqueue(how, {rounds.count, cuda_detail::draw_threads_for(threads)}, chosen, rounds, random, rule,
+                              places->digests, out);
 }
 
 //! The same by the greedy rule: no random numbers, no scratch, and temperature and truncation do not matter.

@@ -45,13 +45,13 @@ template <bool Cuts, class Scalar>
   const std::size_t first_kept = std::size_t{number} * digests.kept_capacity;
   const bool is_staged = place.blocks <= staged_blocks;
   for (std::uint32_t b = threadIdx.x; is_staged && !digest.one_hot && b < place.blocks; b += blockDim.x)
-    room.draws.sums[b] = place.block_sums[b];
+    room.sums[b] = place.block_sums[b];
   __syncthreads();
   const double inverse = digest.one_hot ? 1.0 : 1.0 / digest.temperature;
   return {{source,
            envelope_of(digest.reference, digest.temperature),
            {static_cast<double>(digest.reference), inverse, false},
-           is_staged ? room.draws.sums : place.block_sums,
+           is_staged ? room.sums : place.block_sums,
            place.lane_sums,
            place.blocks,
            digest.coarse_total},
@@ -113,8 +113,10 @@ template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows) noexcept {
   return threads_for(device_detail::blocks_of(rows) * per_block, test_threads);
 }
-
-enum trial_answer : std::uint32_t { trials_refused, trial_accepted, trial_open };
+//! Of a kernel that draws, too: at least four warps, so that short rows have as many trials at once.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t draw_threads_for(std::uint32_t wanted) noexcept {
+  return wanted < 4 * lanes_per_warp ? 4 * lanes_per_warp : wanted;
+}
 
 //! Where the random numbers of a draw come from: trial t reads lane + t.
 template <class Key>
@@ -129,35 +131,61 @@ struct draw_place {
   }
 };
 
-//! Trials of the first warp until one is accepted, or needs Z, or none is left. What it needs for that stands in
-//! room.trial. Every lane gets the answer.
+//! A trial of a draw from (scale * p - q)+, by a warp. Its first lane gets it.
+template <class Scalar, bool Cuts>
+[[nodiscard]] __device__ __forceinline__ made_trial make_trial(const tested_row<Scalar, Cuts>& row,
+                                                               const subtracted_law& taken, double scale,
+                                                               const random_block& numbers,
+                                                               proposal_room& room) noexcept {
+  const row_proposal tried = propose(row.drawn, numbers, room);
+  made_trial made{0, 0, 0, 0, no_token, trial_refused};
+  if (lane_of_thread() != 0 || tried.id == no_id) return made;
+  made.token = static_cast<token_id>(tried.id);
+  made.have = numeric::product(scale, row.drawn.weight(tried.id));
+  made.share = taken.share(tried.id);
+  made.need = decision_uniform(numbers, 1) * tried.envelope;
+  made.slack = kernel::envelope_slack * tried.correction;
+  detail::bound_decision decision =
+      made.need < made.slack * made.have ? detail::bound_decision::accepted : detail::bound_decision::rejected;
+  if (made.share > 0.0)
+    decision = detail::decide_rest(made.need, made.slack, made.have, made.share, row.lower, row.upper);
+  if (decision == detail::bound_decision::accepted) made.answer = trial_accepted;
+  if (decision == detail::bound_decision::open) made.answer = trial_open;
+  return made;
+}
+
+//! A token by trials, each by a warp, the next of them at once: the first that stands counts, as one after the other.
+//! Draws from p make one at a time, which most often stands. Whether one stands; every thread gets it.
 template <class Scalar, bool Cuts, class Key>
-[[nodiscard]] __device__ __forceinline__ std::uint32_t run_trials(const tested_row<Scalar, Cuts>& row,
-                                                                  const subtracted_law& taken,
-                                                                  const draw_place<Key>& random,
-                                                                  const residual_options& options, std::uint32_t& trial,
-                                                                  block_room& room) noexcept {
-  for (; trial < options.trial_cap; ++trial) {
-    const random_block numbers = random.at(trial);
-    const row_proposal tried = propose(row.drawn, numbers, room.draws);
-    std::uint32_t answer = trials_refused;
-    if (lane_of_thread() == 0 && tried.id != no_id) {
-      const double have = numeric::product(options.scale, row.drawn.weight(tried.id));
-      const double share = taken.share(tried.id);
-      const double need = decision_uniform(numbers, 1) * tried.envelope;
-      const double slack = kernel::envelope_slack * tried.correction;
-      detail::bound_decision decision =
-          need < slack * have ? detail::bound_decision::accepted : detail::bound_decision::rejected;
-      if (share > 0.0) decision = detail::decide_rest(need, slack, have, share, row.lower, row.upper);
-      if (decision == detail::bound_decision::accepted) answer = trial_accepted;
-      if (decision == detail::bound_decision::open) answer = trial_open;
-      room.trial = {need, slack, have, share, static_cast<token_id>(tried.id)};
+[[nodiscard]] __device__ __forceinline__ bool draw_by_trials(tested_row<Scalar, Cuts>& row, const subtracted_law& taken,
+                                                             const draw_place<Key>& random,
+                                                             const residual_options& options, device_token& drawn,
+                                                             block_room& room) noexcept {
+  const std::uint32_t warp = warp_of_thread();
+  const std::uint32_t warps = warps_of_block() < most_trials ? warps_of_block() : most_trials;
+  const std::uint32_t at_once = taken.is_nothing() ? 1 : warps;
+  for (std::uint32_t first = 0; first < options.trial_cap;) {
+    const std::uint32_t left = options.trial_cap - first, count = left < at_once ? left : at_once;
+    if (warp < count) {
+      const made_trial mine = make_trial(row, taken, options.scale, random.at(first + warp), room.proposals[warp]);
+      if (lane_of_thread() == 0) room.trials[warp] = mine;
     }
-    __syncwarp();  // the entries of the proposal may be written again
-    answer = __shfl_sync(all_lanes, answer, 0);
-    if (answer != trials_refused) return answer;
+    __syncthreads();
+    for (std::uint32_t i = 0; i < count; ++i) {  // the same for all threads
+      const made_trial& tried = room.trials[i];
+      if (tried.answer == trial_refused) continue;
+      if (tried.answer == trial_open) {
+        const double total = normaliser_of(row, room);
+        if (!(tried.need < tried.slack * kernel::left_of(tried.have, tried.share, total))) continue;
+      }
+      drawn.token = tried.token;
+      drawn.trials = first + i + 1;
+      return true;
+    }
+    __syncthreads();  // the trials may be written again
+    first += count;
   }
-  return trials_refused;
+  return false;
 }
 
 //! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing: by trials, and by the exact rule
@@ -175,25 +203,7 @@ template <class Scalar, bool Cuts, class Key>
     return drawn;
   }
   if (row.is_truncated()) options.trial_cap = 0;
-  for (std::uint32_t trial = 0;; ++trial) {  // right in the first warp
-    std::uint32_t answer = trials_refused;
-    if (warp_of_thread() == 0) answer = run_trials(row, taken, random, options, trial, room);
-    answer = tell(answer, &room.step);
-    drawn.trials = trial;
-    if (answer == trials_refused) break;
-    if (answer == trial_open) {
-      const double total = normaliser_of(row, room);
-      if (threadIdx.x == 0) {
-        const open_trial& tried = room.trial;
-        answer = tried.need < tried.slack * kernel::left_of(tried.have, tried.share, total) ? trial_accepted
-                                                                                            : trials_refused;
-      }
-      if (tell(answer, &room.step) == trials_refused) continue;
-    }
-    drawn.token = room.trial.token;
-    drawn.trials = trial + 1;
-    return drawn;
-  }
+  if (draw_by_trials(row, taken, random, options, drawn, room)) return drawn;
   const double total = taken.is_nothing() && !row.is_truncated() ? 0.0 : normaliser_of(row, room);
   const double uniform = decision_uniform(random.at(options.trial_cap));
   drawn.trials = options.trial_cap;

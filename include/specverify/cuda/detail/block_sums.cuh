@@ -12,19 +12,26 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t test_threads = 512;  // at most; 16 take a term of 256 ids
 inline constexpr std::uint32_t ids_per_thread = kernel::exact_size / kernel::lane_count;
+inline constexpr std::uint32_t most_trials = 8;  // at once, one a warp: they read half a block of logits
 
-//! A proposal whose test needs Z.
-struct open_trial {
+enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
+
+//! A trial of a draw. An open one stands or not by Z.
+struct made_trial {
   double need, slack, have, share;
   token_id token;
+  trial_answer answer;
 };
 
 struct block_room {
-  sample_room draws;
-  double entries[test_threads];
+  double sums[staged_blocks];
+  union {
+    double entries[test_threads];
+    proposal_room proposals[most_trials];  // one a warp, while trials are made
+  };
   double terms[test_threads / kernel::lane_count];
   double told;
-  open_trial trial;
+  made_trial trials[most_trials];
   std::uint32_t step;
 };
 
