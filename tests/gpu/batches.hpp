@@ -13,6 +13,7 @@
 
 #include "../unit/row/row_cases.hpp"
 #include "support/hard_rows.hpp"
+#include "support/truncations.hpp"
 
 namespace gpu_tests {
 
@@ -23,16 +24,36 @@ using row_cases::generator;
 struct tally {
   std::uint64_t rows = 0;       //!< compared
   std::uint64_t values = 0;     //!< outputs that must have the same bits
-  std::uint64_t decisions = 0;  //!< draws, which may differ at near ties
-  std::uint64_t near_ties = 0;  //!< draws that differ, within 2^-20
-  std::uint64_t measured = 0;   //!< draws that agree, whose distance from another outcome was taken
+  std::uint64_t decisions = 0;  //!< draws and tests, which may differ at near ties
+  std::uint64_t near_ties = 0;  //!< of these differ, within 2^-20 by long double
+  std::uint64_t measured = 0;   //!< of these agree, and their distance from another outcome was taken
   std::uint64_t close = 0;      //!< of these within 2^-20: few, else the distance says nothing
   std::uint64_t wrong = 0;
   std::vector<std::string> texts{};  //!< of the first ones that are wrong
 
   void expect(bool right, const char* what, std::uint64_t size, std::uint64_t row) {
     ++values;
-    if (!right) complain(std::string(what) + " at V = " + std::to_string(size) + ", row " + std::to_string(row));
+    if (!right) complain(place_of(what, size, row));
+  }
+  static std::string place_of(const char* what, std::uint64_t size, std::uint64_t row) {
+    return std::string(what) + " at V = " + std::to_string(size) + ", row " + std::to_string(row);
+  }
+  //! A decision that must be the same. Where it is not, `distance()` says how near another outcome was, in long double;
+  //! `look` asks for that although it is the same.
+  template <class Distance>
+  void decide(bool same, bool look, const std::string& what, const Distance& distance) {
+    ++decisions;
+    if (same && !look) return;
+    const long double found = distance();
+    const bool is_near = found <= 0x1p-20L;
+    if (same) {
+      ++measured;
+      close += is_near ? 1 : 0;
+    } else if (is_near) {
+      ++near_ties;
+    } else {
+      complain(what + " differs, nearest decision " + std::to_string(static_cast<double>(found)));
+    }
   }
   void complain(const std::string& text) {
     ++wrong;
@@ -96,6 +117,7 @@ struct shape {
   std::uint32_t size = 1024;
   std::uint64_t seed = 1;
   bool transforms = false;  //!< biases, masks, padding and rows that begin anywhere
+  bool truncates = false;   //!< a truncation for each row, of all sorts and orders, some of them invalid
 };
 
 //! One batch: what the host knows, and the same on the device.
@@ -110,7 +132,9 @@ class batch {
         temperatures_(make_temperatures()),
         device_logits_(where, logits_),
         device_temperatures_(where, temperatures_),
-        bytes_(device_batch_size(rows(), {})),
+        truncations_(make_truncations()),
+        device_truncations_(where, truncations_),
+        bytes_(device_batch_size(rows(), cuts())),
         memory_(where, bytes_) {
     make_places();
     if (how.transforms) make_transforms();
@@ -127,7 +151,7 @@ class batch {
     return {device_logits_.data() + offset_, pitch_, how.count, how.size};
   }
   [[nodiscard]] device_transform transform() const {
-    device_transform made;
+    device_transform made = cuts();
     made.temperatures = device_temperatures_.data();
     if (!how.transforms) return made;
     made.mask_words = masks_on_->data();
@@ -154,6 +178,7 @@ class batch {
   [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
     row_transform made;
     made.temperature = temperatures_[r];
+    if (how.truncates) made.truncation = truncations_[r];
     if (!how.transforms) return made;
     made.mask_words = {masks_.data() + std::size_t{r} * words(), words()};
     const std::uint32_t first = bias_begin_[r], count = bias_begin_[r + 1] - first;
@@ -178,6 +203,21 @@ class batch {
 
  private:
   [[nodiscard]] std::size_t words() const { return (how.size + 63) / 64; }
+  [[nodiscard]] device_transform cuts() const {
+    device_transform made;
+    if (how.truncates) made.truncations = device_truncations_.data();
+    return made;
+  }
+  [[nodiscard]] std::vector<row_truncation> make_truncations() const {
+    std::vector<row_truncation> made;
+    for (std::uint32_t r = 0; how.truncates && r < how.count; ++r) {
+      const auto number = static_cast<std::uint32_t>(how.seed * 31 + r);
+      made.push_back(hard_rows::truncation_of(number, how.size));
+      if (number % 83 == 0) made.back().top_p = 0;
+      if (number % 89 == 0) made.back().min_p = -1;
+    }
+    return made;
+  }
   [[nodiscard]] std::vector<Scalar> make_logits() const {
     const Scalar outside = row_cases::scalar_of<Scalar>(row_cases::nan_value());
     std::vector<Scalar> made(offset_ + pitch_ * how.count, outside);
@@ -243,6 +283,8 @@ class batch {
   std::vector<float> bias_values_{};
   array<Scalar> device_logits_;
   array<double> device_temperatures_;
+  std::vector<row_truncation> truncations_;
+  array<row_truncation> device_truncations_;
   std::size_t bytes_;
   array<std::byte> memory_;
   std::unique_ptr<array<philox_key>> keys_{};
