@@ -3,30 +3,62 @@
 // usage: check [ROWS]     about so many rows of 4 096 ids, and wider and narrower ones besides; 100 000 unless told
 // Built by g++ with the header of tests/device/shim, it runs on the block simulator.
 //
-// SPECVERIFY_CHECK_SCALAR: this unit holds the checks of one type of rows; SPECVERIFY_CHECK_APART: they are in others.
-// scripts/gpu_check compiles four units side by side.
+// SPECVERIFY_CHECK_READS, _DECISIONS, _ROUNDS: this unit holds the kernels of a third of the checks, for this type of
+// rows; SPECVERIFY_CHECK_APART: they are in others. scripts/gpu_check compiles ten units side by side.
 #include <gpu/batch_checks.hpp>
-
-#if defined(SPECVERIFY_CHECK_SCALAR)
-
-template void gpu_tests::check_batch<specverify::SPECVERIFY_CHECK_SCALAR>(const shape& how, report& found);
-
-#else
-
-#include <gpu/known_answers.hpp>
 #include <gpu/steps.hpp>
 
-#if defined(SPECVERIFY_CHECK_APART)
 namespace gpu_tests {
-extern template void check_batch<float>(const shape& how, report& found);
-extern template void check_batch<float16_bits>(const shape& how, report& found);
-extern template void check_batch<bfloat16_bits>(const shape& how, report& found);
-}  // namespace gpu_tests
+
+#define SPECVERIFY_READS(Scalar, declared)                                                             \
+  declared template copied_digests<Scalar> check_reads<Scalar>(scene&, const batch<Scalar>&, report&); \
+  declared template status enqueue_reads<Scalar>(exec::cuda, const batch<Scalar>&, device_token*,      \
+                                                 const device_supports&)
+#define SPECVERIFY_DECISIONS(Scalar, declared) \
+  declared template void check_decisions<Scalar>(scene&, const batch<Scalar>&, const copied_digests<Scalar>&, report&)
+#define SPECVERIFY_ROUNDS(Scalar, declared)                                                                           \
+  declared template void check_rounds<Scalar>(scene&, const batch<Scalar>&, const copied_digests<Scalar>&, tally&,    \
+                                              tally&);                                                                \
+  declared template status enqueue_rounds<Scalar>(exec::cuda, const device_rounds<Scalar>&, const device_uniforms<>&, \
+                                                  const device_verdicts&, device_memory)
+
+#if defined(SPECVERIFY_CHECK_READS)
+SPECVERIFY_READS(SPECVERIFY_CHECK_READS, );
+#elif defined(SPECVERIFY_CHECK_DECISIONS)
+SPECVERIFY_DECISIONS(SPECVERIFY_CHECK_DECISIONS, );
+#elif defined(SPECVERIFY_CHECK_ROUNDS)
+SPECVERIFY_ROUNDS(SPECVERIFY_CHECK_ROUNDS, );
+#else
+#define SPECVERIFY_CHECK_MAIN
 #endif
+#if defined(SPECVERIFY_CHECK_APART)
+#define SPECVERIFY_ALL(Scalar)          \
+  SPECVERIFY_READS(Scalar, extern);     \
+  SPECVERIFY_DECISIONS(Scalar, extern); \
+  SPECVERIFY_ROUNDS(Scalar, extern)
+SPECVERIFY_ALL(float);
+SPECVERIFY_ALL(float16_bits);
+SPECVERIFY_ALL(bfloat16_bits);
+#endif
+
+}  // namespace gpu_tests
+
+#if defined(SPECVERIFY_CHECK_MAIN)
+#include <gpu/known_answers.hpp>
 
 namespace {
 
 using namespace gpu_tests;
+
+template <class Scalar>
+void check_batch(const shape& how, report& found) {
+  scene where(how.seed);
+  const batch<Scalar> rows(where, how);
+  const copied_digests<Scalar> digests = check_reads(where, rows, found);
+  check_decisions(where, rows, digests, found);
+  check_rounds(where, rows, digests, found["verify"], found["greedy"]);
+  if (const std::string said = where.report(); said != scene::nothing) found["device"].complain(said);
+}
 
 //! Batches of one size, of all types of rows, plain, transformed, truncated and both, until there are `rows` of them.
 void check_size(std::uint32_t size, std::uint64_t rows, std::uint32_t most, std::uint64_t seed, report& found) {

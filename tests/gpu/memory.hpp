@@ -85,7 +85,7 @@ class scene {
 //! What memory holds before a kernel writes it.
 enum class contents : unsigned char {
   written,  //!< bytes of 1, so that a place which no kernel writes is no result of the batch before
-  none      //!< nothing: the initcheck of compute-sanitizer sees what a kernel reads of it
+  none      //!< nothing: the initcheck of compute-sanitizer sees a kernel read it
 };
 
 //! Elements in device memory. `read` and `write` wait for what was enqueued before.

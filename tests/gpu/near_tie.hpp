@@ -110,7 +110,7 @@ inline long double closest_of_trial(const drawn_from& row, const taken_from& tak
       static_cast<long double>(decision_uniform(random, 1)) * static_cast<long double>(entries[at]);
   const long double scale = static_cast<long double>(kernel::envelope_slack) * correction, weight = row.weight(id);
   const long double limit = scale * taken.left(id, weight);
-  // A rest that is small beside its weight is no more exact than that.
+  // A rest that is small next to its weight is no more exact than that.
   return std::min(nearest, std::fabs(tested - limit) / std::max(tested, scale * weight));
 }
 

@@ -7,6 +7,22 @@
 
 namespace gpu_tests {
 
+//! A digest, a token and the largest entries of each row. It stands in the unit of check_reads.
+template <class Scalar>
+status enqueue_reads(exec::cuda on, const batch<Scalar>& rows, device_token* tokens, const device_supports& supports) {
+  if (const status why = read_rows(on, rows.made()); !why.ok()) return why;
+  const auto random = rows.uniforms_on().at(purpose::bonus_draw, 3);
+  if (const status why = sample(on, rows.made(), random, tokens); !why.ok()) return why;
+  return select(on, rows.made(), static_cast<std::uint32_t>(supports.pitch), supports);
+}
+
+//! Verdicts, in the unit of check_rounds.
+template <class Scalar>
+status enqueue_rounds(exec::cuda on, const device_rounds<Scalar>& rounds, const device_uniforms<>& random,
+                      const device_verdicts& out, device_memory scratch) {
+  return verify_batch(on, device_token_rule{}, rounds, random, out, scratch);
+}
+
 //! read_rows, sample, select and verify_batch of one batch, with memory and scratch of its own.
 template <class Scalar>
 class step {
@@ -29,13 +45,10 @@ class step {
 
   [[nodiscard]] status enqueue(cudaStream_t stream) const {
     const exec::cuda on{stream};
-    if (const status why = read_rows(on, rows.made()); !why.ok()) return why;
-    const auto random = rows.uniforms_on().at(purpose::bonus_draw, 3);
-    if (const status why = sample(on, rows.made(), random, tokens_.data()); !why.ok()) return why;
-    const status why = select(on, rows.made(), k, {supports_.data(), ids_.data(), weights_.data(), k});
-    if (!why.ok()) return why;
-    return verify_batch(on, device_token_rule{}, rounds_.made(), rows.uniforms_on(), {verdicts_.data(), states_.data()},
-                        {scratch_.data(), scratch_bytes_});
+    const device_supports supports{supports_.data(), ids_.data(), weights_.data(), k};
+    if (const status why = enqueue_reads(on, rows, tokens_.data(), supports); !why.ok()) return why;
+    return enqueue_rounds(on, rounds_.made(), rows.uniforms_on(), {verdicts_.data(), states_.data()},
+                          {scratch_.data(), scratch_bytes_});
   }
   //! Against the host, at the batch's places of now.
   void compare(tally& found) const {
