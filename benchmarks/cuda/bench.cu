@@ -3,150 +3,32 @@
 // usage: bench CSV [--quick]     --quick: V = 128 256 and 64 rows alone
 // Each call takes other rows than the one before, until three times the L2 cache is passed or there are 256 copies;
 // "L2" says that the copies fit there all the same. Ratios: see measure.cuh.
-#include <specverify/cuda/argmax.cuh>
-#include <specverify/cuda/digest.cuh>
-#include <specverify/cuda/lattice.cuh>
-#include <specverify/cuda/log_sum_exp.cuh>
-#include <specverify/cuda/sample.cuh>
-#include <specverify/cuda/select.cuh>
-#include <specverify/cuda/temperature_perturbation.cuh>
-#include <specverify/cuda/verify.cuh>
+//
+// SPECVERIFY_BENCH_SCALAR: this unit times one type of rows; SPECVERIFY_BENCH_APART: others do. scripts/gpu_check
+// compiles three units side by side.
+#include "tasks.cuh"
+
+#if defined(SPECVERIFY_BENCH_SCALAR)
+
+using namespace specverify;
+template void cuda_bench::measure_size<SPECVERIFY_BENCH_SCALAR>(const cuda_bench::machine& on, std::uint32_t rows,
+                                                                std::uint32_t vocab_size);
+
+#else
 
 #include <cstring>
-#include <string>
 
-#include "inputs.cuh"
-#include "measure.cuh"
-#include "peers.cuh"
+#if defined(SPECVERIFY_BENCH_APART)
+namespace cuda_bench {
+extern template void measure_size<float>(const machine& on, std::uint32_t rows, std::uint32_t vocab_size);
+extern template void measure_size<bfloat16_bits>(const machine& on, std::uint32_t rows, std::uint32_t vocab_size);
+}  // namespace cuda_bench
+#endif
 
 namespace {
 
 using namespace specverify;
 using namespace cuda_bench;
-
-//! What this library does. A new kernel brings its line here.
-template <class Scalar>
-void measure_ours(const machine& on, const inputs<Scalar>& in) {
-  const char* who = "specverify";
-  const auto digest = [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(read_rows(exec::cuda{stream}, in.batch(copy)), "read_rows");
-  };
-  const auto draw = [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(sample(exec::cuda{stream}, in.batch(copy), in.draws(), in.out.tokens.data()), "sample");
-  };
-  measure<graph>(on, in, who, "digest", digest);
-  measure<graph>(on, in, who, "sample", draw);
-  measure<graph>(on, in, who, "digest+sample", [&](std::uint32_t copy, cudaStream_t stream) {
-    digest(copy, stream);
-    draw(copy, stream);
-  });
-  measure<graph>(on, in, who, "argmax", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(argmax(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.out.best.data()), "argmax");
-  });
-  for (const std::uint32_t k : {16u, 256u, 2048u}) {
-    const std::string task = "select_" + std::to_string(k);
-    measure<graph>(on, in, who, task.c_str(), [&](std::uint32_t copy, cudaStream_t stream) {
-      must_take(select(exec::cuda{stream}, in.batch(copy), k, in.selected()), "select");
-    });
-  }
-}
-
-//! Numbers and laws of rows, and verification of three drafts a request.
-template <class Scalar>
-void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
-  const char* who = "specverify";
-  measure<graph>(on, in, who, "log_sum_exp", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(log_sum_exp(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.out.sums.data()), "log_sum_exp");
-  });
-  measure<graph>(on, in, who, "lattice_100", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(quantize(exec::cuda{stream}, in.batch(copy), 100, in.laws()), "quantize");
-  });
-  measure<graph>(on, in, who, "perturbation", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(temperature_perturbation(exec::cuda{stream}, in.batch(copy), in.likely.data(), {}, in.uniforms(),
-                                       in.out.disagreements.data()),
-              "temperature_perturbation");
-  });
-  if (in.drafts.requests == 0) return;
-  cuda_tuning a_block_a_round;
-  a_block_a_round.split_rounds = 0;
-  const auto verify = [&](const char* task, const cuda_tuning& tuning) {
-    measure<graph>(on, in, who, task, [&](std::uint32_t copy, cudaStream_t stream) {
-      must_take(verify_batch(exec::cuda{stream, tuning}, device_token_rule{}, in.rounds(copy), in.uniforms(),
-                             {in.out.verdicts.data(), nullptr}, in.round_memory()),
-                "verify_batch");
-    });
-  };
-  verify("verify_3", {});  // few rounds: all rows are read first
-  verify("verify_3_alone", a_block_a_round);
-}
-
-//! Draws by the other ways: a softmax to memory, then noise or a running sum.
-template <class Scalar>
-void measure_peer_draws(const machine& on, const inputs<Scalar>& in) {
-  using namespace cuda_peers;
-  const auto scale = static_cast<float>(1 / temperature);
-  measure<graph>(on, in, "vllm-style", "softmax+draw", [&](std::uint32_t copy, cudaStream_t stream) {
-    peer_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.out.probabilities.data());
-    peer_noise_kernel<<<in.count, threads, 0, stream>>>(in.out.probabilities.data(), in.size, in.key(),
-                                                        in.out.peer_tokens.data());
-  });
-  measure<graph>(on, in, "flashinfer-style", "softmax+draw", [&](std::uint32_t copy, cudaStream_t stream) {
-    peer_online_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.out.probabilities.data());
-    peer_sum_kernel<<<in.count, threads, 0, stream>>>(in.out.probabilities.data(), in.size, in.key(),
-                                                      in.out.peer_tokens.data());
-  });
-  must(cudaGetLastError(), "peers");
-}
-
-//! Verification by the other ways, of three drafts a request, whose dense laws are there before.
-template <class Scalar>
-void measure_peer_rounds(const machine& on, const inputs<Scalar>& in) {
-  using namespace cuda_peers;
-  if (in.drafts.requests == 0) return;
-  const auto scale = static_cast<float>(1 / temperature);
-  const std::uint32_t requests = in.drafts.requests;
-  measure<graph>(on, in, "vllm-style", "verify_3", [&](std::uint32_t copy, cudaStream_t stream) {
-    peer_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.out.probabilities.data());
-    peer_recover_kernel<<<requests*(drafted::a_request + 1), threads, 0, stream>>>(in.round(), in.out.ids.data());
-    peer_accept_kernel<<<(requests + threads - 1) / threads, threads, 0, stream>>>(in.round(), requests,
-                                                                                   in.out.ids.data());
-  });
-  measure<graph>(on, in, "flashinfer-style", "verify_3", [&](std::uint32_t copy, cudaStream_t stream) {
-    peer_online_softmax_kernel<<<in.count, threads, 0, stream>>>(in.rows_of(copy), scale, in.out.probabilities.data());
-    peer_chain_kernel<<<requests, threads, 0, stream>>>(in.round());
-  });
-  must(cudaGetLastError(), "peers");
-}
-
-//! How much verification had to do, since a ratio means little without it.
-template <class Scalar>
-void print_work(const machine& on, const inputs<Scalar>& in) {
-  if (in.drafts.requests == 0) return;
-  must(cudaStreamSynchronize(on.stream), "verify_batch");
-  double accepted = 0, read = 0, again = 0;
-  const std::vector<device_verdict> all = in.out.verdicts.copied();
-  for (std::uint32_t request = 0; request < in.drafts.requests; ++request) {
-    const verdict& decided = all[request].decided;
-    must_take(all[request].why, "a round");
-    accepted += decided.accepted;
-    read += decided.accepted + 1;
-    again += decided.counters.exact_normalisers;
-  }
-  std::printf("%-16s %-18s %.0f%% of the drafts stand, %.0f%% of the rows are looked at, %.0f%% again\n", "", "",
-              100 * accepted / (drafted::a_request * in.drafts.requests), 100 * read / in.count,
-              100 * again / in.count);
-}
-
-template <class Scalar>
-void measure_size(const machine& on, std::uint32_t rows, std::uint32_t vocab_size) {
-  if (!fits<Scalar>(on, rows, vocab_size)) return;
-  const inputs<Scalar> in(on.card, rows, vocab_size);
-  measure_ours(on, in);
-  measure_our_laws(on, in);
-  print_work(on, in);
-  measure_peer_draws(on, in);
-  measure_peer_rounds(on, in);
-}
 
 void measure_all(const machine& on, bool quick) {
   const graph plain(on.stream, 4, [&](int, cudaStream_t stream) { on.read(stream); });
@@ -169,3 +51,5 @@ int main(int count, char** arguments) {
   const bool quick = count > 2 && std::strcmp(arguments[2], "--quick") == 0;
   return run_on_card(count > 1 ? arguments[1] : nullptr, "w", [quick](const machine& on) { measure_all(on, quick); });
 }
+
+#endif

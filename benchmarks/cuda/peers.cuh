@@ -10,7 +10,8 @@
 //!                   of chain_speculative_sampling: softmax with maximum and sum in one read, a draw by the inverse of
 //!                   the running sum, a thread block a request, one residual at the first rejection.
 //! Both are kinder than the originals: noise is made where it is used and never stored, and all of a step is captured
-//! in a graph. Rows begin on 16 bytes, and V is a multiple of 4.
+//! in a graph. Rows begin on 16 bytes, and V is a multiple of 4. All kernels are templates, so that several units of a
+//! program may hold them.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_PEERS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_PEERS_CUH
 
@@ -219,7 +220,8 @@ __device__ __forceinline__ std::uint32_t draw_by_sum(const law& from, std::uint3
   return shared.found < size ? shared.found : size - 1;
 }
 
-__global__ void __launch_bounds__(threads)
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads)
     peer_noise_kernel(const float* probabilities, std::uint32_t size, const philox_key* key, token_id* tokens) {
   __shared__ room shared;
   const law p{probabilities + std::size_t{blockIdx.x} * size, nullptr};
@@ -227,7 +229,8 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) tokens[blockIdx.x] = static_cast<token_id>(id);
 }
 
-__global__ void __launch_bounds__(threads)
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads)
     peer_sum_kernel(const float* probabilities, std::uint32_t size, const philox_key* key, token_id* tokens) {
   __shared__ room shared;
   const law p{probabilities + std::size_t{blockIdx.x} * size, nullptr};
@@ -262,7 +265,8 @@ struct dense_round {
 };
 
 //! The law of each draft, whose memory is zero, as V floats: what such a verifier is given.
-__global__ void __launch_bounds__(threads)
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads)
     peer_laws_kernel(const device_draft* drafts, std::uint32_t size, float* dense) {
   const specverify::law& from = drafts[blockIdx.x].source;
   for (std::uint32_t i = threadIdx.x; i < from.size; i += blockDim.x)
@@ -271,14 +275,16 @@ __global__ void __launch_bounds__(threads)
 }
 
 //! vLLM-style, first kernel: a token for every drafted row and the bonus row, whether it is needed or not.
-__global__ void __launch_bounds__(threads) peer_recover_kernel(dense_round round, token_id* recovered) {
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads) peer_recover_kernel(dense_round round, token_id* recovered) {
   __shared__ room shared;
   const std::uint32_t request = blockIdx.x / (round.drafted + 1), at = blockIdx.x % (round.drafted + 1);
   const std::uint32_t id = draw_by_noise(round.residual(request, at), round.size, *round.key, blockIdx.x, shared);
   if (threadIdx.x == 0) recovered[blockIdx.x] = static_cast<token_id>(id);
 }
 //! Second kernel: a thread a request walks along its drafts.
-__global__ void __launch_bounds__(threads)
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads)
     peer_accept_kernel(dense_round round, std::uint32_t requests, const token_id* recovered) {
   const std::uint32_t request = blockIdx.x * blockDim.x + threadIdx.x;
   if (request >= requests) return;
@@ -289,7 +295,8 @@ __global__ void __launch_bounds__(threads)
 }
 
 //! FlashInfer-style: a block a request; the residual is summed and drawn from where the chain ends.
-__global__ void __launch_bounds__(threads) peer_chain_kernel(dense_round round) {
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads) peer_chain_kernel(dense_round round) {
   __shared__ room shared;
   const std::uint32_t request = blockIdx.x;
   if (threadIdx.x == 0) {

@@ -48,6 +48,20 @@ class kept_memory {
   std::map<char*, std::ptrdiff_t> sizes_;
 };
 
+//! Tokens of Thrust are those that the kernels drew.
+template <class Scalar>
+void check_tokens(const inputs<Scalar>& in) {
+  must(cudaDeviceSynchronize(), "sample");
+  const std::vector<token_id> kernels = in.likely.copied();
+  const std::vector<device_token> made = in.out.tokens.copied();
+  std::uint32_t others = 0;
+  for (std::uint32_t row = 0; row < in.count; ++row)
+    others += made[row].why.ok() && made[row].token == kernels[row] ? 0 : 1;
+  if (others == 0) return;
+  std::printf("%u of %u tokens of Thrust are not those of the kernels\n", others, in.count);
+  std::exit(1);
+}
+
 void measure_rows(const machine& on, std::uint32_t rows) {
   if (!fits<float>(on, rows, 128256)) return;
   const inputs<float> in(on.card, rows, 128256);
@@ -60,6 +74,7 @@ void measure_rows(const machine& on, std::uint32_t rows) {
   measure<plain_calls>(on, in, who, "sample", [&](std::uint32_t copy, cudaStream_t) {
     must_take(sample(how, in.batch(copy), in.draws(), in.out.tokens.data()), "sample");
   });
+  check_tokens(in);
   measure<plain_calls>(on, in, who, "select_256", [&](std::uint32_t copy, cudaStream_t) {
     must_take(select(how, in.batch(copy), 256, in.selected()), "select");
   });

@@ -37,6 +37,7 @@ class array {
   [[nodiscard]] std::size_t size() const { return count_; }
   void copy(const std::vector<T>& values) {
     must(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaMemcpy");  // streams that do not wait for the default one
   }
   [[nodiscard]] std::vector<T> copied() const {
     std::vector<T> values(count_);
@@ -50,7 +51,8 @@ class array {
 };
 
 //! Reads memory and keeps nothing: what a row costs at least.
-__global__ void __launch_bounds__(512) read_kernel(const uint4* data, std::size_t count, unsigned* out) {
+template <std::uint32_t Threads>
+__global__ void __launch_bounds__(Threads) read_kernel(const uint4* data, std::size_t count, unsigned* out) {
   unsigned all = 0;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   std::size_t at = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -80,7 +82,7 @@ struct machine {
   void read(cudaStream_t on, const void* data, std::size_t bytes) const {
     const std::size_t words = bytes / sizeof(uint4), most = 4 * static_cast<std::size_t>(card.multiProcessorCount);
     const auto blocks = static_cast<unsigned>(std::max<std::size_t>(1, std::min(most, words / 512)));
-    read_kernel<<<blocks, 512, 0, on>>>(static_cast<const uint4*>(data), words, sink.data());
+    read_kernel<512><<<blocks, 512, 0, on>>>(static_cast<const uint4*>(data), words, sink.data());
     must(cudaGetLastError(), "read_kernel");
   }
 };
@@ -139,6 +141,8 @@ class graph {
   [[nodiscard]] static cudaGraphExec_t capture(cudaStream_t stream, int calls, const Enqueue& enqueue) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t made = nullptr;
+    enqueue(0, stream);  // kernels are loaded before a capture
+    must(cudaStreamSynchronize(stream), "a call before it is captured");
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     for (int i = 0; i < calls; ++i) enqueue(i, stream);
     must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");

@@ -18,10 +18,12 @@
 
 #include "../unit/row/row_cases.hpp"
 #include "support/hard_rows.hpp"
+#include "support/truncations.hpp"
 
 namespace device_tests {
 
 using namespace specverify;
+using hard_rows::truncation_of;
 using row_cases::generator;
 
 //! Vocabularies: one id, a part of a block, odd numbers of blocks, a last block of one id.
@@ -53,19 +55,6 @@ class aligned_memory {
   std::vector<std::byte> bytes_;
   T* data_;
 };
-
-//! Truncations of all sorts, by number.
-inline row_truncation truncation_of(std::uint32_t number, std::uint32_t size) {
-  const std::uint32_t counts[]{0, 50, 1, 7, size, size - 1, 2048, 2049, 3 * size, 300};
-  const double shares[]{1.0, 0.9, 0.5, 0.999, 1e-6, 0.9999999, 0.25};
-  const double floors[]{0.0, 0.0, 0.05, 1.0, 1e-9, 0.3};
-  row_truncation made;
-  made.top_k = counts[number % 10];
-  made.top_p = shares[number / 2 % 7];
-  made.min_p = floors[number / 3 % 6];
-  made.order = static_cast<truncation_order>(number % 3);
-  return made;
-}
 
 //! Rows with a transform of their own each. `offset`: entries by which the first row misses a line of memory.
 template <class Scalar>

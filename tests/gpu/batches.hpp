@@ -1,86 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Batches of hard rows, on the host and on the device, and what is counted of them.
+//! Batches of hard rows, on the host and on the device.
 #ifndef SPECVERIFY_TESTS_GPU_BATCHES_HPP
 #define SPECVERIFY_TESTS_GPU_BATCHES_HPP
 
 #include <specverify/device/batch.hpp>
 
 #include <gpu/memory.hpp>
+#include <gpu/tally.hpp>
 
-#include <map>
 #include <optional>
 #include <thread>
 
 #include "../unit/row/row_cases.hpp"
 #include "support/hard_rows.hpp"
+#include "support/truncations.hpp"
 
 namespace gpu_tests {
 
 using namespace specverify;
 using row_cases::generator;
-
-//! What one check has found so far.
-struct tally {
-  std::uint64_t rows = 0;       //!< compared
-  std::uint64_t values = 0;     //!< outputs that must have the same bits
-  std::uint64_t decisions = 0;  //!< draws, which may differ at near ties
-  std::uint64_t near_ties = 0;  //!< draws that differ, within 2^-20
-  std::uint64_t measured = 0;   //!< draws that agree, whose distance from another outcome was taken
-  std::uint64_t close = 0;      //!< of these within 2^-20: few, else the distance says nothing
-  std::uint64_t wrong = 0;
-  std::vector<std::string> texts{};  //!< of the first ones that are wrong
-
-  void expect(bool right, const char* what, std::uint64_t size, std::uint64_t row) {
-    ++values;
-    if (!right) complain(std::string(what) + " at V = " + std::to_string(size) + ", row " + std::to_string(row));
-  }
-  void complain(const std::string& text) {
-    ++wrong;
-    if (texts.size() < 5) texts.push_back(text);
-  }
-  void add(const tally& other) {
-    rows += other.rows;
-    values += other.values;
-    decisions += other.decisions;
-    near_ties += other.near_ties;
-    measured += other.measured;
-    close += other.close;
-    wrong += other.wrong;
-    for (const std::string& text : other.texts)
-      if (texts.size() < 5) texts.push_back(text);
-  }
-  //! Near ties may be one in ten thousand; in a few thousand draws one.
-  [[nodiscard]] bool passed() const {
-    return wrong == 0 && near_ties <= 1 + decisions / 10000 && close <= 1 + measured / 200;
-  }
-};
-
-//! Checks by name, in the order in which they came.
-class report {
- public:
-  tally& operator[](const std::string& name) {
-    if (found_.find(name) == found_.end()) order_.push_back(name);
-    return found_[name];
-  }
-  //! A table on stdout; whether all passed.
-  bool print() {
-    bool passed = true;
-    std::printf("%-24s %9s %12s %10s %10s  %s\n", "check", "rows", "same bits", "decisions", "near ties", "result");
-    for (const std::string& name : order_) {
-      const tally& t = found_[name];
-      const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-      std::printf("%-24s %9llu %12llu %10llu %10llu  %s\n", name.c_str(), number(t.rows), number(t.values),
-                  number(t.decisions), number(t.near_ties), t.passed() ? "ok" : "FAILED");
-      for (const std::string& text : t.texts) std::printf("    %s\n", text.c_str());
-      passed = passed && t.passed();
-    }
-    return passed;
-  }
-
- private:
-  std::map<std::string, tally> found_;
-  std::vector<std::string> order_;
-};
 
 //! Normal numbers, made once.
 inline const std::vector<float> normals = [] {
@@ -96,6 +34,7 @@ struct shape {
   std::uint32_t size = 1024;
   std::uint64_t seed = 1;
   bool transforms = false;  //!< biases, masks, padding and rows that begin anywhere
+  bool truncates = false;   //!< a truncation for each row, of all sorts and orders, some of them invalid
 };
 
 //! One batch: what the host knows, and the same on the device.
@@ -110,7 +49,9 @@ class batch {
         temperatures_(make_temperatures()),
         device_logits_(where, logits_),
         device_temperatures_(where, temperatures_),
-        bytes_(device_batch_size(rows(), {})),
+        truncations_(make_truncations()),
+        device_truncations_(where, truncations_),
+        bytes_(device_batch_size(rows(), cuts())),
         memory_(where, bytes_) {
     make_places();
     if (how.transforms) make_transforms();
@@ -127,7 +68,7 @@ class batch {
     return {device_logits_.data() + offset_, pitch_, how.count, how.size};
   }
   [[nodiscard]] device_transform transform() const {
-    device_transform made;
+    device_transform made = cuts();
     made.temperatures = device_temperatures_.data();
     if (!how.transforms) return made;
     made.mask_words = masks_on_->data();
@@ -154,6 +95,7 @@ class batch {
   [[nodiscard]] row_transform host_transform(std::uint32_t r) const {
     row_transform made;
     made.temperature = temperatures_[r];
+    if (how.truncates) made.truncation = truncations_[r];
     if (!how.transforms) return made;
     made.mask_words = {masks_.data() + std::size_t{r} * words(), words()};
     const std::uint32_t first = bias_begin_[r], count = bias_begin_[r + 1] - first;
@@ -178,6 +120,21 @@ class batch {
 
  private:
   [[nodiscard]] std::size_t words() const { return (how.size + 63) / 64; }
+  [[nodiscard]] device_transform cuts() const {
+    device_transform made;
+    if (how.truncates) made.truncations = device_truncations_.data();
+    return made;
+  }
+  [[nodiscard]] std::vector<row_truncation> make_truncations() const {
+    std::vector<row_truncation> made;
+    for (std::uint32_t r = 0; how.truncates && r < how.count; ++r) {
+      const auto number = static_cast<std::uint32_t>(how.seed * 31 + r);
+      made.push_back(hard_rows::truncation_of(number, how.size));
+      if (number % 83 == 0) made.back().top_p = 0;
+      if (number % 89 == 0) made.back().min_p = -1;
+    }
+    return made;
+  }
   [[nodiscard]] std::vector<Scalar> make_logits() const {
     const Scalar outside = row_cases::scalar_of<Scalar>(row_cases::nan_value());
     std::vector<Scalar> made(offset_ + pitch_ * how.count, outside);
@@ -243,6 +200,8 @@ class batch {
   std::vector<float> bias_values_{};
   array<Scalar> device_logits_;
   array<double> device_temperatures_;
+  std::vector<row_truncation> truncations_;
+  array<row_truncation> device_truncations_;
   std::size_t bytes_;
   array<std::byte> memory_;
   std::unique_ptr<array<philox_key>> keys_{};

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +35,16 @@ class scene {
     return static_cast<T*>(data);
   }
   static void give_back(void* data) { must(cudaFree(data), "cudaFree"); }
+  //! Behind all that was enqueued before, and done when it returns: streams that do not wait for the default one would
+  //! else overtake a copy.
   static void copy(void* to, const void* from, std::size_t bytes) {
+    must(cudaDeviceSynchronize(), "what came before");
     must(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaMemcpy");
+  }
+  static void fill(void* data, int byte, std::size_t bytes) {
+    must(cudaMemset(data, byte, bytes), "cudaMemset");
+    must(cudaDeviceSynchronize(), "cudaMemset");
   }
   static std::string report() { return cudaGetErrorString(cudaDeviceSynchronize()); }
   static constexpr const char* nothing = "no error";
@@ -60,6 +69,9 @@ class scene {
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
+  static void fill(void* data, int byte, std::size_t bytes) {
+    if (bytes != 0) std::memset(data, byte, bytes);
+  }
   std::string report() const { return device_.report(); }
   static constexpr const char* nothing = "";
 
@@ -70,12 +82,23 @@ class scene {
 
 #endif
 
+//! What memory holds before a kernel writes it.
+enum class contents : unsigned char {
+  written,  //!< bytes of 1, so that a place which no kernel writes is no result of the batch before
+  none      //!< nothing: the initcheck of compute-sanitizer sees a kernel read it
+};
+
 //! Elements in device memory. `read` and `write` wait for what was enqueued before.
 template <class T>
 class array {
  public:
-  array(scene& where, std::size_t count) : data_(where.take<T>(count)), count_(count) {}
-  array(scene& where, const std::vector<T>& values) : array(where, values.size()) { write(values); }
+  array(scene& where, std::size_t count, contents before = contents::written)
+      : data_(where.take<T>(count)), count_(count) {
+    if (before == contents::written) scene::fill(data_, 1, count * sizeof(T));
+  }
+  array(scene& where, const std::vector<T>& values) : data_(where.take<T>(values.size())), count_(values.size()) {
+    write(values);
+  }
   array(const array&) = delete;
   array& operator=(const array&) = delete;
   ~array() { scene::give_back(data_); }
