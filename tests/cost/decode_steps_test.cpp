@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile draft message costs, in steps of the range coder: no clock, so every machine judges. The decoder is the
-// library's, over a coder that counts; so this program includes nothing else of it first.
+// What a hostile draft message costs, in steps of the range coder, which no clock disturbs. The decoder is the
+// library's, over a coder that counts: so this program includes no other header of the library before it.
 #include <specverify/codec/range_coder.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draft messages that cost their receiver as much as they can, with good checksums: random bodies, all zeros, all 0xff,
-//! claims of the largest laws, honest messages cut short. Formats of every kind, most with V = 2^24.
+//! Draft messages that cost their receiver as much as they can, with good checksums: random bodies, all zeros, all
+//! 0xff, claims of the largest laws, honest messages cut short. Formats of every kind, most with V = 2^24.
 //! Include it after codec/message.hpp, whose decoder a test may have replaced by one that counts.
 #ifndef SPECVERIFY_TESTS_COST_HOSTILE_DRAFTS_HPP
 #define SPECVERIFY_TESTS_COST_HOSTILE_DRAFTS_HPP

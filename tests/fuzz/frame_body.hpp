@@ -20,7 +20,7 @@ inline void demand_frame(bool holds, const char* what) {
   std::abort();
 }
 
-//! The frames of a stream, all of it at hand, and whether it ended with a frame that is too long.
+//! The frames of a stream, at hand as a whole, and whether it ended with a frame that is too long.
 struct stream_frames {
   std::vector<edge_cloud::frame> whole;
   bool too_long = false;

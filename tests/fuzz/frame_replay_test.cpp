@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed streams of the frame reader's fuzz target, and some made by a fixed generator. SPECVERIFY_WRITE_CORPUS=1
-// writes the seeds anew.
+// The committed streams of the frame reader's fuzz target, and some made by a fixed generator.
+// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/frame_body.hpp"

@@ -14,7 +14,7 @@ namespace specverify_fuzz {
 
 //! What a forger, or damage that meets the checks, leaves in order.
 inline constexpr unsigned mend_checks = 1;    //!< each record's length and its two checks
-inline constexpr unsigned mend_snapshot = 2;  //!< also length and prefix hash of the last snapshot
+inline constexpr unsigned mend_snapshot = 2;  //!< also length and prefix hash of each snapshot
 inline constexpr std::size_t restore_head = 4;
 
 enum class side { edge, cloud };
@@ -30,8 +30,8 @@ inline void mend_record(std::span<std::byte> record) {
                     numeric::fnv1a(record.subspan(detail::journal_head_bytes, payload)), 8);
 }
 
-//! Positions and counts that were written stay where they can be; each record gets its length and its checks. The last
-//! record's snapshot gets the text's length and hash where `what` says so. `agreed(snapshot)`: how much the hash covers.
+//! Positions and counts that were written stay where they can be; each record gets its length and its checks, and where
+//! `what` says so its snapshot the text's length and hash. `agreed(snapshot, length)`: how much the hash covers.
 template <class Snapshot, class Agreed>
 void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
   std::uint32_t length = 0;

@@ -8,8 +8,8 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
-//! Guarantees: noexcept, no allocation, O(bytes), but for drafts with laws: O(bytes + the block's max_entries), and with
-//!             a dense lattice of V < 8 l also l + V a draft. A decoder reads only inside the bytes it is given, sizes
+//! Guarantees: noexcept, no allocation, O(bytes); decode_draft O(bytes + the block's max_entries), and where a dense
+//!             lattice has V < 8 l also l + V for each draft. A decoder reads only inside the bytes it is given, sizes
 //!             nothing by what they say, and accepts exactly the byte strings that the encoder writes: every accepted
 //!             message encodes to the same bytes again. Bit-exact. On an error outputs stay as they were, except that a
 //!             received_draft_block is left empty.
@@ -95,8 +95,8 @@ template <lawful_draft Draft>
 [[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns what came with the drafts. Skipped ids are written to the
-//! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message. A law that claims
-//! more ids than the block has room for is refused before the first of them is read, drafts beyond its capacity likewise.
+//! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message. Drafts
+//! beyond the block's capacity, and a law with more ids than it has room for, are refused before they are read.
 //! Errors: law_kind_mismatch, draft_too_long, support_too_large (`where` = draft), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
 //!         empty_support, invalid_resolution.
