@@ -4,9 +4,13 @@
 #ifndef EDGE_CLOUD_FRAME_HPP
 #define EDGE_CLOUD_FRAME_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace edge_cloud {
@@ -30,6 +34,49 @@ inline constexpr std::size_t max_frame_bytes = 4u << 20;  //!< a peer that annou
 [[nodiscard]] constexpr std::uint64_t framed_bytes(std::size_t message_bytes) noexcept {
   return message_bytes + frame_prefix{}.size();
 }
+
+//! Takes a stream apart, without a socket: the host fills `space` and says so, and a frame is there or is not. Memory
+//! grows with what arrived, not with what a peer announces: 64 KiB more at most.
+class frame_reader {
+ public:
+  static constexpr std::size_t step_bytes = std::size_t{1} << 16;
+
+  //! Where the next bytes of the stream go, all of them; empty once a peer has announced too much.
+  [[nodiscard]] std::span<std::byte> space() noexcept {
+    if (too_long_) return {};
+    if (!length_) return prefix_;
+    return std::span(message_).subspan(received_);
+  }
+  //! `space` was filled. A frame, where this was its end.
+  [[nodiscard]] std::optional<frame> filled() {
+    if (too_long_) return std::nullopt;
+    if (length_) {
+      received_ = message_.size();
+    } else {
+      length_ = decode_prefix(prefix_);
+      too_long_ = *length_ > max_frame_bytes;
+      if (too_long_) return std::nullopt;
+    }
+    if (received_ < *length_) {
+      message_.resize(received_ + std::min(step_bytes, *length_ - received_));
+      return std::nullopt;
+    }
+    length_.reset();
+    received_ = 0;
+    return std::exchange(message_, {});
+  }
+  //! A frame above max_frame_bytes was announced: the stream cannot be followed any further.
+  [[nodiscard]] bool too_long() const noexcept { return too_long_; }
+  //! Bytes of memory held for the message that is under way.
+  [[nodiscard]] std::size_t memory() const noexcept { return message_.capacity(); }
+
+ private:
+  frame_prefix prefix_{};
+  std::optional<std::size_t> length_;  // of the message, once its prefix was read
+  frame message_;
+  std::size_t received_ = 0;
+  bool too_long_ = false;
+};
 
 }  // namespace edge_cloud
 

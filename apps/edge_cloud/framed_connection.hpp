@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -29,7 +30,7 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
 
   void start(handlers called) {
     handlers_ = std::move(called);
-    read_prefix();
+    read();
   }
 
   void send(std::span<const std::byte> message) {
@@ -47,21 +48,15 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
   }
 
  private:
-  void read_prefix() {
-    asio::async_read(socket_, asio::buffer(prefix_), [self = shared_from_this()](asio::error_code error, std::size_t) {
-      if (error || decode_prefix(self->prefix_) > max_frame_bytes) return self->lost();
-      self->read_message();
-    });
-  }
-
-  void read_message() {
-    incoming_.resize(decode_prefix(prefix_));
-    asio::async_read(socket_, asio::buffer(incoming_),
+  void read() {
+    const std::span<std::byte> space = reader_.space();
+    asio::async_read(socket_, asio::buffer(space.data(), space.size()),
                      [self = shared_from_this()](asio::error_code error, std::size_t) {
                        if (error) return self->lost();
-                       if (self->handlers_.on_frame) self->handlers_.on_frame(std::move(self->incoming_));
-                       self->incoming_ = {};
-                       self->read_prefix();
+                       std::optional<frame> whole = self->reader_.filled();
+                       if (self->reader_.too_long()) return self->lost();
+                       if (whole && self->handlers_.on_frame) self->handlers_.on_frame(*std::move(whole));
+                       self->read();
                      });
   }
 
@@ -82,8 +77,7 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
 
   asio::ip::tcp::socket socket_;
   handlers handlers_;
-  frame_prefix prefix_{};
-  frame incoming_;
+  frame_reader reader_;
   std::deque<frame> outgoing_;
 };
 

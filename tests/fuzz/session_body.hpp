@@ -59,6 +59,27 @@ class session_script {
     drain();
   }
 
+  [[nodiscard]] std::span<const std::byte> edge_journal() const { return edge_journal_; }
+  [[nodiscard]] std::span<const std::byte> cloud_journal() const { return cloud_journal_; }
+
+  //! A side restarts from these bytes, whatever they are, and goes on as a host would: without them, where they are
+  //! refused.
+  void restart_edge_from(std::span<const std::byte> journal) {
+    new_edge();
+    const auto read = edge_->restore(journal, now_);
+    check_restored(read, edge_->state() == edge_state::idle);
+    edge_journal_.assign(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(read ? read->valid_bytes : 0));
+    if (!read) (void)edge_->recover(2, now_);
+    drain();
+  }
+  void restart_cloud_from(std::span<const std::byte> journal) {
+    new_cloud();
+    const auto read = cloud_->restore(journal);
+    check_restored(read, cloud_->state() == cloud_state::blank);
+    cloud_journal_.assign(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(read ? read->valid_bytes : 0));
+    drain();
+  }
+
   void run() {
     for (int steps = 0; !script_.empty() && steps < 400; ++steps) {
       const unsigned what = byte();
@@ -223,6 +244,11 @@ class session_script {
     drain();
   }
 
+  static void check_restored(const result<journal_reading>& read, bool untouched) {
+    if (read) return;
+    demand(detail::is_known(read.error().code), "restore fails without a name");
+    demand(untouched, "a journal was refused, and the session is not as it was made");
+  }
   void check_text(std::span<const token_id> text) const {
     demand(text.size() <= max_length, "a text beyond its limit");
     for (const token_id token : text)
@@ -233,6 +259,8 @@ class session_script {
     (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_));
     check_text(edge_->text());
     check_text(cloud_->text());
+    demand(edge_->state() <= edge_state::failed, "an edge in no state");
+    demand(cloud_->state() <= cloud_state::failed, "a cloud in no state");
     while (to_edge_.size() > 64) to_edge_.pop_front();
     while (to_cloud_.size() > 64) to_cloud_.pop_front();
   }

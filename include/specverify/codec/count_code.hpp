@@ -88,18 +88,23 @@ class dense_lattice_encoder {
   std::uint32_t placed_ = 0;
 };
 
-//! Gives ids with positive counts, ascending. `ids` and `counts` have room for min(resolution, vocab_size) entries;
-//! returns how many were written.
+//! Gives ids with positive counts, ascending, and returns how many were written. Where there are more than `ids` and
+//! `counts`, which have the same size, it stops and returns one more than that size.
 [[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution,
                                                         std::uint32_t vocab_size, std::span<token_id> ids,
                                                         std::span<std::uint32_t> counts) noexcept {
   subset_decoder stars(coder, resolution + vocab_size - 1, resolution);
   std::uint32_t size = 0;
   for (std::uint32_t star = 0; star < resolution; ++star) {
+    if (size > 0 && stars.packed()) {  // the rest lies on one id
+      counts[size - 1] += resolution - star;
+      break;
+    }
     const auto id = static_cast<token_id>(stars.next() - star);
     if (size > 0 && ids[size - 1] == id) {
       ++counts[size - 1];
     } else {
+      if (size == ids.size()) return size + 1;
       ids[size] = id;
       counts[size] = 1;
       ++size;

@@ -8,9 +8,10 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
-//! Guarantees: noexcept, no allocation, O(bytes). A decoder reads only inside the bytes it is given, sizes nothing by
-//!             what they say, and accepts exactly the byte strings that the encoder writes: every accepted message
-//!             encodes to the same bytes again. Bit-exact. On an error outputs stay as they were, except that a
+//! Guarantees: noexcept, no allocation, O(bytes); decode_draft O(bytes + the block's max_entries), and where a dense
+//!             lattice has V < 8 l also l + V for each draft. A decoder reads only inside the bytes it is given, sizes
+//!             nothing by what they say, and accepts exactly the byte strings that the encoder writes: every accepted
+//!             message encodes to the same bytes again. Bit-exact. On an error outputs stay as they were, except that a
 //!             received_draft_block is left empty.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
@@ -42,7 +43,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Listed ids that the laws of one draft message can have, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Workspace of decode_draft.
+//! Workspace of decode_draft; a block with room for fewer ids than a law can have needs less.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
 //! Reads the header alone. Errors: truncated, unknown_message; `where` = byte.
@@ -74,7 +75,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! multiples of V-K).
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (tail; format without laws; a
 //!         count that is no half float or no multiple), support_too_large, token_not_in_law and those of check(law);
-//!         `where` = index of the draft. Of the attachments: message_too_large (more skipped ids than agreed),
+//!         `where` = index of the draft. not_canonical (chance 2^-128): no decoder follows the code (max_bytes_ahead of
+//!         codec/range_coder.hpp). Of the attachments: message_too_large (more skipped ids than agreed),
 //!         token_out_of_range, size_mismatch (the vectors are not those of the drafts), and those of check_hidden
 //!         (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
@@ -93,8 +95,9 @@ template <lawful_draft Draft>
 [[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns what came with the drafts. Skipped ids are written to the
-//! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message.
-//! Errors: law_kind_mismatch, draft_too_long, support_too_large (the block's arena), output_too_small (`skipped`),
+//! front of `skipped`, where attachments.skipped points; attachments.hidden points into the message. Drafts
+//! beyond the block's capacity, and a law with more ids than it has room for, are refused before they are read.
+//! Errors: law_kind_mismatch, draft_too_long, support_too_large (`where` = draft), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
 //!         empty_support, invalid_resolution.
 [[nodiscard]] inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,

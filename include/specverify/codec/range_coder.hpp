@@ -4,13 +4,15 @@
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time, and ends with the
 //! shortest byte string whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a
-//! string never ends with a zero byte.
+//! string never ends with a zero byte. Steps behind the end of the string are read from zeros: for ever where each of
+//! them is the first of its symbols, else for max_bytes_ahead bytes.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to the bytes already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001
 //!             bytes.
 //! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept;
 //!             bit-exact. The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the
-//!             strings an encoder ends with.
+//!             strings an encoder ends with and calls decodable. Steps that are not the first of their symbols end
+//!             within bytes + 24 bytes of information: then the decoder has failed.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -24,6 +26,10 @@
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! A code whose string is shorter than its steps by more than these bytes, and that does not rest on zeros there, is no
+//! code: so few bytes cannot claim many steps. An encoder meets one with a chance of about 2^-128.
+inline constexpr std::size_t max_bytes_ahead = 16;
 
 //! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on
 //! counting, so an empty span gives the exact length alone.
@@ -62,6 +68,7 @@ class range_encoder {
     if (low_ != 0) {
       const std::uint64_t last = 0 - range_;  // low > last: the interval reaches 2^64
       if (low_ > last) {
+        moved_ = length_;
         carry();
       } else {
         emit(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
@@ -76,9 +83,12 @@ class range_encoder {
 
   //! After `finish`: whether the whole code fits the span.
   [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
+  //! After `finish`: whether a decoder follows the code to its end (max_bytes_ahead).
+  [[nodiscard]] bool decodable() const noexcept { return moved_ <= length_ + max_bytes_ahead; }
 
  private:
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
+    moved_ = offset != 0 ? length_ : moved_;
     low_ += offset;
     if (low_ < offset) carry();
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;  // whole bytes that are settled
@@ -122,17 +132,18 @@ class range_encoder {
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
+  std::size_t moved_ = 0;  // length_ before the last step that was not the first of its symbols
   bool counting_ = false;  // the end of the span was reached
   std::size_t zeros_ = 0;  // if counting: zero bytes at the end of what was written
   std::size_t ones_ = 0;   // if counting: 0xff bytes at the end of what was written
 };
 
 //! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed
-//! and goes on giving values inside their ranges, so a caller may check once per loop; it always ends by asking
-//! `finish`.
+//! and goes on giving values inside their ranges, so a caller may check once a law; it always ends by asking `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
+    while (!bytes_.empty() && bytes_.back() == std::byte{0}) bytes_ = bytes_.first(bytes_.size() - 1);
     for (int i = 0; i < 8; ++i) value_ = (value_ << 8) | next();
     if (value_ == range_) fail();
   }
@@ -177,14 +188,16 @@ class range_decoder {
     failed_ = true;
     value_ = 0;
     range_ = ~std::uint64_t{0};
+    position_ = bytes_.size() + 8;
   }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
+  //! Whether each step from here on, however many, is the first of its symbols: they need not be taken.
+  [[nodiscard]] bool rests() const noexcept { return value_ == 0 && position_ >= bytes_.size() + 8; }
 
   //! How many of the bytes belong to the code (the rest are zeros), where they are the ones that an encoder ends with
   //! after these steps. Errors: not_canonical, trailing_bytes; `where` = byte.
   [[nodiscard]] result<std::size_t> finish() const noexcept {
-    std::size_t used = bytes_.size();
-    while (used > 0 && bytes_[used - 1] == std::byte{0}) --used;
+    const std::size_t used = bytes_.size();
     if (failed_) return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
     if (used > position_) return status{errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
     // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not
@@ -217,12 +230,13 @@ class range_decoder {
       position_ += bits / 8;
     } else {
       for (unsigned left = bits; left > 0; left -= 8) value_ = (value_ << 8) | next();
+      if (value_ != 0 && position_ > bytes_.size() + 8 + max_bytes_ahead) return fail();
     }
     range_ = width << bits;
   }
 
-  std::span<const std::byte> bytes_;
-  std::uint64_t value_ = 0;  // the code minus the encoder's low
+  std::span<const std::byte> bytes_;  // without zeros at the end
+  std::uint64_t value_ = 0;           // the code minus the encoder's low
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t position_ = 0;
   bool failed_ = false;

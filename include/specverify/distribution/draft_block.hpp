@@ -33,6 +33,8 @@ class basic_draft_block {
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(drafts_.size()); }
   [[nodiscard]] bool empty() const noexcept { return drafts_.empty(); }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return max_draft_length_; }
+  //! Listed ids that the laws of further drafts may have.
+  [[nodiscard]] std::uint64_t room() const noexcept { return ids_.size() - used_; }
   [[nodiscard]] const Draft& operator[](std::uint32_t index) const noexcept { return drafts_[index]; }
   [[nodiscard]] std::span<const Draft> drafts() const noexcept { return drafts_; }
 
@@ -46,7 +48,7 @@ class basic_draft_block {
   [[nodiscard]] status push(const Draft& added) noexcept {
     const law& from = added.source_law();
     if (drafts_.size() == max_draft_length_) return {errc::draft_too_long, part::distribution, max_draft_length_};
-    if (from.size > ids_.size() - used_) return {errc::support_too_large, part::distribution, from.size};
+    if (from.size > room()) return {errc::support_too_large, part::distribution, from.size};
     law copy = from;
     copy.ids = ids_.data() + used_;
     copy.counts = counts_.data() + used_;

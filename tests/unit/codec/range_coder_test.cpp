@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -46,13 +47,17 @@ std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, doubl
   return steps;
 }
 
-std::size_t encode(const std::vector<step>& steps, std::span<std::byte> out, bool& fits) {
-  range_encoder coder(out);
+void put(range_encoder& coder, const std::vector<step>& steps) {
   for (const step& at : steps) {
     if (at.kind == 0) coder.uniform(at.a, at.b);
     if (at.kind == 1) coder.bit(at.a != 0, at.b, at.c);
     if (at.kind == 2) coder.part(at.a, at.b);
   }
+}
+
+std::size_t encode(const std::vector<step>& steps, std::span<std::byte> out, bool& fits) {
+  range_encoder coder(out);
+  put(coder, steps);
   const std::size_t length = coder.finish();
   fits = coder.fits();
   return length;
@@ -125,21 +130,102 @@ TEST_CASE("range coder: random programs come back, within 8 bits of their inform
   CHECK(mean < 4.5);
 }
 
-TEST_CASE("range coder: carries run back over bytes of 0xff") {
-  // [1/2 - e, 1/2 + e): a long run of 0xff that the last step turns over.
-  for (int length = 1; length < 12; ++length) {
+TEST_CASE("range coder: carries run back over bytes of 0xff, and no decoder follows them for ever") {
+  // [1/2 - e, 1/2 + e): a long run of 0xff that the last step turns over. Each step before it takes 5 bytes.
+  int stopped = 0;
+  for (std::size_t length = 1; length < 12; ++length) {
+    CAPTURE(length);
     std::vector<step> steps;
     steps.push_back({2, (std::uint64_t{1} << 39) - 1, 2, 0});
-    for (int i = 0; i < length; ++i) steps.push_back({2, (std::uint64_t{1} << 40) / 2 - 1, 2, 0});
+    for (std::size_t i = 0; i < length; ++i) steps.push_back({2, (std::uint64_t{1} << 40) / 2 - 1, 2, 0});
     steps.push_back({2, std::uint64_t{1} << 39, std::uint64_t{1} << 39, 0});
     std::array<std::byte, 128> out{};
-    bool fits = false;
-    const std::size_t written = encode(steps, out, fits);
+    range_encoder coder(out), counting(std::span<std::byte>{});
+    put(coder, steps);
+    put(counting, steps);
+    const std::size_t written = coder.finish();
+    CHECK(counting.finish() == written);
+    if (length < 3) CHECK(coder.decodable());
+    stopped += coder.decodable() ? 0 : 1;
+    CHECK(counting.decodable() == coder.decodable());
     status outcome;
     std::size_t used = 0;
-    CHECK(decode(steps, std::span<const std::byte>(out).first(written), outcome, used));
-    CHECK(outcome.ok());
+    CHECK(decode(steps, std::span<const std::byte>(out).first(written), outcome, used) == coder.decodable());
+    CHECK(outcome.ok() == coder.decodable());
   }
+  CHECK(stopped > 0);
+}
+
+// Reads zeros behind the string for as many steps as there are: the symbols that the string stands for.
+class endless_decoder {
+ public:
+  explicit endless_decoder(std::span<const std::byte> bytes) : bytes_(bytes) {
+    for (int i = 0; i < 8; ++i) value_ = (value_ << 8) | next();
+  }
+  // The part of that width that the string lies in.
+  step part(std::uint64_t width) {
+    const std::uint64_t unit = range_ >> 40, first = value_ / unit / width * width;
+    narrow(unit * first, unit * width);
+    return {2, first, width, 0};
+  }
+  // Two steps after which the interval begins with the string, if this has ended: every further symbol is the first.
+  std::array<step, 2> meet() {
+    const std::uint64_t total = range_ >> 40;
+    const step before = part(1);
+    const std::uint64_t unit = range_ / total, symbol = value_ / unit;
+    narrow(unit * symbol, unit);
+    return {before, {0, symbol, total, 0}};
+  }
+
+ private:
+  void narrow(std::uint64_t offset, std::uint64_t width) {
+    value_ -= offset;
+    for (range_ = width; range_ < std::uint64_t{1} << 56; range_ <<= 8) value_ = (value_ << 8) | next();
+  }
+  std::uint64_t next() {
+    const std::size_t at = position_++;
+    return at < bytes_.size() ? std::to_integer<std::uint64_t>(bytes_[at]) : 0;
+  }
+  std::span<const std::byte> bytes_;
+  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};
+  std::size_t position_ = 0;
+};
+
+TEST_CASE("range coder: short strings with many steps are read exactly where the encoder calls them decodable") {
+  std::mt19937_64 random(12);
+  int followed = 0, stopped = 0, rested = 0, too_late = 0;
+  for (int run = 0; run < 40000; ++run) {
+    std::vector<std::byte> bytes(random() % 4);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 3 == 0 ? 0x80u : random() & 0x7fu);
+    while (!bytes.empty() && bytes.back() == std::byte{0}) bytes.pop_back();
+    endless_decoder all(bytes);
+    std::vector<step> steps;
+    const std::size_t count = random() % 60, meeting = random() % 60;
+    for (std::size_t i = 0; i < count; ++i) {
+      steps.push_back(all.part(std::uint64_t{1} << (25 + random() % 15)));
+      if (i == meeting) {
+        for (const step& exact : all.meet()) steps.push_back(exact);
+      }
+    }
+    const bool first = count > 40 && meeting < 30 && steps.back().a == 0;
+    std::array<std::byte, 256> out{};
+    range_encoder coder(out);
+    put(coder, steps);
+    const std::size_t length = coder.finish();
+    // Too few steps for these bytes: the string is another encoder's.
+    if (length != bytes.size() || !std::equal(bytes.begin(), bytes.end(), out.begin())) continue;
+    status outcome;
+    std::size_t used = 0;
+    const bool same = decode(steps, bytes, outcome, used);
+    REQUIRE((same && outcome.ok()) == coder.decodable());
+    if (!coder.decodable()) REQUIRE(outcome.code == errc::not_canonical);
+    ++(coder.decodable() ? followed : stopped);
+    if (first) ++(coder.decodable() ? rested : too_late);
+  }
+  CHECK(followed > 1000);
+  CHECK(stopped > 1000);
+  CHECK(rested > 100);
+  CHECK(too_late > 100);
 }
 
 TEST_CASE("range coder: of all strings of up to two bytes, exactly the encoder's are accepted") {

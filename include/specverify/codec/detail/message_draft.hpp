@@ -9,16 +9,21 @@
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft_block.hpp>
 
+#include <algorithm>
+
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+//! Bytes of the code. Errors: not_canonical, where no decoder follows it (codec/range_coder.hpp, max_bytes_ahead).
 template <class Draft>
-[[nodiscard]] std::size_t encode_lattices(const wire_format& format, std::span<const Draft> drafts,
-                                          std::span<std::byte> body) noexcept {
+[[nodiscard]] result<std::size_t> encode_lattices(const wire_format& format, std::span<const Draft> drafts,
+                                                  std::span<std::byte> body) noexcept {
   range_encoder coder(body);
   coder.uniform(drafts.size(), std::uint64_t{format.max_draft_length} + 1);
   for (const Draft& drafted : drafts) encode_law(coder, format, drafted.source_law(), drafted.token());
-  return coder.finish();
+  const std::size_t bytes = coder.finish();
+  if (!coder.decodable()) return codec_error(errc::not_canonical, bytes);
+  return bytes;
 }
 
 template <class Draft>
@@ -47,18 +52,20 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
   if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
   const auto length = static_cast<std::uint32_t>(numeric::load_le(message.data() + begin, 2));
-  if (length > format.max_draft_length) return codec_error(errc::draft_too_long, length);
+  if (length > format.max_draft_length || length > block.capacity()) return codec_error(errc::draft_too_long, length);
   const std::uint64_t bytes = begin + fp16_row_bytes(format, length);
   if (const status why = close_message(bytes, format.pad_to, message); !why.ok()) return why;
   const std::byte* at = message.data() + begin + 2;
   bit_reader tokens(at + static_cast<std::size_t>(length) * 2 * format.vocab_size);
   for (std::uint32_t i = 0; i < length; ++i) {
     law from{ids.data(), counts.data(), 0, 0, 0, format.vocab_size};
+    const std::uint64_t room = block.room();
     std::uint64_t sum = 0;
     for (std::uint32_t id = 0; id < format.vocab_size; ++id, at += 2) {
       const auto half = static_cast<std::uint32_t>(numeric::load_le(at, 2));
       if (half > half_of_one) return codec_error(errc::field_out_of_range, i);
       if (half == 0) continue;
+      if (from.size == room) return codec_error(errc::support_too_large, i);
       ids[from.size] = static_cast<token_id>(id);
       counts[from.size] = half_to_count(half);
       sum += counts[from.size++];
@@ -80,8 +87,10 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
                                             received_draft_block& block) noexcept {
   range_decoder coder(message.subspan(begin));
   const auto length = static_cast<std::uint32_t>(coder.uniform(std::uint64_t{format.max_draft_length} + 1));
+  if (length > block.capacity()) return codec_error(errc::draft_too_long, length);
   for (std::uint32_t i = 0; i < length; ++i) {
-    const result<received_draft> drafted = decode_law(coder, format, ids, counts, i);
+    const auto room = static_cast<std::size_t>(block.room() < ids.size() ? block.room() : ids.size());
+    const result<received_draft> drafted = decode_law(coder, format, ids.first(room), counts.first(room), i);
     if (!drafted) return drafted.error();
     if (const status why = block.push(*drafted); !why.ok()) return why;
   }
@@ -132,8 +141,10 @@ result<std::span<std::byte>> encode_draft(const wire_context& context, const wir
   } else {
     // before anything is written
     if (const status why = detail::begin_message(context, 0, 1, out); !why.ok()) return why;
-    bytes += detail::encode_lattices(
+    const result<std::size_t> body = detail::encode_lattices(
         laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
+    if (!body) return body.error();
+    bytes += *body;
     if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
   }
   detail::store_attachments(format, attachments, drafts.size(), out);
@@ -152,11 +163,15 @@ result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft
   if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
   const std::size_t skipped = attachments.skipped.size();
   if (skipped > format.attachments.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
-  const std::uint64_t body = format.format == law_format::fp16_row
-                                 ? detail::fp16_row_bytes(format, drafts.size())
-                                 : detail::encode_lattices(laws, drafts, std::span<std::byte>{});
-  return static_cast<std::size_t>(detail::padded(
-      message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size()) + body, format.pad_to));
+  std::uint64_t bytes = message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size());
+  if (format.format == law_format::fp16_row) {
+    bytes += detail::fp16_row_bytes(format, drafts.size());
+  } else {
+    const result<std::size_t> body = detail::encode_lattices(laws, drafts, std::span<std::byte>{});
+    if (!body) return body.error();
+    bytes += *body;
+  }
+  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
 }
 
 inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
@@ -169,9 +184,9 @@ inline result<draft_attachments> decode_draft(const wire_context& context, const
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
   const workspace_scope scope(scratch);
-  const std::uint32_t entries = detail::law_entries(format);
-  const auto ids = scratch.take<token_id>(entries);
-  const auto counts = scratch.take<std::uint32_t>(entries);
+  const std::uint64_t entries = std::min<std::uint64_t>(detail::law_entries(format), block.room());
+  const auto ids = scratch.take<token_id>(static_cast<std::size_t>(entries));
+  const auto counts = scratch.take<std::uint32_t>(static_cast<std::size_t>(entries));
   status why = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
   if (ids && counts) {
     const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;

@@ -137,15 +137,22 @@ inline void encode_law(range_encoder& coder, const wire_format& format, const la
   coder.uniform(place, size);
 }
 
-[[nodiscard]] inline received_draft decode_top_k_tail(range_decoder& coder, const wire_format& format,
-                                                      std::span<token_id> ids,
-                                                      std::span<std::uint32_t> counts) noexcept {
+//! A law whose ids do not fit is refused before the first of them is read; a coder that has failed reads no further.
+inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span<token_id> ids) noexcept {
+  subset_decoder members(coder, vocab_size, static_cast<std::uint32_t>(ids.size()));
+  for (std::size_t i = 0; i < ids.size() && !coder.failed(); ++i) ids[i] = static_cast<token_id>(members.next());
+}
+
+[[nodiscard]] inline result<received_draft> decode_top_k_tail(range_decoder& coder, const wire_format& format,
+                                                              std::span<token_id> ids, std::span<std::uint32_t> counts,
+                                                              std::uint32_t index) noexcept {
   const auto size = static_cast<std::uint32_t>(coder.uniform(law_entries(format))) + 1;
+  if (size > ids.size()) return codec_error(errc::support_too_large, index);
   const std::uint32_t unit = tail_ids(format.vocab_size, size), tail = format.vocab_size > size ? 1 : 0;
-  subset_decoder members(coder, format.vocab_size, size);
-  for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
+  decode_ids(coder, format.vocab_size, ids.first(size));
   composition_decoder parts(coder, format.resolution, size + tail, true);
-  for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next() * unit;
+  for (std::uint32_t i = 0; i < size && !coder.failed(); ++i) counts[i] = parts.next() * unit;
+  if (coder.failed()) return codec_error(errc::not_canonical, index);
   const std::uint32_t rest = tail != 0 ? parts.next() : 0;
   const law from{ids.data(), counts.data(), size, rest, format.resolution * unit, format.vocab_size};
   const auto place = static_cast<std::uint32_t>(coder.uniform(size + tail));
@@ -156,8 +163,9 @@ inline void encode_law(range_encoder& coder, const wire_format& format, const la
 }
 
 //! Ids with counts, and the token's place among them.
-[[nodiscard]] inline received_draft decode_sparse(range_decoder& coder, const wire_format& format,
-                                                  std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
+[[nodiscard]] inline result<received_draft> decode_sparse(range_decoder& coder, const wire_format& format,
+                                                          std::span<token_id> ids, std::span<std::uint32_t> counts,
+                                                          std::uint32_t index) noexcept {
   const bool zeros = format.format == law_format::sparse_paper;
   std::uint32_t size = format.support_size;
   if (!zeros) {
@@ -165,32 +173,38 @@ inline void encode_law(range_encoder& coder, const wire_format& format, const la
   } else if (size == 0) {
     size = static_cast<std::uint32_t>(coder.uniform(format.vocab_size)) + 1;
   }
-  subset_decoder members(coder, format.vocab_size, size);
-  for (std::uint32_t i = 0; i < size; ++i) ids[i] = static_cast<token_id>(members.next());
+  if (size > ids.size()) return codec_error(errc::support_too_large, index);
+  decode_ids(coder, format.vocab_size, ids.first(size));
   composition_decoder parts(coder, format.resolution, size, zeros);
-  for (std::uint32_t i = 0; i < size; ++i) counts[i] = parts.next();
+  for (std::uint32_t i = 0; i < size && !coder.failed(); ++i) counts[i] = parts.next();
+  if (coder.failed()) return codec_error(errc::not_canonical, index);
   const token_id token = ids[static_cast<std::size_t>(coder.uniform(size))];
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-[[nodiscard]] inline received_draft decode_dense(range_decoder& coder, const wire_format& format,
-                                                 std::span<token_id> ids, std::span<std::uint32_t> counts) noexcept {
+[[nodiscard]] inline result<received_draft> decode_dense(range_decoder& coder, const wire_format& format,
+                                                         std::span<token_id> ids, std::span<std::uint32_t> counts,
+                                                         std::uint32_t index) noexcept {
   const std::uint32_t size = decode_dense_lattice(coder, format.resolution, format.vocab_size, ids, counts);
+  if (coder.failed()) return codec_error(errc::not_canonical, index);
+  if (size > ids.size()) return codec_error(errc::support_too_large, index);
   const auto token = static_cast<token_id>(coder.uniform(format.vocab_size));
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-//! Reads one law into the front of `ids` and `counts`, and its token. The values stay inside their ranges whatever the
-//! bytes. Errors: not_canonical, token_not_in_law; `where` = `index`.
+//! Reads one law into the front of `ids` and `counts`, which have the same size, and its token. The values stay inside
+//! their ranges whatever the bytes. Errors: not_canonical, support_too_large (more entries than that size),
+//! token_not_in_law; `where` = `index`.
 [[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                        std::uint32_t index) noexcept {
-  const received_draft drafted = format.format == law_format::dense_lattice ? decode_dense(coder, format, ids, counts)
-                                 : format.format == law_format::top_k_tail
-                                     ? decode_top_k_tail(coder, format, ids, counts)
-                                     : decode_sparse(coder, format, ids, counts);
+  const auto decode = format.format == law_format::dense_lattice ? decode_dense
+                      : format.format == law_format::top_k_tail  ? decode_top_k_tail
+                                                                 : decode_sparse;
+  const result<received_draft> drafted = decode(coder, format, ids, counts, index);
+  if (!drafted) return drafted.error();
   if (coder.failed()) return codec_error(errc::not_canonical, index);
-  if (drafted.source_law().count(drafted.token()) == 0) return codec_error(errc::token_not_in_law, index);
+  if (drafted->source_law().count(drafted->token()) == 0) return codec_error(errc::token_not_in_law, index);
   return drafted;
 }
 

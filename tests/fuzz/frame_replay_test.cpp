@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The committed streams of the frame reader's fuzz target, and some made by a fixed generator.
+// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+#include <doctest/doctest.h>
+
+#include "fuzz/frame_body.hpp"
+#include "session/hash_model.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace {
+
+const std::filesystem::path folder = "tests/fuzz/corpus/frame";
+
+// A stream of frames with these sizes.
+std::vector<std::byte> stream_of(std::initializer_list<std::size_t> sizes) {
+  std::vector<std::byte> made{std::byte{3}};
+  for (const std::size_t size : sizes) {
+    const auto prefix = edge_cloud::encode_prefix(size);
+    made.insert(made.end(), prefix.begin(), prefix.end());
+    made.insert(made.end(), size, static_cast<std::byte>(size));
+  }
+  return made;
+}
+
+void write_seeds() {
+  std::filesystem::create_directories(folder);
+  const auto keep = [](const char* name, const std::vector<std::byte>& bytes) {
+    std::ofstream out(folder / name, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  keep("small", stream_of({9, 0, 135, 1}));
+  std::vector<std::byte> cut = stream_of({16, 70});
+  cut.resize(cut.size() - 5);
+  keep("cut", cut);
+  std::vector<std::byte> announced = stream_of({8});
+  for (const unsigned byte : {1u, 0u, 0x40u, 7u}) announced.push_back(static_cast<std::byte>(byte));
+  keep("too_long", announced);
+}
+
+}  // namespace
+
+TEST_CASE("T29 fuzz replay: streams of frames") {
+  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  std::size_t streams = 0, held = 0;
+  REQUIRE(std::filesystem::exists(folder));
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    held += specverify_fuzz::frame_input(std::as_bytes(std::span<const char>(content))) ? 1u : 0u;
+    ++streams;
+  }
+  CHECK(held >= 3);
+  specverify_test::dice dice(17);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<std::byte> stream = stream_of({dice.below(20), dice.below(3), dice.below(300)});
+    stream[0] = static_cast<std::byte>(dice.next());
+    for (std::uint64_t n = dice.below(4); n > 0; --n) stream[dice.below(10)] = static_cast<std::byte>(dice.next());
+    specverify_fuzz::frame_input(stream);
+  }
+  // Sizes around the reader's steps, and the largest.
+  constexpr std::size_t step = edge_cloud::frame_reader::step_bytes;
+  CHECK(specverify_fuzz::frame_input(stream_of({step - 1, step, step + 1, 3 * step, edge_cloud::max_frame_bytes})));
+  CHECK(!specverify_fuzz::frame_input(stream_of({edge_cloud::max_frame_bytes + 1})));
+}
