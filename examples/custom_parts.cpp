@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of your own: which tokens a law keeps, how long a round is, and which tokens the device does not ask about.
+#include <random>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
-
 #include <thread>
-
 #include "tutorial/model.hpp"
 using namespace specverify;
 // A sparsifier: of 16 tokens those within a factor of 64 of the likeliest. Any choice keeps the target's law.
@@ -43,15 +42,16 @@ struct every_eighth {  // a skip policy: lossy, and it says so
   static constexpr guarantee strength = guarantee::lossy;
   bool send(const skip_observation& seen) const noexcept { return seen.position % 8 != 0; }
 };
-
 int main() {
   constexpr std::uint32_t V = tutorial_model::vocab_size;
   const draft_format format{.attachments = {.max_skipped = 2}};
+  std::random_device random;
   auto edge = basic_edge_session<near_likeliest, follow_window, every_eighth>::make(
-      {.secret = 0xED6E, .vocab_size = V, .token_budget = 60, .format = format});
-  auto cloud = cloud_session::make({.secret = 0xC10D, .vocab_size = V, .limits = {.max_skipped = 2}});
-  if (!edge || !cloud) return 1;
+      {.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .format = format});
+  auto cloud = cloud_session::make(
+      {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;
+  if (!edge || !cloud) return 1;
   auto device = pipe.edge(), server = pipe.cloud();
   tutorial_model small{1.0}, large{0.0};
   std::jthread serving([&] { (void)serve(*cloud, large, server); });

@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <random>
 #include <thread>
 
 using namespace specverify;
-
 // Your models: logits that are a function of the last token; the small model sees the large one's through noise.
 struct toy_model {
   static constexpr std::uint32_t vocab_size = 1000;
@@ -34,24 +34,25 @@ struct toy_model {
 
 status run_cloud(message_pipe& pipe) {
   auto link = pipe.cloud();
-  auto cloud = cloud_session::make({.secret = 0xC10D, .vocab_size = toy_model::vocab_size});
-  if (!cloud) return cloud.error();
+  const session_secret secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
+  const std::uint64_t salt = salt_from(std::random_device{});  // a new one for each session
+  auto cloud = cloud_session::make({.secret = secret, .salt = salt, .vocab_size = toy_model::vocab_size});
   toy_model large{0.0};
-  return serve(*cloud, large, link);
+  return cloud ? serve(*cloud, large, link) : cloud.error();
 }
 
 status run_device(message_pipe& pipe) {
   auto link = pipe.edge();
   constexpr std::uint32_t V = toy_model::vocab_size;
-  auto edge = edge_session::make({.session_id = 1, .secret = 0xED6E, .vocab_size = V, .token_budget = 40}, top_k{16});
+  const session_secret secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
+  auto edge = edge_session::make({.session_id = 1, .secret = secret, .vocab_size = V, .token_budget = 40}, top_k{16});
   if (!edge) return edge.error();
   toy_model small{2.0};
-  const token_id prompt[] = {1};
   const auto show = [](const session_output& out) {
     for (const token_id token : out.tokens) std::printf(" %d", token);
     std::printf("   (%u drafts accepted)\n", out.accepted);
   };
-  return generate(*edge, prompt, small, link, on_committed(show)).error();
+  return generate(*edge, std::array<token_id, 1>{1}, small, link, on_committed(show)).error();
 }
 
 int main() {

@@ -5,6 +5,8 @@
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
 
+#include <random>
+
 namespace edge_cloud {
 
 namespace {
@@ -22,7 +24,8 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
                                        const std::optional<mismatch_scorer>& scorer) {
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
-  options.secret = run.cloud_secret;
+  options.secret = specverify::secret_from_hex(run.cloud_secret);
+  options.salt = run.salt != 0 ? run.salt : specverify::salt_from(std::random_device{});
   options.vocab_size = model.vocab_size;
   specverify::draft_format bulkiest;  // of this demo
   bulkiest.format = specverify::law_format::fp16_row;

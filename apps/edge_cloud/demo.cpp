@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <random>
 #include <sstream>
 
 namespace edge_cloud {
@@ -143,6 +144,13 @@ void print_link(const link_settings& link) {
               fastest->uplink_rate * 1e-3, link.jitter_ms, screen.legend().c_str());
 }
 
+//! One salt for all texts, so that each can be written again within one process.
+demo_settings with_salt(demo_settings demo) {
+  if (demo.run.salt == 0) demo.run.salt = specverify::salt_from(std::random_device{});
+  std::printf("salt: --salt %llu writes these texts again\n", static_cast<unsigned long long>(demo.run.salt));
+  return demo;
+}
+
 }  // namespace
 
 std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines) {
@@ -159,7 +167,8 @@ std::vector<std::string> openings(const std::filesystem::path& file, std::size_t
   return made;
 }
 
-bool run_demo(const demo_settings& demo) {
+bool run_demo(const demo_settings& wanted) {
+  const demo_settings demo = with_salt(wanted);
   print_link(demo.link);
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);

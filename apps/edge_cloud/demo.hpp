@@ -24,8 +24,8 @@ struct demo_settings {
 //! none.
 [[nodiscard]] std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines);
 
-//! Runs all systems on all prompts, prints the table, draws the plot. False if a text is not the one that is written
-//! within one process.
+//! Runs all systems on all prompts under one salt, prints the table, draws the plot. False if a text is not the one
+//! that is written within one process.
 [[nodiscard]] bool run_demo(const demo_settings& demo);
 
 }  // namespace edge_cloud

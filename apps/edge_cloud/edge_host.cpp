@@ -25,7 +25,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options options;
   options.session_id = run.session_id;
-  options.secret = run.edge_secret;
+  options.secret = specverify::secret_from_hex(run.edge_secret);
   options.vocab_size = model.vocab_size;
   options.format = plan.format;
   options.mode = plan.mode;

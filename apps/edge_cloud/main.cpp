@@ -8,6 +8,8 @@
 #include "systems.hpp"
 #include "trace_file.hpp"
 
+#include <specverify/core/secret.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <csignal>
@@ -37,7 +39,8 @@ void add_text_options(CLI::App& app, run_settings& run) {
   app.add_option("--tokens", run.tokens, "how many tokens to write at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));
-  app.add_option("--session-id", run.session_id, "one id, one text: all randomness derives from it and the secrets")
+  app.add_option("--session-id", run.session_id,
+                 "one id, one text: the keys of all draws derive from it, the secrets and the salt")
       ->capture_default_str();
 }
 
@@ -92,16 +95,27 @@ void add_origin_option(CLI::App& app, link_settings& link) {
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
 
+void add_salt_option(CLI::App& app, run_settings& run) {
+  app.add_option("--salt", run.salt, "of the cloud's key, to write the same text again; default: a new one each time")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
+}
+
+std::string not_a_secret(const std::string& text) {
+  return specverify::secret_from_hex(text).is_missing() ? "a secret is 32 hex digits, not all of them 0" : "";
+}
+
 // The options of one of the two sides.
 struct side_options {
   run_settings run;
   std::uint16_t port = 0;
   bool end_with_parent = false;
 
-  void add_to(CLI::App& app, std::uint64_t& secret, const char* port_help) {
+  void add_to(CLI::App& app, std::string& secret, const char* port_help) {
     add_model_options(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
-    app.add_option("--secret", secret, "of this side; the other side never learns it")->capture_default_str();
+    app.add_option("--secret", secret, "of this side, 32 hex digits; the other side never learns it")
+        ->capture_default_str()
+        ->check(CLI::Validator(not_a_secret, "HEX"));
     app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")
         ->required();
     app.add_flag("--end-with-parent", end_with_parent, "end when the process that started this one ends");
@@ -134,6 +148,7 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 10000))
       ->needs(file);
   add_text_options(*demo_command, demo.run);
+  add_salt_option(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
@@ -163,6 +178,7 @@ int main(int argc, char** argv) try {
   edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
   CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
   cloud.add_to(*cloud_command, cloud.run.cloud_secret, "to listen on, on the loopback");
+  add_salt_option(*cloud_command, cloud.run);
   cloud_command->add_flag("--lazy", cloud.run.lazy, "ask for the hidden state of one mismatch at a time");
 
   link_settings link;

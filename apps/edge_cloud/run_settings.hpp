@@ -20,9 +20,11 @@ struct run_settings {
   std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
-  std::uint64_t edge_secret = 0x65646765;   //!< known to the edge alone: its draws
-  std::uint64_t cloud_secret = 0x636c6f75;  //!< known to the cloud alone: its verdicts
-  std::uint32_t retry_ms = 1000;            //!< the edge asks again after so long without an answer
+  // 32 hex digits each
+  std::string edge_secret = "6564676520616c6f6e65206b6e6f7773";   //!< known to the edge alone: its draws
+  std::string cloud_secret = "636c6f756420616c6f6e65206b6e6f77";  //!< known to the cloud alone: its verdicts
+  std::uint64_t salt = 0;                                         //!< the cloud's; 0: a new one when it starts
+  std::uint32_t retry_ms = 1000;                                  //!< the edge asks again after so long
   //! wait, stop, or local: the edge writes ahead, and the cloud verifies it later
   std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
@@ -50,10 +52,11 @@ struct run_settings {
 //! be, the edge tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
   std::vector<std::string> line{
-      "--temperature", exactly(run.temperature), "--secret", std::to_string(edge ? run.edge_secret : run.cloud_secret),
+      "--temperature", exactly(run.temperature), "--secret", edge ? run.edge_secret : run.cloud_secret,
       "--models",      run.models.string(),      "--pace",   run.pace,
       "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
+  if (!edge && run.salt != 0) line.insert(line.end(), {"--salt", std::to_string(run.salt)});
   if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});
   if (edge) {

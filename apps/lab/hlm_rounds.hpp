@@ -11,6 +11,7 @@
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 
+#include <specverify/core/secret.hpp>
 #include <specverify/distribution/fp16_law.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
@@ -50,7 +51,9 @@ struct hlm_system {
 };
 
 //! Of both sides; the id of the session is the seed of a text.
-inline constexpr std::uint64_t hlm_secret = 0x686C6D;
+inline constexpr specverify::session_secret hlm_secret =
+    specverify::secret_from_hex("686c6d20686c6d20686c6d20686c6d20");
+inline constexpr std::uint64_t hlm_salt = 1;
 
 //! One token.
 struct hlm_step {
@@ -108,7 +111,7 @@ template <class Observe>
                                       double temperature, std::uint32_t tokens, std::uint64_t seed, bool ask_always,
                                       Observe observe) {
   using namespace specverify;
-  const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed)};
+  const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed, hlm_salt)};
   const row_transform transform{.temperature = temperature};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
   const bool whole = system.size == hlm_size::full, half = whole && system.as_session;

@@ -103,10 +103,11 @@ struct run_options {
   std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
   //! what the edge sends instead of its hidden state (split head)
   std::function<void(std::span<const float>, std::span<float>)> project{};
-  //! all draws derive from it and the secrets
+  //! the keys of all draws derive from it, the secrets and the salt
   std::uint64_t session_id = 1;
-  std::uint64_t edge_secret = 0x65646765;
-  std::uint64_t cloud_secret = 0x636c6f75;
+  specverify::session_secret edge_secret = specverify::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
+  specverify::session_secret cloud_secret = specverify::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
+  std::uint64_t salt = 1;  //!< one for all texts: each has a session id of its own
   compute_times compute{};
   channel_function channel = steady({});
 };
@@ -261,6 +262,7 @@ class virtual_pair {
     static constexpr token_id end[] = {tinylm::tokenizer::end_token};
     specverify::cloud_options wanted;
     wanted.secret = options.cloud_secret;
+    wanted.salt = options.salt;
     wanted.vocab_size = target.vocab_size();
     wanted.limits = specverify::cloud_session::limits_for({options.format, wanted.vocab_size});
     wanted.max_text_length = 256;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifies the drafts of 64 requests at each step: one kernel on one stream, captured in a graph once and replayed.
+#include <specverify/core/secret.hpp>
 #include <specverify/cuda/verify.cuh>
 
 #include <cstdio>
+#include <random>
 #include <vector>
 
 using namespace specverify;
@@ -34,12 +36,14 @@ int main() {
   constexpr std::uint32_t requests = 64, size = 32000;
   std::vector<device_draft> drafts;  // without laws: point masses, lossless whatever the drafter did
   std::vector<std::uint32_t> begin{0}, places;
+  const session_secret secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");  // the server's own
+  const std::uint64_t salt = salt_from(std::random_device{});
   std::vector<philox_key> keys;
   for (std::uint32_t i = 0; i < requests; ++i) {
     for (std::uint32_t k = 0; k < i % 9; ++k) drafts.push_back({static_cast<token_id>((i + k) % size), 0, 0, {}});
     begin.push_back(static_cast<std::uint32_t>(drafts.size()));
     places.push_back(100 + i);
-    keys.push_back(derive_session_keys(42, i).verdict);
+    keys.push_back(derive_verdict_key(secret, i, salt));
   }
   const std::uint32_t rows = begin.back() + requests;  // a row a draft, and one more for each request
   std::vector<bfloat16_bits> logits(std::size_t{rows} * size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole verification step on processors alone: three requests, their drafts, one call, the tokens to commit.
 //   g++ -std=c++17 -O2 -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP -Iinclude -isystem THRUST host_step.cpp
+#include <specverify/core/secret.hpp>
 #include <specverify/device/verify.hpp>
 
 #include <thrust/system/cpp/execution_policy.h>
@@ -33,8 +34,9 @@ int main() {
       temperatures[row] = engine_temperatures[i];
 
   // Random numbers are functions of a key, a position in the text and the number of the round.
+  const session_secret secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");  // the server's own
   std::vector<philox_key> keys;
-  for (std::uint32_t i = 0; i < requests; ++i) keys.push_back(derive_session_keys(42, i).verdict);
+  for (std::uint32_t i = 0; i < requests; ++i) keys.push_back(derive_verdict_key(secret, i, 77));
   const std::vector<std::uint32_t> positions{120, 64, 9}, numbers{30, 16, 2};
 
   device_rounds<float> rounds;

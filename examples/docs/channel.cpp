@@ -6,7 +6,7 @@
 
 int main() {
   using namespace specverify;
-  const philox source{derive_session_keys(0x5ec4e7, 17).draft};
+  const philox source{{{0x5ec4e7, 17}}};                                        // any key
   const markov_channel markov = markov_channel::make(qs_paper_link()).value();  // 350 kbit/s or 4 Mbit/s
   std::array<channel_state, 32> states{};
   record(markov, source, std::span<channel_state>(states));

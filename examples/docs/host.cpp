@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // generate and serve; neither model can be cut back, so they are fed again.
+#include <random>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 #include <thread>
@@ -18,8 +19,9 @@ struct recurrent_model {  // logits follow from the last token; position 0 begin
 };
 
 int main() {
-  auto edge = edge_session::make({.secret = 1, .vocab_size = 8, .token_budget = 20}, top_k{3});
-  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 8});
+  std::random_device random;
+  auto edge = edge_session::make({.secret = secret_from(random), .vocab_size = 8, .token_budget = 20}, top_k{3});
+  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 8});
   recurrent_model one, other;
   auto drafter = rewinding<recurrent_model>::make(one, 32), target = rewinding<recurrent_model>::make(other, 32);
   message_pipe pipe;

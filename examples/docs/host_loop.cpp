@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop for both sides. A real observer also appends journal records to a file and shows committed tokens.
+#include <random>
 #include <specverify/all.hpp>
 using namespace specverify;
-
 auto work(auto& session, auto& engine, std::vector<std::byte>& sent) {
   for (;;) {
     const session_work work = take_outputs(session, [&](const session_output& out) {
@@ -14,7 +14,6 @@ auto work(auto& session, auto& engine, std::vector<std::byte>& sent) {
     (void)(fed.ok() ? supply(session, engine, 0) : session.engine_failed(fed));
   }
 }
-
 struct constant_model {  // yours: an engine with a cache
   status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
   row_view<float> row(std::uint32_t) { return logits_row<float>(logits); }
@@ -23,8 +22,9 @@ struct constant_model {  // yours: an engine with a cache
 } drafter, target;
 
 int main() {
-  auto edge = edge_session::make({.secret = 1, .vocab_size = 4, .token_budget = 10}, top_k{3});
-  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 4});
+  std::random_device random;
+  auto edge = edge_session::make({.secret = secret_from(random), .vocab_size = 4, .token_budget = 10}, top_k{3});
+  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
   std::vector<std::byte> message;  // one question or one answer is under way
   if (!edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   while (work(*edge, drafter, message).wait == session_wait::peer && deliver(*cloud, message, 0).ok() &&

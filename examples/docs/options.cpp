@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of both sides. `make` names what it refuses, and the cloud what it does not take of a hello.
+#include <random>
 #include <specverify/all.hpp>
 using namespace specverify;
-
 int main() {
   edge_options phone{.session_id = 7, .vocab_size = 1000, .token_budget = 200};
   phone.transform = {.temperature = 0.8, .truncation = {.top_p = 0.95}};
@@ -11,23 +11,24 @@ int main() {
   const auto refused = edge_session::make(phone, top_k{64});
   if (refused || refused.error().code != errc::secret_missing) return 1;
   if (refused.error().where != edge_options::at_secret) return 2;
-  phone.secret = 0xED6E;
+  phone.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   auto edge = edge_session::make(phone, top_k{64});
-
-  cloud_options server{.secret = 0xC10D, .vocab_size = 1000};
-  server.transform = phone.transform;  // room for the truncation
+  cloud_options server{.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .vocab_size = 1000};
+  if (cloud_session::make(server).error().code != errc::salt_missing) return 3;
+  server.salt = salt_from(std::random_device{});  // a new one for each session
+  server.transform = phone.transform;             // room for the truncation
   auto narrow = cloud_session::make(server);
   server.limits = cloud_session::limits_for(phone);  // 12 drafts per message; the default has room for 8
   auto cloud = cloud_session::make(server);
-  if (!edge || !narrow || !cloud) return 3;
+  if (!edge || !narrow || !cloud) return 4;
 
   std::vector<std::byte> hello;
-  if (!edge->start(std::array<token_id, 1>{17}, 0).ok()) return 4;
+  if (!edge->start(std::array<token_id, 1>{17}, 0).ok()) return 5;
   (void)take_outputs(*edge, [&](const session_output& out) {
     if (out.action == session_action::send) hello.assign(out.bytes.begin(), out.bytes.end());
   });
-  if (!deliver(*narrow, hello, 0).ok() || !deliver(*cloud, hello, 0).ok()) return 5;
+  if (!deliver(*narrow, hello, 0).ok() || !deliver(*cloud, hello, 0).ok()) return 6;
   const status why = narrow->refusal();
-  if (why.code != errc::beyond_limit || why.where != cloud_options::at_max_draft_length) return 6;
-  return cloud->refusal().ok() ? 0 : 7;
+  if (why.code != errc::beyond_limit || why.where != cloud_options::at_max_draft_length) return 7;
+  return cloud->refusal().ok() ? 0 : 8;
 }

@@ -3,12 +3,13 @@
 #include <specverify/session/edge.hpp>
 
 #include <array>
+#include <random>
 #include <string_view>
 
 int main() {
   using namespace specverify;
   edge_options options;
-  options.secret = 1;
+  options.secret = secret_from(std::random_device{});
   options.vocab_size = 100;
   auto made = edge_session::make(options);
   if (!made.ok()) return 1;

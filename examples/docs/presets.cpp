@@ -3,18 +3,21 @@
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/presets.hpp>
 
+#include <random>
+
 int main() {
   using namespace specverify;
   const auto system = k_sqs({.support_size = 16, .resolution = 100, .max_draft_length = 4});
   edge_options device;
   device.session_id = 7;
-  device.secret = 0xED6E;
+  device.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   device.vocab_size = 32000;
   const auto edge = make(device, system);
   if (!edge.ok()) return 1;
 
   cloud_options server;
-  server.secret = 0xC10D;
+  server.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
+  server.salt = salt_from(std::random_device{});
   server.vocab_size = 32000;
   server.limits = cloud_session::limits_for(system.format_for(32000));
   if (!cloud_session::make(server).ok()) return 2;

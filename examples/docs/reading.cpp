@@ -14,7 +14,7 @@ int main() {
 
   const auto row = read_row(exec::simd, logits_row<float>(logits), transform, {.survivors = 2}, scratch);
   if (!row) return 1;
-  const uniforms here{philox{derive_session_keys(0x5ec4e7, 17).verdict}, 9, 2};  // position 9, round 2
+  const uniforms here{philox{{{0x5ec4e7, 17}}}, 9, 2};  // position 9, round 2
 
   const auto accepted = row->accept({.token = 1, .count = 60, .resolution = 100}, here.at(purpose::acceptance));
   const auto token = row->sample(here.at(purpose::bonus_draw));

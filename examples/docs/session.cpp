@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session in one process: both sides are driven, messages are handed over.
+#include <random>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 using namespace specverify;
-
 struct constant_model {  // the same law at every position
   std::array<float, 4> logits;
   status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
   row_view<float> row(std::uint32_t) { return logits_row<float>(logits); }
   void truncate(std::uint32_t) {}
 };
-
 int main() {
   constant_model drafter{{0.0f, 1.0f, 2.0f, 0.5f}}, target{{0.5f, 1.0f, 1.5f, 1.0f}};
-  const edge_options device{.secret = 1, .vocab_size = 4, .token_budget = 10, .format = {.max_draft_length = 2}};
+  std::random_device random;
+  const edge_options device{.secret = secret_from(random), .vocab_size = 4, .token_budget = 10};
   auto edge = edge_session::make(device, top_k{3});
-  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 4});
+  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   std::vector<std::byte> message;  // one question or one answer is under way
   const auto send = [&](const session_output& out) {

@@ -4,7 +4,7 @@
 
 int main() {
   using namespace specverify;
-  const uniforms here{philox{derive_session_keys(0x5ec4e7, 17).verdict}, 9, 2};  // position 9, round 2
+  const uniforms here{philox{{{0x5ec4e7, 17}}}, 9, 2};  // position 9, round 2
   const auto accept = here.at(purpose::acceptance), residual = here.at(purpose::residual_draw);
   if (accept.uniform() == residual.uniform()) return 1;  // purposes never share a number
   if (!(accept.block() == here.source({9, 2, 0, purpose::acceptance, 0}))) return 2;

@@ -5,10 +5,12 @@
 #include "link.hpp"
 #include "model.hpp"
 
+#include <random>
+
 inline specverify::result<specverify::session_statistics> run_device(int socket, auto show) {
   using namespace specverify;
   const edge_options options{.session_id = 1,
-                             .secret = 0xED6E,
+                             .secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"),
                              .vocab_size = tutorial_model::vocab_size,
                              .token_budget = 60,
                              .format = {.max_draft_length = 4}};
@@ -24,7 +26,9 @@ inline specverify::result<specverify::session_statistics> run_device(int socket,
 
 inline specverify::status run_cloud(int socket) {
   using namespace specverify;
-  auto cloud = cloud_session::make({.secret = 0xC10D, .vocab_size = tutorial_model::vocab_size});
+  auto cloud = cloud_session::make({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
+                                    .salt = salt_from(std::random_device{}),
+                                    .vocab_size = tutorial_model::vocab_size});
   if (!cloud) return cloud.error();
   tutorial_model large{.noise = 0};
   socket_link link{socket};

@@ -16,6 +16,7 @@
 #include <specverify/core/concepts.hpp>
 #include <specverify/core/execution.hpp>
 #include <specverify/core/random.hpp>
+#include <specverify/core/secret.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/core/uniforms.hpp>
 #include <specverify/core/views.hpp>

@@ -10,13 +10,13 @@ fail() { echo "FAILED: $1"; exit 1; }
 number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
 string() { sed -n "s/.*\"$2\": *\(\".*\"\).*/\1/p" "$folder/out/$1.json"; }
 
-if "$program" demo --pace none --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
+if "$program" demo --salt 1 --pace none --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
 grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
-if "$program" demo --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
+if "$program" demo --salt 1 --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
 grep -q 'there are target, hlm' "$folder/refused" || fail "the systems are not listed"
 refused_head() {  # what the line must say, then drafter size, target size, mode
   python3 "$here/make_head.py" "$folder/other.safetensors" "${@:2}"
-  if "$program" demo --pace none --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
+  if "$program" demo --salt 1 --pace none --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
     fail "a head of other states ran: ${*:2}"
   fi
   grep -q "$1" "$folder/refused" || fail "the head of other states is not named: ${*:2}"
@@ -25,15 +25,15 @@ refused_head 'does not fit the target: it was trained on states of 64 numbers' 9
 refused_head 'does not fit the drafter: it was trained on states of 64 numbers' 64 128
 refused_head 'trained on consuming states' 96 128 consuming
 
-if "$program" demo --pace none --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
+if "$program" demo --salt 1 --pace none --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
 grep -q 'needs a network that plans its rounds' "$folder/refused" || fail "the missing network is not named"
 python3 "$here/make_policy.py" "$folder/policy.dqn" 15 15
 head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
-if "$program" demo --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
+if "$program" demo --salt 1 --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
 
 python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
 systems=hlm,qs-adaptive,qs-dqn,csqs,csqs-256,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,hlm-compressed,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
-"$program" demo --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
+"$program" demo --salt 1 --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
 [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 18 ] || fail "a text differs from the in-process run"
 for label in 'QS, window by the model' 'QS, learned window' 'K-SQS, 1000 bits' 'C-SQS, 1000 bits'; do
@@ -65,19 +65,19 @@ done
 [ $(($(number csqs-256 support_sum) * $(number csqs drafted))) -lt $(($(number csqs support_sum) * $(number csqs-256 drafted))) ] ||
   fail "a cap of 256 keeps no fewer tokens a law than none"
 [ "$(number wisv-fh rounds)" -le "$(number greedy rounds)" ] || fail "mismatches that stand cost rounds"
-"$program" demo --pace none --tokens 24 --systems greedy,wisv-fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
+"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,wisv-fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
 [ "$(string wisv-fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"
 
 # The protocol follows the link: a state costs 4 us at 500 Mbit/s and a request 200 ms there, 341 ms at 6 kbit/s and a request 1 ms.
 printf 'And it came to pass in those days, that there was a man\n\nThe second line of a file\nnot read\n' >"$folder/prompts"
 adaptive() {
-  "$program" demo --pace none --tokens 12 --systems wisv-adaptive --head "$folder/head.safetensors" --prompt-file "$folder/prompts" --prompt-lines 2 --out "$folder/out" "$@"
+  "$program" demo --salt 1 --pace none --tokens 12 --systems wisv-adaptive --head "$folder/head.safetensors" --prompt-file "$folder/prompts" --prompt-lines 2 --out "$folder/out" "$@"
 }
 adaptive --up-kbit 500000 --down-kbit 500000 --rtt-ms 200 >"$folder/log"
 [ "$(grep -c 'hidden states: fh' "$folder/log")" -eq 2 ] || fail "a fast link with a long round trip asks for states"
 adaptive --up-kbit 6 --rtt-ms 1 >"$folder/log"
 [ "$(grep -c 'hidden states: \(sh\|lazy\)' "$folder/log")" -eq 2 ] || fail "a narrow link with a short round trip sends every state"
 grep -q 'second line' "$folder/log" || fail "the second prompt of the file was not written on"
-"$program" demo --pace none --tokens 24 --systems greedy,wisv-adaptive --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >"$folder/log"
+"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,wisv-adaptive --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >"$folder/log"
 grep -q 'hidden states: fh' "$folder/log" || fail "rounds that nobody scored count as rounds without mismatches"
 echo "every_system: all checks passed"

@@ -23,7 +23,7 @@ await() {
 run() {
   local system=$1 sides=$2 side
   shift 2
-  "$program" demo --pace none --systems "$system" --prompt "And the LORD spake" --tokens 32 --rtt-ms 120 --out "$folder/out" "$@" >"$folder/log" 2>&1 &
+  "$program" demo --salt 1 --pace none --systems "$system" --prompt "And the LORD spake" --tokens 32 --rtt-ms 120 --out "$folder/out" "$@" >"$folder/log" 2>&1 &
   demo=$!
   grown=0
   for side in $sides; do

@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/$1.json"; }
 run() {
-  "$program" demo --pace none --tokens 40 --rtt-ms 10 --prompt "And it came to pass in those days, that" --out "$folder" "$@" >"$folder/log"
+  "$program" demo --salt 2 --pace none --tokens 40 --rtt-ms 10 --prompt "And it came to pass in those days, that" --out "$folder" "$@" >"$folder/log"
   [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -gt 0 ] || fail "a text differs from the in-process run"
 }
 # Over all rounds: drafts a hundred rounds, and the resolution of a draft.

@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 run() {
-  "$program" demo --pace none --prompt "And it came to pass in those days, that" --out "$folder" "$@" >"$folder/log" || fail "the demo failed: $*"
+  "$program" demo --salt 1 --pace none --prompt "And it came to pass in those days, that" --out "$folder" "$@" >"$folder/log" || fail "the demo failed: $*"
 }
 tokens() { tr -d ' \n' <"$folder/$1-1/edge/report.json" | sed 's/.*"tokens":\(\[[^]]*\]\).*/\1/'; }
 milliseconds() { tr -d ' \n' <"$folder/$1-1/edge/report.json" | sed 's/.*"arrival":\[\([^]]*\)\].*/\1/' | awk -F, '{ printf "%d", $NF * 1000 }'; }

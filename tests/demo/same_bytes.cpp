@@ -59,8 +59,8 @@ edge_cloud::run_settings settings_of(const std::string& system, std::size_t seed
   run.tokens = 40;
   run.retry_ms = 0;  // the clock has no say
   run.session_id += seed;
-  run.edge_secret += 17 * seed;
-  run.cloud_secret += 23 * seed;
+  run.edge_secret[0] = run.cloud_secret[0] = static_cast<char>('1' + seed);
+  run.salt = 1 + seed;
   run.prompt = scenarios[seed].prompt;
   run.link.uplink_bits_per_second = scenarios[seed].uplink_bits_per_second;
   run.on_link_loss = scenarios[seed].on_link_loss;

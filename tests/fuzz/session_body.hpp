@@ -14,6 +14,7 @@
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>
+#include <support/secret_of.hpp>
 
 #include "fuzz/message_fuzz.hpp"
 
@@ -142,7 +143,7 @@ class session_script {
   void new_edge() {
     edge_options o;
     o.session_id = 7;
-    o.secret = 1;
+    o.secret = specverify_test::secret_of(1);
     o.vocab_size = vocab_size;
     o.format = format_;
     o.mode = mode_;
@@ -160,7 +161,8 @@ class session_script {
   }
   void new_cloud() {
     cloud_options o;
-    o.secret = 2;
+    o.secret = specverify_test::secret_of(2);
+    o.salt = 1;
     o.vocab_size = vocab_size;
     o.limits = cloud_session::limits_for({format_, vocab_size});
     o.max_text_length = max_length;

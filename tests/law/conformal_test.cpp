@@ -8,6 +8,8 @@
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/conformal.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <optional>
 
 using namespace law_test;
@@ -202,7 +204,8 @@ text_run check_replay(std::uint64_t seed, sv::conformal sparsifier, std::uint64_
   how.trial_cap = 32;
   how.budget = budget;
   const two_models<double> models = make_models<double>(5, 3, seed);  // beyond its depth the tree begins anew
-  const text_run run = run_text(sv::exec::seq, models, how, sv::philox{sv::derive_session_keys(seed, 22).draft});
+  const text_run run =
+      run_text(sv::exec::seq, models, how, sv::philox{sv::derive_draft_key(specverify_test::secret_of(seed), 22)});
   REQUIRE(run.text.size() >= how.rounds);
   INFO("seed ", seed, ", L ", how.draft_length, ", budget ", budget, ", rejections ", run.rejected);
   double dropped = 0;

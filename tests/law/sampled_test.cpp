@@ -5,6 +5,8 @@
 
 #include <specverify/testing/chi_square.hpp>
 
+#include <support/secret_of.hpp>
+
 using namespace law_test;
 
 namespace {
@@ -49,7 +51,7 @@ struct counts_of {
 template <class MakeDraft>
 counts_of committed_counts(const world<float>& in, std::uint64_t session, MakeDraft make_draft) {
   counts_of seen;
-  const two_keys source{sv::derive_session_keys(0x5EC2E7, session)};
+  const two_keys source{sv::derive_session_keys(specverify_test::secret_of(0x5EC2E7), session, 1)};
   for (std::uint32_t i = 0; i < draws(); ++i) {
     const sv::uniforms random{source, i * 2, i};
     const round_record record = run_round(sv::exec::simd, in, random, sv::token_rule{}, 0, 1, {}, make_draft);
@@ -125,7 +127,7 @@ double independence(bool share, std::uint32_t a, std::uint32_t b, bool rejected_
   for (auto& row : in.rows) std::fill(row.begin(), row.end(), 0.0);
   std::vector<std::uint64_t> table(bins * bins, 0);
   std::array<double, 3> seen{};
-  const recording_source source{{sv::derive_session_keys(11, 12)}, share, seen.data()};
+  const recording_source source{{sv::derive_session_keys(specverify_test::secret_of(11), 12, 1)}, share, seen.data()};
   for (std::uint32_t i = 0; i < draws() / 2; ++i) {
     const sv::uniforms random{source, 0, i};
     const round_record record =

@@ -10,6 +10,8 @@
 #include <specverify/testing/chi_square.hpp>
 #include <specverify/verify/mismatched.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -454,7 +456,7 @@ TEST_CASE(
   const probabilities s = skipped_share(models, 20, fine, 3, 5);
   const probabilities expected = skip_mixture(models.x(), models.y(), s);
   CHECK(*std::max_element(s.begin(), s.end()) > 0.1);  // the gate decides something
-  const sv::session_keys keys = sv::derive_session_keys(5, 6);
+  const sv::session_keys keys = sv::derive_session_keys(specverify_test::secret_of(5), 6, 1);
   const auto source = [&keys](sv::random_counter counter) noexcept {
     const bool cloud = counter.use == sv::purpose::acceptance || counter.use == sv::purpose::residual_draw;
     return sv::philox{cloud ? keys.verdict : keys.draft}(counter);

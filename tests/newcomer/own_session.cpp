@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sparsifier of one's own in a whole session: device and cloud over a pipe within the program, and both texts.
+#include <random>
 #include <specverify/testing/message_pipe.hpp>
 #include <thread>
 #include "even_ranks.hpp"
 #include "toy_model.hpp"
 
 int main() {
-  auto edge =
-      sv::basic_edge_session<even_ranks>::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, even_ranks{8});
-  auto cloud = sv::cloud_session::make({.secret = 2, .vocab_size = 50});
+  std::random_device random;
+  auto edge = sv::basic_edge_session<even_ranks>::make(
+      {.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, even_ranks{8});
+  auto cloud =
+      sv::cloud_session::make({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
   if (!edge || !cloud) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
   auto keep = sv::on_committed([&](const sv::session_output& out) {

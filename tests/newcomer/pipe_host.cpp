@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 #include <chrono>
+#include <random>
 #include <thread>
 #include "toy_model.hpp"
 
@@ -29,8 +30,11 @@ struct pipe_link {
 
 int main() {
   int up[2], down[2];
-  auto edge = sv::edge_session::make({.secret = 1, .vocab_size = 50, .token_budget = 80}, sv::top_k{8});
-  auto cloud = sv::cloud_session::make({.secret = 2, .vocab_size = 50});
+  std::random_device random;
+  auto edge =
+      sv::edge_session::make({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, sv::top_k{8});
+  auto cloud =
+      sv::cloud_session::make({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
   if (!edge || !cloud || ::pipe2(up, O_DIRECT) != 0 || ::pipe2(down, O_DIRECT) != 0) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
   auto keep = sv::on_committed([&](const sv::session_output& out) {

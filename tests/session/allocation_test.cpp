@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // After construction a session allocates nothing: per drafted token, per verdict, per message.
 #include <support/alloc_guard.hpp>
+#include <support/secret_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -48,7 +49,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   constexpr std::uint32_t vocab_size = 3000;
   const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
-  device.secret = 1;
+  device.secret = secret_of(1);
   device.vocab_size = vocab_size;
   device.format = {format,
                    sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u,
@@ -62,7 +63,8 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   device.token_budget = 60;
   device.max_text_length = 128;
   cloud_options server;
-  server.secret = 2;
+  server.secret = secret_of(2);
+  server.salt = 1;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 128;

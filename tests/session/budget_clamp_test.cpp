@@ -7,6 +7,7 @@
 #include <specverify/sparsify/conformal.hpp>
 
 #include <session/hand_to_hand.hpp>
+#include <support/secret_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -48,12 +49,13 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::
   drafter.agreement = 0.9F;
   drafter.own = 4;
   sv::edge_options asked;
-  asked.secret = 1;
+  asked.secret = secret_of(1);
   asked.vocab_size = window.vocab_size;
   asked.format = {law, window.plan.resolution, format_size, 8, 1};
   asked.max_text_length = max_length;
   sv::cloud_options serves;
-  serves.secret = 2;
+  serves.secret = secret_of(2);
+  serves.salt = 1;
   serves.vocab_size = window.vocab_size;
   serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
   serves.max_text_length = max_length;

@@ -6,6 +6,7 @@
 #include <specverify/sparsify/conformal.hpp>
 
 #include <session/hand_to_hand.hpp>
+#include <support/secret_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -60,12 +61,13 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   const sv::wire_format format{{sv::law_format::sparse_drop_zero, resolution, 0, draft_length, 1}, vocab_size};
   sv::edge_options edge_wanted;
   edge_wanted.session_id = seed;
-  edge_wanted.secret = 1;
+  edge_wanted.secret = secret_of(1);
   edge_wanted.vocab_size = vocab_size;
   edge_wanted.format = format.drafts();
   edge_wanted.max_text_length = max_length;
   sv::cloud_options cloud_wanted;
-  cloud_wanted.secret = 2;
+  cloud_wanted.secret = secret_of(2);
+  cloud_wanted.salt = 1;
   cloud_wanted.vocab_size = vocab_size;
   cloud_wanted.limits = sv::cloud_session::limits_for(format);
   cloud_wanted.max_text_length = max_length;

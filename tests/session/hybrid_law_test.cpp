@@ -14,6 +14,8 @@
 #include <specverify/testing/chi_square.hpp>
 
 #include <session/hash_model.hpp>
+#include <session/in_turns.hpp>
+#include <support/secret_of.hpp>
 
 #include <algorithm>
 #include <array>
@@ -136,7 +138,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
                                        const Sparsifier& sparsifier = {}) {
   edge_options device;
   device.session_id = id;
-  device.secret = 3;
+  device.secret = secret_of(3);
   device.vocab_size = vocab_size;
   device.format = {laws.format, laws.resolution, 0, 1, 1};
   device.draw_from_row = laws.draw_from_row;
@@ -146,7 +148,8 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   device.max_text_length = 8;
   device.text_chunk = 4;
   cloud_options server;
-  server.secret = 4;
+  server.secret = secret_of(4);
+  server.salt = 1;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 8;
@@ -155,18 +158,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   auto edge = std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, kept, {}, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   last_token_model drafter{true}, target{false};
-  std::vector<std::byte> message;  // one question or one answer is under way
-  const auto send = [&](const session_output& out) {
-    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
-  };
-  (void)edge.start(std::array<token_id, 1>{1}, 1);
-  (void)drive(exec::seq, edge, drafter, send);
-  while (edge.state() != edge_state::finished) {
-    (void)cloud.receive(message, 1);
-    REQUIRE(drive(exec::seq, cloud, target, send).ok());
-    (void)edge.receive(message, 1);
-    REQUIRE(drive(exec::seq, edge, drafter, send).ok());
-  }
+  write_in_turns(edge, drafter, cloud, target, std::array<token_id, 1>{1});
   REQUIRE(edge.length() == 3);
   return {edge.text()[1], edge.text()[2]};
 }

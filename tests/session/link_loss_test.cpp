@@ -9,6 +9,7 @@
 #include <specverify/testing/chi_square.hpp>
 
 #include <session/hash_model.hpp>
+#include <support/secret_of.hpp>
 
 #include <algorithm>
 #include <array>
@@ -65,7 +66,7 @@ struct outcome {
 outcome lossy_session(std::uint64_t id, bool bonus) {
   edge_options device;
   device.session_id = id;
-  device.secret = 3;
+  device.secret = secret_of(3);
   device.vocab_size = vocab_size;
   device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.bonus = bonus;
@@ -74,7 +75,8 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   device.text_chunk = 8;
   device.on_link_loss = link_loss::continue_local;
   cloud_options server;
-  server.secret = 4;
+  server.secret = secret_of(4);
+  server.salt = 1;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 16;
@@ -167,7 +169,7 @@ TEST_CASE("T1 NET-5 a session that writes ahead while the link is lost keeps the
 
 TEST_CASE("session: a lost link can end the session by name, and its journal goes on from there") {
   edge_options device;
-  device.secret = 1;
+  device.secret = secret_of(1);
   device.vocab_size = vocab_size;
   device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::stop;
@@ -189,7 +191,7 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
 TEST_CASE("session: questions asked in vain make a lost link; waiting is the default") {
   for (const link_loss what : {link_loss::wait, link_loss::stop}) {
     edge_options device;
-    device.secret = 1;
+    device.secret = secret_of(1);
     device.vocab_size = vocab_size;
     device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
     device.retry_timeout = 10;
@@ -209,13 +211,14 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
 
 TEST_CASE("session: a row that is written ahead is supplied before anything else happens") {
   edge_options device;
-  device.secret = 1;
+  device.secret = secret_of(1);
   device.vocab_size = vocab_size;
   device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::continue_local;
   device.max_ahead = 2;
   cloud_options server;
-  server.secret = 2;
+  server.secret = secret_of(2);
+  server.salt = 1;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   auto edge = std::move(edge_session::make(device, top_k{3})).value();

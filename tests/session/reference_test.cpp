@@ -26,8 +26,8 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
   drafter.own = 5 + session_id;
   std::vector<token_id> text;
   for (std::uint32_t i = 0; i < 5; ++i) text.push_back(static_cast<token_id>(mix(session_id * 77 + i) % vocab_size));
-  const philox draws{derive_session_keys(815, session_id).draft},
-      decisions{derive_session_keys(4711, session_id).verdict};
+  const philox draws{derive_draft_key(secret_of(815), session_id)},
+      decisions{derive_verdict_key(secret_of(4711), session_id, 1)};
   const std::uint32_t end = 5 + tokens;
   const top_k sparsifier{8};
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, sparsifier.request({}, vocab_size)) +

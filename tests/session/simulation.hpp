@@ -17,6 +17,7 @@
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>
+#include <support/secret_of.hpp>
 
 #include <array>
 #include <cstdint>
@@ -70,6 +71,7 @@ struct ledger {
 struct simulation_options {
   std::uint64_t seed = 1;
   std::uint64_t session_id = 1;
+  std::uint64_t salt = 1;  // of the first cloud; later ones count on
   std::uint32_t vocab_size = 40;
   std::uint32_t tokens = 64;
   std::uint32_t prompt_length = 5;
@@ -105,7 +107,8 @@ class basic_simulation {
         sparsifier_(sparsifier),
         dice_(options.seed),
         edge_engine_(model(true)),
-        cloud_engine_(model(false)) {
+        cloud_engine_(model(false)),
+        next_salt_(options.salt) {
     prompt_.resize(options.prompt_length);
     for (std::uint32_t i = 0; i < options.prompt_length; ++i)
       prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
@@ -130,6 +133,10 @@ class basic_simulation {
   }
 
   [[nodiscard]] const std::vector<token_id>& text() const { return told_; }
+  //! Of the cloud that wrote the first record.
+  [[nodiscard]] std::uint64_t salt() const { return salt_; }
+  //! Tokens that a run without faults under that salt has as well: those committed before a cloud lost its journal.
+  [[nodiscard]] std::size_t same_until() const { return std::min(same_until_, told_.size()); }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   [[nodiscard]] const ledger& counts() const { return ledger_; }
   [[nodiscard]] std::uint64_t scored() const { return scored_; }
@@ -174,7 +181,9 @@ class basic_simulation {
   }
   void make_cloud() {
     sv::cloud_options o;
-    o.secret = 4711;
+    o.secret = secret_of(4711);
+    o.salt = next_salt_++;  // a restored cloud goes on with the journal's
+    if (cloud_journal_.empty() && same_until_ == everything) salt_ = o.salt;
     o.vocab_size = options_.vocab_size;
     o.limits = sv::cloud_session::limits_for(format());
     o.max_text_length = 256;
@@ -188,7 +197,7 @@ class basic_simulation {
   void make_edge() {
     sv::edge_options o;
     o.session_id = options_.session_id;
-    o.secret = 815;
+    o.secret = secret_of(815);
     o.vocab_size = options_.vocab_size;
     o.format = format().drafts();
     o.rule = options_.rule;
@@ -273,6 +282,7 @@ class basic_simulation {
     ledger_.add(cloud_->statistics());
     if (blank) {
       cloud_journal_.clear();
+      same_until_ = std::min(same_until_, told_.size());
       if (!held_down_.bytes.empty()) ++ledger_.masked;
       held_down_ = {};
     }
@@ -576,6 +586,9 @@ class basic_simulation {
   bool dead_ = false;  // the question that the edge waits for will not be answered
   bool begun_ = false;
   bool cloud_blank_ = true;
+  static constexpr std::size_t everything = ~std::size_t{0};
+  std::uint64_t next_salt_, salt_ = 0;
+  std::size_t same_until_ = everything;
   ledger ledger_{};
   std::uint64_t scored_ = 0;
   std::string trouble_;

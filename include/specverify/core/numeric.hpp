@@ -137,13 +137,13 @@ inline constexpr std::uint32_t half_infinity = 0x7C00;
 
 //! The little-endian number in `bytes` bytes (1..8) at `at`.
 template <class Byte>
-[[nodiscard]] constexpr std::uint64_t load_le(const Byte* at, unsigned bytes) noexcept {
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t load_le(const Byte* at, unsigned bytes) noexcept {
   std::uint64_t value = 0;
   for (unsigned i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(at[i]) << (8 * i);
   return value;
 }
 //! Writes the low `bytes` bytes (1..8) of `value` to `at`, little-endian.
-constexpr void store_le(std::byte* at, std::uint64_t value, unsigned bytes) noexcept {
+SPECVERIFY_HD constexpr void store_le(std::byte* at, std::uint64_t value, unsigned bytes) noexcept {
   for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
 }
 

@@ -2,9 +2,9 @@
 //! Randomness as a pure map: Philox4x32-10 from a counter and a key to 128 bits. There is no "next" and no state.
 //!
 //! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
-//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys: 64 bits.
+//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys: 64 bits,
+//!             derived from a secret in core/secret.hpp.
 //! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (bit-exact).
-//! Deviates:   keys derive from (secret, session id) by Philox itself, in counter mode.
 //! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
 #ifndef SPECVERIFY_CORE_RANDOM_HPP
 #define SPECVERIFY_CORE_RANDOM_HPP
@@ -31,8 +31,7 @@ enum class purpose : std::uint32_t {
   thinning_proposal = 11,
   thinning_test = 12,
   relabel = 13,
-  channel_state_sample = 14,
-  session_key = 15
+  channel_state_sample = 14
 };
 
 //! Where a random number stands: absolute token position, round of the session, lane (trial or id / 4), purpose and
@@ -64,12 +63,6 @@ struct philox_key {
   friend SPECVERIFY_INLINE constexpr bool operator==(const philox_key& a, const philox_key& b) noexcept {
     return a.word[0] == b.word[0] && a.word[1] == b.word[1];
   }
-};
-
-//! The keys of a session. A device holds `draft`; only the cloud holds `verdict`, so a device cannot foresee a verdict.
-struct session_keys {
-  philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
-  philox_key verdict{};  //!< purposes 1, 2, 3, 11
 };
 
 SPECVERIFY_TYPES_END
@@ -104,20 +97,6 @@ struct philox {
                       static_cast<std::uint32_t>(counter.use) | (counter.branch << 8), key);
   }
 };
-
-//! The keys of one session from a secret and the session's id. A restarted cloud derives the same ones and repeats its
-//! verdicts.
-[[nodiscard]] SPECVERIFY_HD constexpr session_keys derive_session_keys(std::uint64_t secret,
-                                                                       std::uint64_t session_id) noexcept {
-  const philox_key key{{static_cast<std::uint32_t>(secret), static_cast<std::uint32_t>(secret >> 32)}};
-  const random_block words =
-      philox4x32(static_cast<std::uint32_t>(session_id), static_cast<std::uint32_t>(session_id >> 32), 0,
-                 static_cast<std::uint32_t>(purpose::session_key), key);
-  session_keys keys;
-  keys.draft = {{words.word[0], words.word[1]}};
-  keys.verdict = {{words.word[2], words.word[3]}};
-  return keys;
-}
 
 //! A decision uniform in [0, 1) with 53 bits from two words. `half` 0 uses words 0 and 1, `half` 1 words 2 and 3.
 [[nodiscard]] SPECVERIFY_HD constexpr double decision_uniform(const random_block& block, int half = 0) noexcept {

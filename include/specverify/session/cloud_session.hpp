@@ -24,8 +24,8 @@ class cloud_session : private detail::cloud_protocol {
  public:
   using snapshot = cloud_snapshot;
 
-  //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing; invalid_temperature and invalid_truncation
-  //!         (at_transform); invalid_argument (`where` = cloud_options::at_*).
+  //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
+  //!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
   //!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
   //!         message, skipped ids or hidden states that no message within it holds.
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);

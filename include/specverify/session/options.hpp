@@ -7,6 +7,7 @@
 #define SPECVERIFY_SESSION_OPTIONS_HPP
 
 #include <specverify/codec/message_types.hpp>
+#include <specverify/core/secret.hpp>
 #include <specverify/row/transform.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/vocabulary/fingerprint.hpp>
@@ -30,8 +31,8 @@ inline constexpr std::uint32_t default_resolution = 100;  //!< l of a lattice
 inline constexpr std::uint32_t default_draft_room = 8;
 
 struct edge_options {
-  std::uint64_t session_id = 1;          //!< unique for the cloud's secret: keys derive from it
-  std::uint64_t secret = 0;              //!< of this device, not 0; never travels (docs/decisions/0003)
+  std::uint64_t session_id = 1;          //!< unique for the device's secret: the keys of its draws derive from it
+  session_secret secret{};               //!< of this device; must be set; never travels (docs/decisions/0003)
   std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; must be set, and the cloud's is the same
   row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
@@ -89,7 +90,10 @@ struct cloud_limits {
 };
 
 struct cloud_options {
-  std::uint64_t secret = 0;      //!< of this cloud, not 0; never travels (docs/decisions/0003)
+  session_secret secret{};  //!< of this cloud; must be set; never travels (docs/decisions/0003)
+  //! another one for each session, not 0, from the system's random source (`salt_from`); a restored session has the
+  //! journal's, and none travels (docs/decisions/0013)
+  std::uint64_t salt = 0;
   std::uint32_t vocab_size = 0;  //!< V of the models, 1..2^24; must be set, and each edge's is the same
   //! sizes the workspace: a hello or row with a truncation that needs more is refused; the rows bring their own (see
   //! cloud_session::transform)
@@ -117,6 +121,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_truncation = 10;  //!< also of a row that was supplied
   static constexpr std::uint32_t at_format = 11;
   static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
+  static constexpr std::uint32_t at_salt = 13;
 };
 
 SPECVERIFY_TYPES_END

@@ -2,7 +2,7 @@
 //! What a restarted session needs: the snapshot that each journal record of an edge or a cloud ends with.
 //!
 //! Use it to look into a journal: `read_journal<Snapshot>(bytes, text)` gives the text and the last snapshot.
-//! Guarantees: trivially copyable; the members and their offsets are those of every journal written so far.
+//! Guarantees: trivially copyable.
 //! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_SNAPSHOT_HPP
@@ -72,6 +72,7 @@ struct cloud_snapshot {
   std::uint64_t target_hash = 0;
   std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
   std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
+  std::uint64_t salt = 0;       //!< of the key of the verdicts
   recorded_format format{};
   double threshold = 0.5;    //!< of the semantic rule
   double temperature = 1.0;  //!< what the edge's hello asks for

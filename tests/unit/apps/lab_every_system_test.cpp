@@ -209,6 +209,7 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
       settings.prompt = prompts[i];
       settings.tokens = 40;
       settings.session_id = 31 + i;
+      settings.salt = 5;
       settings.retry_ms = 0;
       settings.head = system.scored == edge_cloud::states::unused ? "" : files().head_file();
       settings.policy = files().network_file();
@@ -217,8 +218,9 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
       const edge_cloud::in_process_run demo = edge_cloud::run_hosts(settings, small, large);
 
       run_options options = options_of(system, prompts[i], 31 + i);
-      options.edge_secret = settings.edge_secret;
-      options.cloud_secret = settings.cloud_secret;
+      options.edge_secret = specverify::secret_from_hex(settings.edge_secret);
+      options.cloud_secret = specverify::secret_from_hex(settings.cloud_secret);
+      options.salt = settings.salt;
       options.channel =
           lab::steady({settings.link.uplink_bits_per_second, settings.link.downlink_bits_per_second, settings.link.loss,
                        settings.link.loss, settings.link.round_trip_ms * 1e-3, static_cast<std::uint32_t>(i)});

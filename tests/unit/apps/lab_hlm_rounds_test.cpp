@@ -62,6 +62,7 @@ run_result run_sessions(lab::lab_worker& worker, std::span<const lab::token_id> 
   follow(plan, options);
   options.session_id = seed;
   options.edge_secret = options.cloud_secret = lab::hlm_secret;
+  options.salt = lab::hlm_salt;
   options.channel = lab::steady({1e6, 1e6, 0, 0, 0.05, 0});
   return run_demo_session(options, plan, worker.drafter, worker.target);
 }

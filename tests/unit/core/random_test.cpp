@@ -2,6 +2,8 @@
 #include <specverify/core/random.hpp>
 #include <specverify/testing/chi_square.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -10,7 +12,6 @@
 #include <vector>
 
 using specverify::decision_uniform;
-using specverify::derive_session_keys;
 using specverify::multiply_wide;
 using specverify::philox;
 using specverify::philox4x32;
@@ -46,17 +47,6 @@ TEST_CASE("counter words are position, round, lane, purpose | branch << 8") {
   static_assert(static_cast<int>(purpose::skip_coin) == 10 && static_cast<int>(purpose::thinning_proposal) == 11);
   static_assert(static_cast<int>(purpose::thinning_test) == 12 && static_cast<int>(purpose::relabel) == 13);
   static_assert(static_cast<int>(purpose::channel_state_sample) == 14);
-}
-
-TEST_CASE("session keys come from the secret and the session id, and differ from each other") {
-  const auto keys = derive_session_keys(0x0123456789abcdefULL, 0xfedcba9876543210ULL);
-  const random_block words = philox4x32(0x76543210u, 0xfedcba98u, 0, 15, {{0x89abcdefu, 0x01234567u}});
-  CHECK(keys.draft == philox_key{{words.word[0], words.word[1]}});
-  CHECK(keys.verdict == philox_key{{words.word[2], words.word[3]}});
-  CHECK_FALSE(keys.draft == keys.verdict);
-  CHECK(derive_session_keys(1, 2).draft == derive_session_keys(1, 2).draft);
-  CHECK_FALSE(derive_session_keys(1, 2).draft == derive_session_keys(1, 3).draft);
-  CHECK_FALSE(derive_session_keys(1, 2).verdict == derive_session_keys(2, 2).verdict);
 }
 
 TEST_CASE("E32 a decision uniform has 53 bits and lies in [0, 1)") {
@@ -173,7 +163,7 @@ double independence(const philox& first_source, purpose first, const philox& sec
 }  // namespace
 
 TEST_CASE("T31 draft, acceptance, residual and bonus streams of a round are independent and uniform") {
-  const auto keys = derive_session_keys(42, 1);
+  const auto keys = derive_session_keys(specverify_test::secret_of(42), 1, 1);
   const philox draft{keys.draft}, verdict{keys.verdict};
   CHECK(independence(draft, purpose::draft_draw, verdict, purpose::acceptance) > 1e-4);
   CHECK(independence(draft, purpose::draft_draw, verdict, purpose::residual_draw) > 1e-4);
@@ -192,7 +182,7 @@ TEST_CASE("T31 draft, acceptance, residual and bonus streams of a round are inde
 }
 
 TEST_CASE("T31 a stream is independent of itself one position, round or lane later") {
-  const philox source{derive_session_keys(42, 1).verdict};
+  const philox source{derive_verdict_key(specverify_test::secret_of(42), 1, 1)};
   const auto pair = [&](random_counter step) {
     std::vector<std::uint64_t> table(256, 0);
     for (std::uint32_t i = 0; i < 300000; ++i) {

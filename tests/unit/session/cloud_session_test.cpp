@@ -5,6 +5,8 @@
 
 #include <specverify/session/cloud_session.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <type_traits>
 #include <utility>
 
@@ -15,7 +17,7 @@ TEST_CASE("cloud_session: moves, has no virtual function, and cannot be copied")
   static_assert(std::is_move_constructible_v<sv::cloud_session> && std::is_move_assignable_v<sv::cloud_session>);
   static_assert(!std::is_copy_constructible_v<sv::cloud_session>);
   static_assert(!std::is_polymorphic_v<sv::cloud_session>);
-  sv::cloud_options options{.secret = 2, .vocab_size = 30};
+  sv::cloud_options options{.secret = specverify_test::secret_of(2), .salt = 1, .vocab_size = 30};
   auto made = sv::cloud_session::make(options);
   REQUIRE(made.ok());
   const sv::cloud_session moved = std::move(*made);

@@ -3,6 +3,8 @@
 
 #include <specverify/session/presets.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <algorithm>
 #include <limits>
 
@@ -35,13 +37,17 @@ errc refusal_of(pair& p, const bytes& message) {
 TEST_CASE("cloud: options are checked") {
   cloud_options o;
   CHECK(cloud_session::make(o).error().code != errc::ok);
-  o.secret = 2;
+  o.secret = secret_of(2);
+  o.salt = 1;
   CHECK(cloud_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.vocab_size = 30;
   CHECK(cloud_session::make(o).ok());
-  o.secret = 0;  // what nobody set is known to everybody
+  o.secret = secret_of(0);  // what nobody set is known to everybody
   CHECK(cloud_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
-  o.secret = 2;
+  o.secret = secret_of(2);
+  o.salt = 0;  // nor would a salt that all sessions have
+  CHECK(cloud_session::make(o).error() == status{errc::salt_missing, part::session, o.at_salt});
+  o.salt = 1;
   o.max_text_length = 1;
   CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
   o.max_text_length = 8;
@@ -51,7 +57,7 @@ TEST_CASE("cloud: options are checked") {
 
 TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against another one is named") {
   const auto refused = [](auto change) {
-    cloud_options o{.secret = 2, .vocab_size = 30};
+    cloud_options o{.secret = secret_of(2), .salt = 1, .vocab_size = 30};
     change(o);
     return cloud_session::make(o).error();
   };
@@ -82,10 +88,10 @@ TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against anoth
         status{errc::vocabulary_too_large, part::session, cloud_options::at_vocab_size});
 }
 
-TEST_CASE("cloud: a secret and a vocabulary size are enough to serve edges with default options") {
+TEST_CASE("cloud: a secret, a salt and a vocabulary size are enough to serve edges with default options") {
   const auto greeted = [](const specverify::edge_options& options, const auto& system) {
     auto edge = make(options, system);
-    auto cloud = cloud_session::make({.secret = 2, .vocab_size = options.vocab_size});
+    auto cloud = cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = options.vocab_size});
     REQUIRE((edge.ok() && cloud.ok()));
     REQUIRE(edge->start(std::array<token_id, 1>{0}, 1).ok());
     bytes hello;
@@ -95,7 +101,7 @@ TEST_CASE("cloud: a secret and a vocabulary size are enough to serve edges with 
   };
   for (const std::uint32_t vocab_size : {2u, 30u, 1000u, 32000u, 200000u}) {
     CAPTURE(vocab_size);
-    const specverify::edge_options plain{.secret = 1, .vocab_size = vocab_size};
+    const specverify::edge_options plain{.secret = secret_of(1), .vocab_size = vocab_size};
     CHECK(greeted(plain, preset<>{}).ok());
     const cloud_limits needed = cloud_session::limits_for(format_of(plain)), given{};
     CHECK(needed.max_draft_length == given.max_draft_length);
@@ -234,8 +240,8 @@ TEST_CASE("SEC-1 cloud: a journal under a lower limit is refused by the name of 
   (void)to_first_draft(p);
   const cloud_limits needed = cloud_session::limits_for(p.format());
   const auto restored = [&](const cloud_limits& limits) {
-    auto made =
-        cloud_session::make({.secret = 2, .vocab_size = pair::vocab_size, .limits = limits, .max_text_length = 100});
+    auto made = cloud_session::make(
+        {.secret = secret_of(2), .salt = 1, .vocab_size = pair::vocab_size, .limits = limits, .max_text_length = 100});
     REQUIRE(made.ok());
     return made->restore(p.cloud_journal).error();
   };
@@ -412,7 +418,7 @@ TEST_CASE("cloud: limits for an edge's options, and a transform out of its range
   CHECK(limits.max_law_entries == 24);
   CHECK(limits.max_skipped == 5);
   CHECK(limits.max_hidden_bytes == 0);
-  cloud_options o{.secret = 1, .vocab_size = pair::vocab_size};
+  cloud_options o{.secret = secret_of(1), .salt = 1, .vocab_size = pair::vocab_size};
   CHECK(cloud_session::make(o).ok());
   o.transform.temperature = -1;
   CHECK(cloud_session::make(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
@@ -528,7 +534,8 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   (void)to_first_draft(p);
   const auto restored = [&](auto change) {
     cloud_options o;
-    o.secret = 2;
+    o.secret = secret_of(2);
+    o.salt = 1;
     o.vocab_size = pair::vocab_size;
     o.limits = cloud_session::limits_for(p.format());
     o.max_text_length = 100;
@@ -637,6 +644,7 @@ TEST_CASE("COR-2 cloud: a kept verdict is not given to other drafts than its own
   for (const bool shorter : {true, false}) {
     pair_options o;
     o.format = law_format::token_only;
+    o.salt = 3;  // the first two drafts stand
     pair p(o);
     const bytes draft = to_first_draft(p);
     std::array<claimed_draft, 3> claims{};

@@ -6,6 +6,8 @@
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/sparsify/threshold.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -68,7 +70,7 @@ TEST_CASE("edge: options are checked") {
   CHECK(edge_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.vocab_size = 30;
   CHECK(edge_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
-  o.secret = 1;
+  o.secret = secret_of(1);
   CHECK(edge_session::make(o).ok());
   o.format.format = law_format::token_and_count;
   CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_format});
@@ -88,7 +90,7 @@ TEST_CASE("edge: options are checked") {
 
 TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are checked before the first row") {
   specverify::edge_options o;
-  o.secret = 1;
+  o.secret = secret_of(1);
   o.vocab_size = 30;
   CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
   CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // l and K are said elsewhere
@@ -128,7 +130,7 @@ TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are c
 namespace {
 edge_options host_options() {
   edge_options o;
-  o.secret = 1;
+  o.secret = secret_of(1);
   o.vocab_size = 100;
   return o;
 }
@@ -139,7 +141,8 @@ template <class Session>
 std::pair<std::uint32_t, draft_format> first_round(result<Session> made) {
   REQUIRE(made.ok());
   Session edge = std::move(made).value();
-  auto cloud = cloud_session::make({.secret = 2, .vocab_size = 100, .limits = {.max_draft_length = 64}});
+  auto cloud =
+      cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = 100, .limits = {.max_draft_length = 64}});
   REQUIRE(cloud.ok());
   std::pair<std::uint32_t, draft_format> seen{};
   const std::vector<float> row(100, 0.0F);

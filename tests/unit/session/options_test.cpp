@@ -19,6 +19,9 @@ TEST_CASE("session options: what is not said is the session of the papers") {
   CHECK(edge.on_link_loss == sv::link_loss::wait);
   CHECK(cloud.required == sv::guarantee::lossy);
   CHECK_FALSE(cloud.lazy);
+  // what nobody set does not work
+  CHECK((edge.secret.is_missing() && cloud.secret.is_missing() && cloud.salt == 0));
+  static_assert(std::is_same_v<decltype(edge.secret), sv::session_secret>);
   // both sides let the text grow alike
   CHECK(edge.max_text_length == cloud.max_text_length);
   CHECK(edge.text_chunk == cloud.text_chunk);

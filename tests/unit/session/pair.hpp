@@ -13,6 +13,7 @@
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>
+#include <support/secret_of.hpp>
 
 #include <array>
 #include <optional>
@@ -27,6 +28,7 @@ using bytes = std::vector<std::byte>;
 struct pair_options {
   sv::law_format format = sv::law_format::sparse_drop_zero;
   sv::session_mode mode = sv::session_mode::draft;
+  std::uint64_t salt = 1;
   std::uint32_t draft_length = 3;
   std::uint32_t budget = 20;
   std::vector<token_id> stop_tokens{};
@@ -76,7 +78,7 @@ struct basic_pair {
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = 7;
-    o.secret = 1;
+    o.secret = secret_of(1);
     o.vocab_size = vocab_size;
     o.format = format().drafts();
     o.mode = options.mode;
@@ -98,7 +100,8 @@ struct basic_pair {
   }
   void new_cloud() {
     sv::cloud_options o;
-    o.secret = 2;
+    o.secret = secret_of(2);
+    o.salt = options.salt;
     o.vocab_size = vocab_size;
     o.limits = options.limits.has_value() ? *options.limits : sv::cloud_session::limits_for(format());
     o.required = options.required;

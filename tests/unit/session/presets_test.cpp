@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/session/presets.hpp>
 
+#include <support/secret_of.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -13,7 +15,7 @@ constexpr std::uint32_t vocab_size = 1000;
 
 edge_options host_options() {
   edge_options made;
-  made.secret = 7;
+  made.secret = specverify_test::secret_of(7);
   made.vocab_size = vocab_size;
   made.format.pad_to = 64;
   made.token_budget = 9;

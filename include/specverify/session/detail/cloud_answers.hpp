@@ -77,7 +77,7 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
   kept_ = {};
   target_ = {};
   nonce_ = 0;
-  source_.key = derive_session_keys(options_.secret, hello.context.session_id).verdict;
+  source_.key = derive_verdict_key(options_.secret, hello.context.session_id, options_.salt);
   next_number_ = header.flags;  // ahead of what an earlier life of this cloud may have sent
   heard_ = {};
   refusal_ = {};

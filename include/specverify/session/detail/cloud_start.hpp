@@ -16,7 +16,8 @@ namespace detail {
 SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
-  if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
+  if (options.salt == 0) return {errc::salt_missing, part::session, options.at_salt};
   if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
@@ -83,7 +84,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   const journal_reading& reading = read->found;
   if (!read->last) return status{errc::unknown_session, part::session, 0};
   const cloud_snapshot& last = *read->last;
-  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)))
+  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)) || last.salt == 0)
     return status{errc::journal_corrupt, part::session, 0};
   if (const status why = check_terms(session_terms(last), last.prompt_length); !why.ok()) return why;
   if (last.target_length > session_terms(last).text_limit(last.prompt_length, options_.max_text_length))
@@ -98,7 +99,8 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   next_number_ = last.next_number;
   heard_ = transmission_window(last.heard_number, last.heard_any);
   journal_.resume(last.length);
-  source_.key = derive_session_keys(options_.secret, last.session_id).verdict;
+  options_.salt = last.salt;
+  source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
   if (place_.length() < target_.length()) {
     state_ = cloud_state::filling;
     contexts_.remember(place_.context_at(target_.round(), place_.length(), place_.hash()));
@@ -117,6 +119,7 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
   now.prefix_hash = place_.hash();
   now.target_hash = target_.hash();
   now.nonce = nonce_;
+  now.salt = options_.salt;
   terms_.write(now);
   kept_.write(now);
   now.epoch = place_.epoch();

@@ -18,7 +18,7 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
   if (options.format.format == law_format::token_and_count)
     return {errc::unsupported, part::session, options.at_format};
   if (const status why = check(format_of(options)); !why.ok()) return why;
-  if (options.secret == 0) return {errc::secret_missing, part::session, options.at_secret};
+  if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
   if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
   if (options.rule == wire_rule::semantic && !(numeric::is_finite(options.threshold) && options.threshold >= 0.0))
     return {errc::invalid_argument, part::session, options.at_threshold};
@@ -68,7 +68,7 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
       hidden_(options.format.attachments, options.format.max_draft_length) {
   options_.stop_tokens = {};
   place_ = text_place(options.session_id);
-  source_.key = derive_session_keys(options.secret, options.session_id).draft;
+  source_.key = derive_draft_key(options.secret, options.session_id);
 }
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {

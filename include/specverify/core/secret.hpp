@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Secrets and salts of sessions, and the keys that are derived from them.
+//!
+//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or where you draw without
+//! a session and want its keys.
+//! Symbols:    draft key = first 64 bits of SipHash-2-4-128 under the device's secret of (purpose, session id); verdict
+//!             key = the same under the cloud's secret of (purpose, session id, salt). Numbers of 8 bytes,
+//!             little-endian.
+//! Guarantees: trivially copyable, noexcept, no allocation, C++17 clean, the same keys on every machine. O(1).
+//! See:        docs/algorithms/secret.md, docs/decisions/0013-secrets-salt-and-keys.md,
+//!             tests/unit/core/secret_test.cpp, examples/docs/secret.cpp
+#ifndef SPECVERIFY_CORE_SECRET_HPP
+#define SPECVERIFY_CORE_SECRET_HPP
+
+#include <specverify/core/random.hpp>
+#include <specverify/core/siphash.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! 128 secret bits of one side. A default one, and one of zeros, is missing: no session is made with it. It does not
+//! come from a number, and it does not print.
+class session_secret {
+ public:
+  SPECVERIFY_INLINE constexpr session_secret() noexcept = default;
+  SPECVERIFY_INLINE explicit constexpr session_secret(const std::array<std::byte, 16>& bytes) noexcept
+      : key_{{numeric::load_le(bytes.data(), 8), numeric::load_le(bytes.data() + 8, 8)}} {}
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_missing() const noexcept { return key_ == siphash_words{}; }
+  //! The key of the functions below: as secret as this.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const siphash_words& key() const noexcept { return key_; }
+
+  friend SPECVERIFY_INLINE constexpr bool operator==(const session_secret& a, const session_secret& b) noexcept {
+    return a.key_ == b.key_;
+  }
+
+ private:
+  siphash_words key_{};
+};
+
+//! Both keys of a session, where one process plays both sides. A device holds `draft` alone and the cloud `verdict`
+//! alone, so a device cannot foresee a verdict.
+struct session_keys {
+  philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
+  philox_key verdict{};  //!< purposes 1, 2, 3, 11
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! 0..15; 16: no digit.
+[[nodiscard]] constexpr unsigned hex_value(char digit) noexcept {
+  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a') + 10;
+  if (digit >= 'A' && digit <= 'F') return static_cast<unsigned>(digit - 'A') + 10;
+  return 16;
+}
+
+template <class Generator>
+inline constexpr bool gives_32_bits = std::decay_t<Generator>::min() == 0 && std::decay_t<Generator>::max() ==
+                                                                                 0xFFFFFFFFu;
+
+template <std::size_t N>
+[[nodiscard]] constexpr philox_key derived_key(const session_secret& secret,
+                                               const std::array<std::uint64_t, N>& numbers) noexcept {
+  std::array<std::byte, 8 * N> message{};
+  for (std::size_t i = 0; i < N; ++i) numeric::store_le(message.data() + 8 * i, numbers[i], 8);
+  const std::uint64_t bits = siphash(secret.key(), message.data(), message.size()).word[0];
+  return {{static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)}};
+}
+
+}  // namespace detail
+
+//! The secret whose bytes are the 32 hex digits of `text`, first byte first. Any other text gives a missing secret,
+//! which a session refuses by name.
+[[nodiscard]] constexpr session_secret secret_from_hex(std::string_view text) noexcept {
+  std::array<std::byte, 16> bytes{};
+  if (text.size() != 2 * bytes.size()) return {};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const unsigned high = detail::hex_value(text[2 * i]), low = detail::hex_value(text[2 * i + 1]);
+    if (high > 15 || low > 15) return {};
+    bytes[i] = static_cast<std::byte>(16 * high + low);
+  }
+  return session_secret(bytes);
+}
+
+//! A new secret from a generator of 32 bits, such as std::random_device{}: for a side that is never restarted, or that
+//! stores what it drew first.
+template <class Generator>
+[[nodiscard]] session_secret secret_from(Generator&& generator) {
+  static_assert(detail::gives_32_bits<Generator>, "a generator of 32 bits, such as std::random_device");
+  session_secret secret;
+  while (secret.is_missing()) {
+    std::array<std::byte, 16> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); i += 4) numeric::store_le(bytes.data() + i, generator(), 4);
+    secret = session_secret(bytes);
+  }
+  return secret;
+}
+
+//! A new salt, not 0, from a generator of 32 bits, such as std::random_device{}. Take one for each `cloud_session`.
+template <class Generator>
+[[nodiscard]] std::uint64_t salt_from(Generator&& generator) {
+  static_assert(detail::gives_32_bits<Generator>, "a generator of 32 bits, such as std::random_device");
+  std::uint64_t salt = 0;
+  while (salt == 0) {
+    const std::uint64_t high = generator();
+    salt = (high << 32) | static_cast<std::uint64_t>(generator());
+  }
+  return salt;
+}
+
+//! The key of a device's draws. A restarted device derives the same one.
+[[nodiscard]] constexpr philox_key derive_draft_key(const session_secret& secret, std::uint64_t session_id) noexcept {
+  return detail::derived_key<2>(secret, {static_cast<std::uint64_t>(purpose::draft_draw), session_id});
+}
+
+//! The key of a cloud's verdicts. Another salt gives another key, so what one session showed says nothing about another
+//! of the same id.
+[[nodiscard]] constexpr philox_key derive_verdict_key(const session_secret& secret, std::uint64_t session_id,
+                                                      std::uint64_t salt) noexcept {
+  return detail::derived_key<3>(secret, {static_cast<std::uint64_t>(purpose::acceptance), session_id, salt});
+}
+
+//! Both keys under one secret: for one process that plays both sides, never for a service.
+[[nodiscard]] constexpr session_keys derive_session_keys(const session_secret& secret, std::uint64_t session_id,
+                                                         std::uint64_t salt) noexcept {
+  return {derive_draft_key(secret, session_id), derive_verdict_key(secret, session_id, salt)};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole session over a link that loses nothing: each side speaks when the other has spoken.
+#ifndef SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
+#define SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
+#include <specverify/session/edge.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace specverify_test {
+
+template <class Edge, class Drafter, class Target>
+void write_in_turns(Edge& edge, Drafter& drafter, specverify::cloud_session& cloud, Target& target,
+                    std::span<const specverify::token_id> prompt) {
+  using namespace specverify;
+  std::vector<std::byte> message;  // one question or one answer is under way
+  const auto send = [&](const session_output& out) {
+    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+  };
+  REQUIRE(edge.start(prompt, 1).ok());
+  REQUIRE(drive(exec::seq, edge, drafter, send).ok());
+  while (edge.state() != edge_state::finished) {
+    (void)cloud.receive(message, 1);
+    REQUIRE(drive(exec::seq, cloud, target, send).ok());
+    (void)edge.receive(message, 1);
+    REQUIRE(drive(exec::seq, edge, drafter, send).ok());
+  }
+}
+
+}  // namespace specverify_test
+
+#endif

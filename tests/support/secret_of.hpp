@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets of tests by number.
+#ifndef SPECVERIFY_TESTS_SUPPORT_SECRET_OF_HPP
+#define SPECVERIFY_TESTS_SUPPORT_SECRET_OF_HPP
+
+#include <specverify/core/secret.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace specverify_test {
+
+//! The secret whose first eight bytes are `number`, little-endian; 0: a missing one.
+constexpr specverify::session_secret secret_of(std::uint64_t number) {
+  std::array<std::byte, 16> bytes{};
+  specverify::numeric::store_le(bytes.data(), number, 8);
+  return specverify::session_secret(bytes);
+}
+
+}  // namespace specverify_test
+
+#endif
