@@ -11,10 +11,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t hello_bytes = 135;
+inline constexpr std::size_t hello_bytes = 139;  // without fields
 inline constexpr std::size_t resume_bytes = message_header_bytes + context_bytes;
 inline constexpr std::size_t refuse_bytes = message_header_bytes + 8;
-inline constexpr std::size_t stop_bytes = message_header_bytes + 1;
+inline constexpr std::size_t stop_bytes = message_header_bytes + 13;
 inline constexpr std::size_t text_prefix_bytes = message_header_bytes + 8;
 
 inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
@@ -31,9 +31,43 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   return false;
 }
 
+[[nodiscard]] inline status check_version(std::uint16_t version) noexcept {
+  if (version == wire_version) return {};
+  return codec_error(errc::unknown_version, std::uint64_t{version} << 16 | wire_version);
+}
+//! The epoch of a context that travels in full, from byte `at` on.
+[[nodiscard]] inline status check_epoch(const wire_context& context, std::size_t at) noexcept {
+  return context.epoch <= max_wire_epoch ? status{} : codec_error(errc::field_out_of_range, at + 8);
+}
+
+//! Whether hello's fields fill their bytes, types ascending; `where` = byte of the field.
+[[nodiscard]] inline status check_fields(std::span<const std::byte> fields) noexcept {
+  constexpr std::size_t head = 3;
+  unsigned least = 0;
+  for (std::size_t at = 0; at < fields.size();) {
+    const std::size_t left = fields.size() - at;
+    const unsigned type = std::to_integer<unsigned>(fields[at]);
+    const std::size_t length = left < head ? left : numeric::load_le(fields.data() + at + 1, 2);
+    if (left < head || length > left - head || type < least)
+      return codec_error(errc::field_out_of_range, hello_bytes + at);
+    least = type + 1;
+    at += head + length;
+  }
+  return {};
+}
+//! A field that must be known, and is not; `where` = its type. This version knows none.
+[[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
+  for (std::size_t at = 0; at < fields.size(); at += 3 + numeric::load_le(fields.data() + at + 1, 2)) {
+    const unsigned type = std::to_integer<unsigned>(fields[at]);
+    if (type >= first_required_field) return codec_error(errc::unknown_field, type);
+  }
+  return {};
+}
+
 //! What hello may hold, for both ends; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
-  if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
+  if (const status why = check_version(value.version); !why.ok()) return why;
+  if (const status why = check_epoch(value.context, 10); !why.ok()) return why;
   if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
   if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
   if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
@@ -48,7 +82,8 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   const std::uint64_t threshold = std::bit_cast<std::uint64_t>(value.threshold);
   if (threshold >= bits_of_infinity || (threshold != 0 && value.rule != wire_rule::semantic))
     return codec_error(errc::field_out_of_range, 116);
-  return {};
+  if (value.text_chunk == 0) return codec_error(errc::field_out_of_range, 135);
+  return check_fields(value.fields);
 }
 
 [[nodiscard]] inline status check_feedback(const feedback_message& value, const wire_format& format,
@@ -91,7 +126,8 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
 
 inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
   if (const status why = detail::check_hello(value); !why.ok()) return why;
-  if (const status why = detail::begin_message(value.context, detail::hello_bytes, 1, out); !why.ok()) return why;
+  const std::uint64_t bytes = detail::hello_bytes + value.fields.size();
+  if (const status why = detail::begin_message(value.context, bytes, 1, out); !why.ok()) return why;
   numeric::store_le(out.data() + 8, value.version, 2);
   detail::store_context(out, 10, value.context);
   detail::field_writer fields(out, 38);
@@ -121,14 +157,16 @@ inline result<std::span<std::byte>> encode_hello(const hello_message& value, std
   fields.put(attachments.hidden_with_draft ? 1 : 0, 1);
   fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u), 1);
   fields.put(attachments.max_skipped, 4);
-  return detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out);
+  fields.put(value.text_chunk, 4);
+  for (std::size_t i = 0; i < value.fields.size(); ++i) out[detail::hello_bytes + i] = value.fields[i];
+  return detail::end_message(message_kind::hello, value.context, bytes, 1, out);
 }
 inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::hello, {}, message); !why.ok()) return why;
   hello_message read;
   read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
-  if (read.version != wire_version) return detail::codec_error(errc::unknown_version, 8);
-  if (const status why = detail::close_message(detail::hello_bytes, 1, message); !why.ok()) return why;
+  if (const status why = detail::check_version(read.version); !why.ok()) return why;
+  if (message.size() < detail::hello_bytes) return detail::codec_error(errc::truncated, message.size());
   read.context = detail::load_context(message, 10);
   read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
   detail::field_reader fields(message, 38);
@@ -156,6 +194,8 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
   read.format.attachments.hidden = static_cast<hidden_format>(fields.u8());
   const std::uint8_t with_draft = fields.u8(), report = fields.u8();
   read.format.attachments.max_skipped = fields.u32();
+  read.text_chunk = fields.u32();
+  read.fields = message.subspan(detail::hello_bytes);
   if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
   if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
   if (report > 3) return detail::codec_error(errc::field_out_of_range, 130);
@@ -164,10 +204,12 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
   read.format.attachments.channel_report = (report & 1) != 0;
   read.format.attachments.resolution_with_draft = (report & 2) != 0;
   if (const status why = detail::check_hello(read); !why.ok()) return why;
+  if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;
 }
 
 inline result<std::span<std::byte>> encode_resume(const resume_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = detail::check_epoch(value.context, message_header_bytes); !why.ok()) return why;
   if (const status why = detail::begin_message(value.context, detail::resume_bytes, 1, out); !why.ok()) return why;
   detail::store_context(out, message_header_bytes, value.context);
   return detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out);
@@ -176,6 +218,7 @@ inline result<resume_message> decode_resume(std::span<const std::byte> message) 
   if (const status why = detail::open_message(message_kind::resume, {}, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::resume_bytes, 1, message); !why.ok()) return why;
   resume_message read{detail::load_context(message, message_header_bytes)};
+  if (const status why = detail::check_epoch(read.context, message_header_bytes); !why.ok()) return why;
   read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
   return read;
 }
@@ -242,15 +285,22 @@ inline result<std::span<std::byte>> encode_stop(const wire_context& context, con
                                                 std::span<std::byte> out) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
   if (const status why = detail::begin_message(context, detail::stop_bytes, 1, out); !why.ok()) return why;
-  numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
+  detail::field_writer fields(out, 8);
+  fields.put(static_cast<std::uint64_t>(value.cause), 1);
+  fields.put(value.length, 4);
+  fields.put(value.prefix_hash, 8);
   return detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out);
 }
 inline result<stop_message> decode_stop(const wire_context& context, std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::stop, context, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::stop_bytes, 1, message); !why.ok()) return why;
-  const unsigned cause = std::to_integer<unsigned>(message[8]);
+  detail::field_reader fields(message, 8);
+  const std::uint8_t cause = fields.u8();
   if (cause >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  return stop_message{static_cast<stop_cause>(cause)};
+  stop_message read{static_cast<stop_cause>(cause)};
+  read.length = fields.u32();
+  read.prefix_hash = fields.u64();
+  return read;
 }
 
 SPECVERIFY_NAMESPACE_END
