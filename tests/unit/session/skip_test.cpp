@@ -169,12 +169,15 @@ TEST_CASE(
   options.budget = 10;
   basic_pair<switched> p(options, {&keep});
   bytes question = p.start();
-  for (int i = 0; i < 5 && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+  for (int i = 0; i < 5 && kind_of(question) != message_kind::stop; ++i) question = p.exchange(question);
   CHECK(p.edge->statistics().skipped == 10);
   REQUIRE(kind_of(question) == message_kind::stop);
   CHECK(p.cloud->receive(question, p.now).ok());
   CHECK(p.cloud->state() == cloud_state::finished);  // it has heard of no token
-  CHECK(p.cloud->next().stop == stop_reason::none);
+  session_output end = p.cloud->next();
+  while (end.action != session_action::finished && end.action != session_action::none) end = p.cloud->next();
+  CHECK(end.action == session_action::finished);
+  CHECK(end.stop == stop_reason::none);
   keep = false;
   p.new_edge();
   p.now = 1000;
@@ -200,15 +203,14 @@ TEST_CASE(
   CHECK(p.edge->recover(3, p.now).ok());
   const bytes resume = pair::only(p.run_edge());
   question = resume;
-  for (int i = 0; i < 60 && p.edge->state() != edge_state::finished; ++i) {
+  for (int i = 0; i < 60 && kind_of(question) != message_kind::stop; ++i) {
     if (p.edge->statistics().emitted == 8) keep = true;  // the rest is the edge's own: the cloud never hears about that
     question = p.exchange(question);
   }
-  REQUIRE(p.edge->state() == edge_state::finished);
   REQUIRE(kind_of(question) == message_kind::stop);
-  CHECK(p.cloud->receive(question, p.now).ok());
+  (void)p.exchange(question);
+  REQUIRE(p.edge->state() == edge_state::finished);
   REQUIRE(p.cloud->state() == cloud_state::finished);
-  CHECK(p.run_cloud().empty());
   CHECK(p.cloud->length() < p.edge->length());
   const std::uint64_t drafts = p.edge->statistics().messages_up - 2;
   REQUIRE(drafts >= 8);  // so far behind, a number counts as one that was not heard yet
