@@ -111,7 +111,7 @@ void cloud_host::hear(const specverify::session_output& out) {
 void cloud_host::take() {
   const specverify::session_work work =
       specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
-  // an edge that gave up has said why; another life of it may come
+  // an edge that gave up has said why; its next life may come
   if (work.reason.code != specverify::errc::refused_by_peer) require(work.reason, "the session failed");
   if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
     prepared_ = prepare(work);

@@ -3,6 +3,8 @@
 // ahead, texts that differ. A session goes on, or ends with a name; it never waits for ever, and never in silence.
 #include "pair.hpp"
 
+#include <specverify/session/drive.hpp>
+
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -708,10 +710,10 @@ TEST_CASE("session: the end is agreed on; a cloud that has forgotten the text ha
   CHECK(p.cloud->receive(question, p.now).ok());
   int ends = 0;
   bytes answer;
-  for (session_output out = p.cloud->next(); out.action != session_action::none; out = p.cloud->next()) {
+  (void)take_outputs(*p.cloud, [&](const session_output& out) {
     ends += out.action == session_action::finished ? 1 : 0;
     if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
-  }
+  });
   CHECK(ends == 0);
   (void)p.hear(answer);
   CHECK(p.edge->state() == edge_state::finished);

@@ -24,7 +24,7 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
   send(written);
 }
 
-//! Refuses the session, or a message of it. Nothing is journaled. Of the refusals after which the edge asks again, few
+//! Refuses the session, or one of its messages. Nothing is journaled. Of the refusals after which the edge asks again, few
 //! are sent between two records: a flood gets no answers.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
   if (ends_session(reason.code)) {
@@ -79,8 +79,8 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return why;
 }
 
-//! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own. Nothing
-//! changes here, nothing is journaled, and no number is used up, since that epoch forgets it.
+//! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own.
+//! Nothing changes here, nothing is journaled, and no number is used up, since that epoch forgets it.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::answer_stale() noexcept {
   if (const auto bytes = encode_resume({context()}, message_)) send(bytes->size());
   return drop(errc::stale_epoch);
@@ -109,7 +109,7 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return ours ? closed() : on_damage(errc::checksum_mismatch, header.checksum);
 }
 
-//! The edge has failed, and says why: the session ends here too, unless a new life of it comes. Refusals are never
+//! The edge has failed, and says why: the session ends here too, unless its next life comes. Refusals are never
 //! answered, rubbish under their name neither.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_refusal(std::span<const std::byte> message,
                                                                 const message_header& header) noexcept {
@@ -194,8 +194,8 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
   return on_damage(errc::checksum_mismatch, header.checksum);
 }
 
-//! The edge has its text, and says which. The answer is the same text, or where this side stands. A stream may have gone
-//! on behind the edge's end.
+//! The edge has its text, and says which. The answer is the same text, or where this side stands. A stream may have
+//! gone on behind the edge's end.
 SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> message,
                                                const message_header& header) noexcept {
   const wire_context asked = place_.end_context(next_number_);
