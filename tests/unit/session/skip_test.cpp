@@ -2,6 +2,8 @@
 // Rounds without a bonus token, and tokens that the edge commits alone.
 #include "pair.hpp"
 
+#include <specverify/session/drive.hpp>
+
 using namespace specverify;
 using namespace specverify_test;
 
