@@ -24,8 +24,8 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
   send(written);
 }
 
-//! Refuses the session, or one of its messages. Nothing is journaled. Of the refusals after which the edge asks again, few
-//! are sent between two records: a flood gets no answers.
+//! Refuses the session, or one of its messages. Nothing is journaled. Of the refusals after which the edge asks again,
+//! few are sent between two records: a flood gets no answers.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
   if (ends_session(reason.code)) {
     refusal_ = reason;
