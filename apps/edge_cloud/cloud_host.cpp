@@ -2,6 +2,7 @@
 #include "cloud_host.hpp"
 
 #include "clock.hpp"
+#include "served_transform.hpp"
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
 
@@ -50,8 +51,8 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
     : engine_(model.weights, model.pass_seconds),
       scorer_(make_scorer(run, model)),
       session_(make_session(run, model, scorer_)),
-      temperature_(run.temperature),
       send_(std::move(send)) {
+  transform_.temperature = run.temperature;
   if (run.state.empty()) return;
   journal_.emplace(run.state / "journal");
   const std::vector<std::byte> kept = journal_->load();
@@ -99,8 +100,7 @@ specverify::status cloud_host::prepare(const specverify::session_work& work) {
     if (!scorer_) return {specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
     return scorer_->score(asked, session_.reported_channel(), engine_, scores_);
   }
-  if (session_.transform().temperature != temperature_)  // two temperatures would be two laws
-    return {specverify::errc::invalid_temperature, specverify::part::host, 0};
+  if (const specverify::status why = check_served(session_.transform(), transform_); !why.ok()) return why;
   return engine_.feed(asked.position, asked.tokens, asked.rows);
 }
 
@@ -114,7 +114,8 @@ void cloud_host::hear(const specverify::session_output& out) {
 void cloud_host::take() {
   const specverify::session_work work =
       specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
-  require(work.reason, "the session failed");
+  // an edge that gave up has said why; its next life may come
+  if (work.reason.code != specverify::errc::refused_by_peer) require(work.reason, "the session failed");
   if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
     prepared_ = prepare(work);
     ready_ = work.wait;

@@ -41,7 +41,7 @@ class cloud_host {
   engine engine_;
   std::optional<mismatch_scorer> scorer_;
   specverify::cloud_session session_;
-  double temperature_;
+  specverify::row_transform transform_{};  // of the rows that are served
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;

@@ -105,6 +105,8 @@ void write_seeds() {
   hello.threshold = 0.5;
   hello.bonus = false;
   hello.format = specverify_fuzz::law_formats[13];
+  constexpr std::array<std::byte, 8> fields{std::byte{1}, std::byte{2}, {}, std::byte{9}, std::byte{9}, std::byte{5}};
+  hello.fields = fields;
   keep("hello", "semantic", 0, encode_hello(hello, out));
   keep("resume", "seed", 0, encode_resume({context}, out));
   keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out));
@@ -147,7 +149,7 @@ void write_seeds() {
     file.write(reinterpret_cast<const char*>(with.hidden.data()), static_cast<std::streamsize>(with.hidden.size()));
   }
   keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out));
-  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled}, out));
+  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled, 70000, context.prefix_hash}, out));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ simulation_options options_of(std::uint64_t seed) {
   return o;
 }
 
-constexpr fault_rates rates{0.02, 0.02, 0.02, 0.02, 0.02, 0.004, 0.006, 0.3};
+constexpr fault_rates rates{0.02, 0.02, 0.02, 0.02, 0.02, 0.004, 0.006, 0.3, 0.01};
 
 void print(const ledger& total, std::uint64_t runs) {
   const auto line = [](const char* what, std::uint64_t number) {
@@ -65,7 +65,9 @@ void print(const ledger& total, std::uint64_t runs) {
   line("kill the cloud, journal lost", total.kill_cloud_blank);
   line("questions that died with the cloud", total.lost_work);
   line("questions to a cloud without memory", total.unknown);
-  line("made unobservable by a kill", total.masked);
+  line("damage that was not answered at once", total.waited);
+  line("connections that broke", total.reconnect);
+  line("made unobservable by a kill or a break", total.masked);
   line("= consequences expected", total.injected());
   std::printf("counted\n");
   line("duplicates", total.duplicates);
@@ -322,7 +324,7 @@ TEST_CASE(
 TEST_CASE("NET-5 heavy faults: one message in three suffers") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     simulation_options o = options_of(seed);
-    o.rates = {0.07, 0.07, 0.07, 0.06, 0.06, 0.01, 0.01, 0.3};
+    o.rates = {0.07, 0.07, 0.07, 0.06, 0.06, 0.01, 0.01, 0.3, 0.02};
     simulation faulted(o);
     const bool session_ended_well = faulted.run();
     INFO("schedule ", seed, " ", faulted.trouble());
@@ -335,16 +337,19 @@ TEST_CASE("NET-5 heavy faults: one message in three suffers") {
   }
 }
 
-TEST_CASE("NET-5 a stream survives faults and restarts with the same text") {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+TEST_CASE("NET-5 a stream survives faults, restarts, recoveries and new connections with the same text") {
+  ledger total;
+  for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
     simulation_options o = options_of(0);
     o.seed = o.session_id = seed;
     o.mode = sv::session_mode::stream;
-    o.rates = {0.02, 0.02, 0.02, 0.02, 0.02, 0.002, 0.002, 0.3};
+    o.rates = {0.02, 0.02, 0.02, 0.02, 0.02, 0.004, 0.004, 0.5, 0.02};
     simulation faulted(o);
     const bool session_ended_well = faulted.run();
     INFO("schedule ", seed, " ", faulted.trouble());
     CHECK(session_ended_well);
+    if (!session_ended_well) return;
+    total.add(faulted.counts());
     o.rates = {};
     o.salt = faulted.salt();
     simulation clean(o);
@@ -353,4 +358,7 @@ TEST_CASE("NET-5 a stream survives faults and restarts with the same text") {
     CHECK(clean.counts().counted() == 0);
     CHECK(keeps_its_text(faulted, clean));
   }
+  CHECK(total.kill_edge_blank > 0);
+  CHECK(total.kill_cloud_blank > 0);
+  CHECK(total.reconnect > 0);
 }

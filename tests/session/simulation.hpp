@@ -4,10 +4,10 @@
 //
 // A message suffers at most one fault, drawn when it arrives. Accounting (docs/session.md, "How faults are counted"):
 //   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late,
-//   right after the next
-//   undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a question 1 (a deadline
-//   passes); a message
-//   that reaches a cloud which lost its session 1. `masked` takes back what a kill made unobservable.
+//   right after the next undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a
+//   question 1 (a deadline passes); a message that reaches a cloud which lost its session 1; damage that nobody answers
+//   at once 1 more (a deadline passes); a refusal that is of no use 1 more. `masked` takes back what a kill or a broken
+//   connection made unobservable.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
@@ -37,6 +37,7 @@ struct fault_rates {
   double drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
   double kill_edge = 0, kill_cloud = 0;  // before each output and each delivery
   double without_journal = 0;            // share of the kills after which the journal is gone
+  double reconnect = 0;                  // before each delivery: what is under way is lost, and the edge comes back
 };
 
 struct ledger {
@@ -44,11 +45,13 @@ struct ledger {
   std::uint64_t kill_edge = 0, kill_edge_blank = 0, kill_cloud = 0, kill_cloud_blank = 0;
   std::uint64_t lost_work = 0;  // a question died with the process that worked on it
   std::uint64_t unknown = 0;    // questions to a cloud that lost its session
+  std::uint64_t waited = 0;     // damage that was not answered at once
+  std::uint64_t reconnect = 0;
   std::uint64_t masked = 0;
   std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
 
   [[nodiscard]] std::uint64_t injected() const {
-    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown - masked;
+    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown + waited - masked;
   }
   [[nodiscard]] std::uint64_t counted() const { return duplicates + stale + corrupt + truncated + timeouts; }
   void add(const sv::session_statistics& s) {
@@ -62,7 +65,7 @@ struct ledger {
     drop += o.drop, duplicate += o.duplicate, reorder += o.reorder, truncate += o.truncate, flip += o.flip;
     kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud,
         kill_cloud_blank += o.kill_cloud_blank;
-    lost_work += o.lost_work, unknown += o.unknown, masked += o.masked;
+    lost_work += o.lost_work, unknown += o.unknown, waited += o.waited, reconnect += o.reconnect, masked += o.masked;
     duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated,
         timeouts += o.timeouts;
   }
@@ -124,7 +127,7 @@ class basic_simulation {
       if (!step()) return fail("nothing is under way and no deadline is set");
     }
     while (trouble_.empty() && (!up_.empty() || !down_.empty())) step();
-    release(held_up_, true);
+    if (!held_up_.bytes.empty()) ++ledger_.masked;  // of a life whose journal was whole: the next one asked nothing
     release(held_down_, false);
     if (!trouble_.empty()) return false;
     ledger_.add(edge_->statistics());
@@ -151,6 +154,8 @@ class basic_simulation {
     std::uint32_t sender_life = 0;  // of the cloud process that sent it
     bool copy = false;
     bool exempt = false;
+    bool damaged = false;
+    bool late = false;
   };
   static constexpr sv::session_time flight = 10000;
   static constexpr sv::session_time patience = 100000;
@@ -292,6 +297,23 @@ class basic_simulation {
     if (!cloud_blank_) expect(cloud_->restore(cloud_journal_).ok(), "restore of the cloud");
     return true;
   }
+  //! The connection breaks and stands again: the edge asks at once, and no deadline passes.
+  bool maybe_reconnect() {
+    if (!dice_.chance(options_.rates.reconnect) || edge_->state() == sv::edge_state::finished) return false;
+    ++ledger_.reconnect;
+    tell("edge", "RECONNECT", dead_ ? 1 : 0);
+    if (dead_) ++ledger_.masked;
+    dead_ = false;
+    for (packet* held : {&held_up_, &held_down_}) {
+      if (!held->bytes.empty()) ++ledger_.masked;
+      *held = {};
+    }
+    up_.clear();
+    down_.clear();
+    expect(edge_->reconnect(now_).ok(), "reconnect");
+    drain_edge();
+    return true;
+  }
   void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
     if (!options_.trace) return;
     std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n",
@@ -318,10 +340,11 @@ class basic_simulation {
           begun_ = true;
           break;
         case sv::session_action::send: {
-          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_, 0, false, false};
+          ++edge_sent_;
+          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_};
           last_up_ = sent.arrives;
           const auto header = sv::peek_header(out.bytes);
-          sent.exempt = header && header->kind == sv::message_kind::stop;
+          sent.exempt = header && header->kind == sv::message_kind::refuse;
           if (!sent.exempt) dead_ = false;
           up_.push_back(std::move(sent));
           break;
@@ -414,12 +437,8 @@ class basic_simulation {
           break;
         case sv::session_action::send: {
           answered = true;
-          packet sent{std::max(now_ + flight, last_down_),
-                      {out.bytes.begin(), out.bytes.end()},
-                      life,
-                      cloud_life_,
-                      false,
-                      false};
+          ++cloud_sent_;
+          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_};
           last_down_ = sent.arrives;
           if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
           break;
@@ -468,7 +487,7 @@ class basic_simulation {
     }
     if (!from_edge && !from_cloud) return false;
     now_ = std::max(now_, next);
-    if (maybe_kill_cloud()) return true;
+    if (maybe_kill_cloud() || maybe_reconnect()) return true;
     packet p = std::move(from_edge ? up_.front() : down_.front());
     (from_edge ? up_ : down_).pop_front();
     if (!from_edge && p.life != life_) return true;
@@ -503,18 +522,20 @@ class basic_simulation {
       case fault::reorder:
         ++ledger_.reorder;
         dead_ = true;
-        p.copy = true;
+        p.copy = p.late = true;
         held = std::move(p);
         return;
       case fault::truncate:
         ++ledger_.truncate;
         p.bytes.resize(1 + dice_.below(p.bytes.size() - 1));
+        p.damaged = true;
         deliver(p, upward);
         return;
       case fault::flip: {
         ++ledger_.flip;
         const std::uint64_t bit = dice_.below(8 * p.bytes.size());
         p.bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+        p.damaged = true;
         deliver(p, upward);
         return;
       }
@@ -550,19 +571,47 @@ class basic_simulation {
   bool deliver(const packet& p, bool upward) {
     if (!trouble_.empty()) return false;
     if (!upward) {
+      const std::uint64_t sent = edge_sent_;
       const sv::status used = edge_->receive(p.bytes, now_);
       tell("edge hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
-      return drain_edge();
+      if (p.late && used.ok() && dead_) {  // it is the answer, as nothing else came since the deadline
+        dead_ = false;
+        ledger_.masked += 2;
+      }
+      const bool refusal = !p.damaged && !p.copy && refuses_damage(p.bytes);
+      if (refusal && !used.ok()) ++ledger_.waited;  // of no use: counted where it arrives
+      if (drain_edge()) return true;
+      note_wait((p.damaged || refusal) && edge_sent_ == sent);
+      return false;
     }
     if (cloud_blank_) {
       const auto header = sv::peek_header(p.bytes);
       const bool hello = header && header->kind == sv::message_kind::hello;
       if (!hello && !p.copy && !p.exempt) ++ledger_.unknown;
     }
+    const std::uint64_t sent = cloud_sent_;
     const sv::status used = cloud_->receive(p.bytes, now_);
     tell("cloud hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
     if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false;
-    return drain_cloud(p.life, !p.copy && !p.exempt);
+    if (drain_cloud(p.life, !p.copy && !p.exempt)) return true;
+    note_wait(p.damaged && p.life == life_ && cloud_sent_ == sent);
+    return false;
+  }
+  //! Damage that nobody answers at once: the edge's deadline will.
+  void note_wait(bool unanswered) {
+    if (!unanswered || dead_) return;
+    ++ledger_.waited;
+    dead_ = true;
+  }
+  [[nodiscard]] bool refuses_damage(const std::vector<std::byte>& message) const {
+    sv::wire_context session{};
+    session.session_id = options_.session_id;
+    for (const sv::wire_context& context : {sv::wire_context{}, session}) {
+      const auto refusal = sv::decode_refuse(context, message);
+      if (refusal)
+        return !sv::detail::ends_session(refusal->reason.code) && refusal->reason.code != sv::errc::unknown_session;
+    }
+    return false;
   }
 
   simulation_options options_;
@@ -591,6 +640,7 @@ class basic_simulation {
   std::size_t same_until_ = everything;
   ledger ledger_{};
   std::uint64_t scored_ = 0;
+  std::uint64_t edge_sent_ = 0, cloud_sent_ = 0;  // messages
   std::string trouble_;
 };
 

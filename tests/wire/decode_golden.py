@@ -293,13 +293,15 @@ def main(path):
         seen[name] = (kind, body, len(data))
 
     kind, body, _ = seen["hello"]
-    hello = "<H28sQQBBBBIIIIIIIdIddBBdIBBBI"
+    hello = "<H28sQQBBBBIIIIIIIdIddBBdIBBBII"
     fields = struct.unpack(hello, body)
-    assert kind == "hello" and fields[0] == 1 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
+    assert kind == "hello" and fields[0] == 2 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
     assert fields[7:15] == (1, 128256, 100, 16, 8, 64, 12, 128) and fields[15:20] == (0.7, 50, 0.95, 0.01, 1 + 1)
-    assert fields[20:] == (1, 0.0, 0, 0, 0, 0, 0)
-    fields = struct.unpack(hello, seen["hello_semantic"][1])
-    assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300)
+    assert fields[20:] == (1, 0.0, 0, 0, 0, 0, 0, 512)
+    fixed = struct.calcsize(hello)
+    fields = struct.unpack(hello, seen["hello_semantic"][1][:fixed])
+    assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300, 24)
+    assert seen["hello_semantic"][1][fixed:] == struct.pack("<BH", 7, 2) + b"\xab\xcd"
     assert seen["resume"][0] == "resume" and len(seen["resume"][1]) == 28
 
     bits = Bits(seen["feedback"][1])
@@ -318,7 +320,7 @@ def main(path):
     body, total = seen["supply"][1:]
     assert total == 32 and body == bytes([0, 0x81]) + struct.pack("<I", 3) + bytes([1, 2, 254]) + bytes(15)
     assert struct.unpack("<HHI", seen["refuse"][1]) == (105, 12, 7)
-    assert seen["stop"][1] == bytes([2])
+    assert struct.unpack("<BIQ", seen["stop"][1]) == (2, 66000, 0xFEDCBA9876543210)
 
     share = lambda i: 0x9E3779B9 * (i + 1) % (1 << 32)
     first = {i * i * 2000 + 17: (3 + i if i < 7 else 58) for i in range(8)}

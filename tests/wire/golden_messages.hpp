@@ -59,6 +59,7 @@ inline std::vector<golden> golden_messages() {
     value.format = {{law_format::sparse_paper, 100, 16, 8, 64}, 128256};
     value.temperature = 0.7;
     value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
+    value.text_chunk = 512;
     return encode_hello(value, out);
   });
   add("hello_semantic", [](std::span<std::byte> out) {
@@ -70,6 +71,10 @@ inline std::vector<golden> golden_messages() {
     value.temperature = 0;
     value.bonus = false;
     value.threshold = 0.375;
+    value.text_chunk = 24;
+    static constexpr std::byte optional[] = {std::byte{7}, std::byte{2}, std::byte{0}, std::byte{0xAB},
+                                             std::byte{0xCD}};
+    value.fields = optional;
     return encode_hello(value, out);
   });
   add("resume", [](std::span<std::byte> out) { return encode_resume({golden_context}, out); });
@@ -97,7 +102,9 @@ inline std::vector<golden> golden_messages() {
   add("refuse", [](std::span<std::byte> out) {
     return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out);
   });
-  add("stop", [](std::span<std::byte> out) { return encode_stop(golden_context, {stop_cause::budget}, out); });
+  add("stop", [](std::span<std::byte> out) {
+    return encode_stop(golden_context, {stop_cause::budget, 66000, golden_context.prefix_hash}, out);
+  });
 
   const auto draft_of = [&](const wire_format& format, const std::vector<golden_law>& laws,
                             const draft_attachments& attachments = {}) {

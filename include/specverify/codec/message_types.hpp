@@ -22,7 +22,11 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-inline constexpr std::uint16_t wire_version = 1;
+inline constexpr std::uint16_t wire_version = 2;
+//! Largest epoch that hello and resume carry.
+inline constexpr std::uint32_t max_wire_epoch = (std::uint32_t{1} << 24) - 1;
+//! Types of hello's fields from here on must be known to whoever reads them; others are skipped.
+inline constexpr std::uint8_t first_required_field = 128;
 inline constexpr std::size_t message_header_bytes = 8;
 inline constexpr std::uint32_t max_wire_draft_length = 4096;
 inline constexpr std::uint32_t max_pad_to = std::uint32_t{1} << 16;
@@ -47,7 +51,7 @@ enum class message_kind : std::uint8_t {
 //! What both sides know of the round and do not send in steady messages; it enters every checksum.
 struct wire_context {
   std::uint64_t session_id = 0;
-  std::uint32_t epoch = 0;
+  std::uint32_t epoch = 0;  //!< 0..max_wire_epoch
   std::uint32_t round = 0;
   std::uint32_t base_length = 0;  //!< committed tokens before the round
   std::uint64_t prefix_hash = 0;  //!< of these tokens
@@ -104,9 +108,10 @@ struct message_header {
 enum class wire_rule : std::uint8_t { greedy = 0, token = 1, semantic = 2 };
 
 struct hello_message {
-  std::uint16_t version = wire_version;  //!< decoding another one gives unknown_version
-  wire_context context{};                //!< sent in full
-  std::uint64_t fingerprint_low = 0;     //!< 128-bit fingerprint of the vocabulary
+  //! decoding another one gives unknown_version: `where` is that version times 2^16 plus wire_version
+  std::uint16_t version = wire_version;
+  wire_context context{};             //!< sent in full
+  std::uint64_t fingerprint_low = 0;  //!< 128-bit fingerprint of the vocabulary
   std::uint64_t fingerprint_high = 0;
   guarantee strength = guarantee::honest_drafter;
   wire_rule rule = wire_rule::token;
@@ -118,6 +123,10 @@ struct hello_message {
   row_truncation truncation{};
   bool bonus = true;       //!< after a full accept the cloud adds a token of its own
   double threshold = 0.0;  //!< semantic: a mismatch with a score below it stands; finite, >= 0. Other rules: 0
+  //! ids of the longest text message that the sender takes, and that it sends; 1 or more
+  std::uint32_t text_chunk = 256;
+  //! Fields behind the others: {type u8, length u16, value} each, types ascending. Decoding points into the message.
+  std::span<const std::byte> fields{};
 };
 
 struct resume_message {
@@ -172,6 +181,8 @@ struct refuse_message {
 enum class stop_cause : std::uint8_t { finished = 0, stop_token = 1, budget = 2, cancelled = 3, failed = 4 };
 struct stop_message {
   stop_cause cause = stop_cause::finished;
+  std::uint32_t length = 0;       //!< of the text that both sides have, prompt included
+  std::uint64_t prefix_hash = 0;  //!< of this text
 };
 
 //! Makes received drafts; only the decoder names it (a lint checks).

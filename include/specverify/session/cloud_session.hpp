@@ -93,7 +93,8 @@ class cloud_session : private detail::cloud_protocol {
   using cloud_protocol::epoch;
   //! status refusal()
   //! Why this cloud refused the edge's session, as it told the edge: a hello that it does not take, or what failed
-  //! here. ok: it did not. Refused copies of damaged or unknown messages, which the edge sends again, are not meant.
+  //! here. Or why the edge gave up, as it told the cloud. ok: neither. Refused copies of damaged or unknown messages,
+  //! which the edge sends again, are not meant.
   using cloud_protocol::refusal;
   //! const session_statistics& statistics()
   using cloud_protocol::statistics;

@@ -89,7 +89,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! is longer than max_text_length), unexpected_message.
   using edge_protocol::restore;
   //! status recover(std::uint32_t prompt_length, session_time now)
-  //! Continues without a journal: the cloud sends the text. `now` must be later than in any run before.
+  //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
+  //! earlier runs have sent cannot disturb this one.
   using edge_protocol::recover;
   //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
   //! unexpected_message, refused_by_peer...
@@ -119,7 +120,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! has failed).
   using edge_protocol::disconnect;
   //! status engine_failed(status why)
-  //! The engine cannot go on.
+  //! The engine cannot go on; the cloud gets a refusal.
   using edge_protocol::engine_failed;
   //! void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time)
   //! What the host measured of the link; recorded with the next round.

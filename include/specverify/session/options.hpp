@@ -50,8 +50,9 @@ struct edge_options {
   std::span<const token_id> stop_tokens{};  //!< copied
   //! microseconds until a question is asked again; 0: never (a reliable transport)
   session_time retry_timeout = 0;
-  std::uint32_t retry_limit = 64;  //!< times a question is asked again before peer_timeout
-  std::uint32_t text_chunk = 256;  //!< tokens of one text message
+  //! times a question is asked again before peer_timeout; without deadlines, times it is asked again after damage
+  std::uint32_t retry_limit = 64;
+  std::uint32_t text_chunk = 256;  //!< tokens of one text message, of either side; 1 or more
   link_loss on_link_loss = link_loss::wait;
   //! times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
   std::uint32_t loss_after = 0;
@@ -104,7 +105,7 @@ struct cloud_options {
   vocabulary_fingerprint fingerprint{};
   std::span<const token_id> stop_tokens{};  //!< copied
   std::uint32_t trial_cap = 32;             //!< of token_rule
-  std::uint32_t text_chunk = 256;           //!< tokens of one text message
+  std::uint32_t text_chunk = 256;           //!< tokens of one text message at most: the edge says how many
   bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
 
   // `where` of what `make` and `restore` refuse, and of the limit that a hello is beyond

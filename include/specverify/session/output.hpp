@@ -32,8 +32,8 @@ enum class session_action : std::uint8_t {
   //! cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes`
   //! holds their hidden vectors in ascending order as they travelled; answered by `supply_scores`
   score,
-  //! the text is complete; `stop` says why. The cloud hears it from the edge: `stop` is none where that ended the text
-  //! alone
+  //! the text is complete, and the other side has the same; `stop` says why. The cloud hears it from the edge: `stop`
+  //! is none where that ended the text alone
   finished,
   failed  //!< the session is over; `reason` says why
 };
@@ -70,7 +70,8 @@ enum class edge_state : std::uint8_t {
   waiting,
   streaming,
   finished,
-  failed
+  failed,
+  stopping  //!< the text is complete, and the cloud compares it with its own
 };
 
 //! What a cloud is about.

@@ -89,6 +89,7 @@ struct cloud_snapshot {
   std::uint32_t length = 0;
   std::uint32_t target_length = 0;
   std::uint32_t target_round = 0;
+  std::uint32_t text_chunk = 0;  //!< of either side's text messages
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   stop_reason stop = stop_reason::none;

@@ -53,7 +53,7 @@ void forge(std::vector<std::byte>& message, message_kind kind, std::size_t at, s
 TEST_CASE("hello: every field comes back, and a second encoding gives the same bytes") {
   const hello_message hello = some_hello();
   const auto bytes = encoded(hello);
-  CHECK(bytes.size() == 135);
+  CHECK(bytes.size() == 139);
   hello_message read;
   REQUIRE(into(read, decode_hello(bytes)).ok());
   CHECK(read.context == hello.context);
@@ -98,7 +98,7 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
   };
   const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
   const line lines[] = {
-      {8, 2, 2, errc::unknown_version},
+      {8, 2, 1, errc::unknown_version},
       {54, 1, 3, errc::field_out_of_range},
       {55, 1, 3, errc::field_out_of_range},
       {56, 1, 2, errc::field_out_of_range},
@@ -132,6 +132,7 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
       {129, 1, 2, errc::field_out_of_range},
       {130, 1, 4, errc::field_out_of_range},
       {131, 4, (1u << 16) + 1, errc::invalid_argument},
+      {135, 4, 0, errc::field_out_of_range},
   };
   for (const line& at : lines) {
     CAPTURE(at.at);
@@ -144,8 +145,14 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
   }
   hello_message hello = some_hello();
   std::array<std::byte, 200> out{};
-  hello.version = 2;
-  CHECK(encode_hello(hello, out).error().code == errc::unknown_version);
+  hello.version = 1;
+  CHECK(encode_hello(hello, out).error() == status{errc::unknown_version, part::codec, 1u << 16 | 2});
+  hello = some_hello();
+  hello.context.epoch = max_wire_epoch + 1;
+  CHECK(encode_hello(hello, out).error() == status{errc::field_out_of_range, part::codec, 18});
+  auto forged = encoded(some_hello());
+  forge(forged, message_kind::hello, 18, max_wire_epoch + 1, 4, hello.context);
+  CHECK(decode_hello(forged).error() == status{errc::field_out_of_range, part::codec, 18});
   hello = some_hello();
   hello.temperature = std::bit_cast<double>(std::uint64_t{0x7ff8} << 48);
   CHECK(encode_hello(hello, out).error().code == errc::invalid_temperature);
@@ -153,24 +160,60 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
   hello.context.transmission = 16;
   CHECK(encode_hello(hello, out).error().code == errc::field_out_of_range);
   hello = some_hello();
-  CHECK(encode_hello(hello, std::span(out).first(134)).error() == status{errc::output_too_small, part::codec, 135});
+  CHECK(encode_hello(hello, std::span(out).first(138)).error() == status{errc::output_too_small, part::codec, 139});
   CHECK(out == std::array<std::byte, 200>{});  // nothing was written
   auto bytes = encoded(hello);
   bytes.push_back(std::byte{0});
   seal(some_context, message_kind::hello, bytes);
-  CHECK(decode_hello(bytes).error().code == errc::trailing_bytes);
-  bytes.resize(134);
+  CHECK(decode_hello(bytes).error() == status{errc::field_out_of_range, part::codec, 139});  // half a field
+  bytes.resize(138);
   seal(some_context, message_kind::hello, bytes);
   CHECK(decode_hello(bytes).error().code == errc::truncated);
   bytes.resize(37);
   CHECK(decode_hello(bytes).error().code == errc::truncated);
 }
 
+namespace {
+//! A hello with these fields behind the others.
+std::vector<std::byte> with_fields(const std::vector<unsigned>& bytes) {
+  std::vector<std::byte> message = encoded(some_hello());
+  for (const unsigned byte : bytes) message.push_back(static_cast<std::byte>(byte));
+  seal(some_context, message_kind::hello, message);
+  return message;
+}
+}  // namespace
+
+TEST_CASE("hello: fields that a reader need not know are skipped, those that it must know are refused by their type") {
+  hello_message read;
+  const auto optional = with_fields({3, 2, 0, 0xAA, 0xBB, 127, 0, 0});
+  REQUIRE(into(read, decode_hello(optional)).ok());
+  CHECK(read.fields.size() == 8);
+  CHECK(read.format == some_hello().format);
+  CHECK(encoded(read) == optional);
+  CHECK(decode_hello(with_fields({128, 0, 0})).error() == status{errc::unknown_field, part::codec, 128});
+  CHECK(decode_hello(with_fields({3, 0, 0, 200, 1, 0, 9})).error() == status{errc::unknown_field, part::codec, 200});
+  const auto broken = [](const std::vector<unsigned>& fields, std::uint32_t where) {
+    CHECK(decode_hello(with_fields(fields)).error() == status{errc::field_out_of_range, part::codec, where});
+    std::vector<std::byte> same;
+    for (const unsigned byte : fields) same.push_back(static_cast<std::byte>(byte));
+    hello_message hello = some_hello();
+    hello.fields = same;
+    std::array<std::byte, 200> out{};
+    CHECK(encode_hello(hello, out).error().code == errc::field_out_of_range);
+  };
+  broken({3}, 139);
+  broken({3, 0}, 139);
+  broken({3, 1, 0}, 139);
+  broken({3, 0, 0, 3, 0, 0}, 142);     // twice
+  broken({3, 0, 0, 2, 0, 0}, 142);     // not ascending
+  broken({255, 255, 255, 1, 1}, 139);  // longer than the message
+}
+
 TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins with") {
   std::array<std::byte, 40> out{};
   std::size_t written = 0;
-  REQUIRE(into(written, encode_stop(some_context, {stop_cause::budget}, out)).ok());
-  CHECK(written == 9);
+  REQUIRE(into(written, encode_stop(some_context, {stop_cause::budget, 70000, 5}, out)).ok());
+  CHECK(written == 21);
   const auto message = std::span(out).first(written);
   message_header header;
   REQUIRE(into(header, peek_header(message)).ok());
@@ -195,6 +238,8 @@ TEST_CASE("NET-3 header: 8 bytes, and the errors of what every message begins wi
   again.transmission = 9;
   CHECK(into(stop, decode_stop(again, message)).ok());
   CHECK(stop.cause == stop_cause::budget);
+  CHECK(stop.length == 70000);
+  CHECK(stop.prefix_hash == 5);
   // Every flipped bit of the message is seen.
   for (std::size_t bit = 0; bit < 8 * written; ++bit) {
     out[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
@@ -240,6 +285,15 @@ TEST_CASE("resume: the context in full") {
   REQUIRE(into(read, decode_resume(std::span(out).first(written))).ok());
   CHECK(read.context == some_context);
   CHECK(decode_resume(std::span(out).first(35)).error().code == errc::truncated);
+  wire_context last = some_context;
+  last.epoch = max_wire_epoch;
+  std::array<std::byte, 40> other{};
+  CHECK(encode_resume({last}, other).ok());
+  last.epoch += 1;
+  CHECK(encode_resume({last}, other).error() == status{errc::field_out_of_range, part::codec, 16});
+  std::vector<std::byte> beyond(out.begin(), out.begin() + 36);
+  forge(beyond, message_kind::resume, 16, last.epoch, 4, last);
+  CHECK(decode_resume(beyond).error() == status{errc::field_out_of_range, part::codec, 16});
   std::vector<std::byte> longer(out.begin(), out.begin() + 37);
   seal(some_context, message_kind::resume, longer);
   CHECK(decode_resume(longer).error().code == errc::trailing_bytes);

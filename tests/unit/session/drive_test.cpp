@@ -165,7 +165,7 @@ TEST_CASE("host: take_outputs says what the session waits for") {
   work = take_outputs(*q.cloud, tell);
   CHECK(work.wait == session_wait::over);
   CHECK(work.reason == broken);
-  CHECK(story == "journal send failed ");
+  CHECK(story == "send failed ");
 }
 
 TEST_CASE("host: a model that fails ends both sides, and the peer hears why") {

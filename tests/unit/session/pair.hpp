@@ -44,7 +44,8 @@ struct pair_options {
   bool lazy = false;
   sv::row_truncation truncation{};  // that both sides have room for, and the edge asks for
   std::uint32_t pad_to = 1;
-  std::optional<sv::cloud_limits> limits{};  // of the cloud; none: the smallest for the edge's format
+  std::uint32_t edge_chunk = 256, cloud_chunk = 256;  // ids of a text message
+  std::optional<sv::cloud_limits> limits{};           // of the cloud; none: the smallest for the edge's format
 };
 
 template <class Skip, class Window = sv::fixed_window>
@@ -91,6 +92,7 @@ struct basic_pair {
     o.stop_tokens = options.stop_tokens;
     o.retry_timeout = options.timeout;
     o.retry_limit = options.retry_limit;
+    o.text_chunk = options.edge_chunk;
     o.transform.truncation = options.truncation;
     return o;
   }
@@ -107,6 +109,7 @@ struct basic_pair {
     o.required = options.required;
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
+    o.text_chunk = options.cloud_chunk;
     o.stop_tokens = options.stop_tokens;
     o.transform.truncation = options.truncation;
     cloud.emplace(std::move(sv::cloud_session::make(o)).value());

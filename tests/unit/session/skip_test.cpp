@@ -2,6 +2,8 @@
 // Rounds without a bonus token, and tokens that the edge commits alone.
 #include "pair.hpp"
 
+#include <specverify/session/drive.hpp>
+
 using namespace specverify;
 using namespace specverify_test;
 
@@ -169,12 +171,18 @@ TEST_CASE(
   options.budget = 10;
   basic_pair<switched> p(options, {&keep});
   bytes question = p.start();
-  for (int i = 0; i < 5 && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+  for (int i = 0; i < 5 && kind_of(question) != message_kind::stop; ++i) question = p.exchange(question);
   CHECK(p.edge->statistics().skipped == 10);
   REQUIRE(kind_of(question) == message_kind::stop);
   CHECK(p.cloud->receive(question, p.now).ok());
   CHECK(p.cloud->state() == cloud_state::finished);  // it has heard of no token
-  CHECK(p.cloud->next().stop == stop_reason::none);
+  int ends = 0;
+  (void)take_outputs(*p.cloud, [&](const session_output& out) {
+    if (out.action != session_action::finished) return;
+    ++ends;
+    CHECK(out.stop == stop_reason::none);
+  });
+  CHECK(ends == 1);
   keep = false;
   p.new_edge();
   p.now = 1000;
@@ -200,15 +208,14 @@ TEST_CASE(
   CHECK(p.edge->recover(3, p.now).ok());
   const bytes resume = pair::only(p.run_edge());
   question = resume;
-  for (int i = 0; i < 60 && p.edge->state() != edge_state::finished; ++i) {
+  for (int i = 0; i < 60 && kind_of(question) != message_kind::stop; ++i) {
     if (p.edge->statistics().emitted == 8) keep = true;  // the rest is the edge's own: the cloud never hears about that
     question = p.exchange(question);
   }
-  REQUIRE(p.edge->state() == edge_state::finished);
   REQUIRE(kind_of(question) == message_kind::stop);
-  CHECK(p.cloud->receive(question, p.now).ok());
+  (void)p.exchange(question);
+  REQUIRE(p.edge->state() == edge_state::finished);
   REQUIRE(p.cloud->state() == cloud_state::finished);
-  CHECK(p.run_cloud().empty());
   CHECK(p.cloud->length() < p.edge->length());
   const std::uint64_t drafts = p.edge->statistics().messages_up - 2;
   REQUIRE(drafts >= 8);  // so far behind, a number counts as one that was not heard yet

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! hello, resume, feedback, refuse and stop. Used by codec/message.hpp, where they are documented.
+//! resume, feedback, refuse and stop. Used by codec/message.hpp, where they are documented.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 
 #include <specverify/codec/bit_cost.hpp>
-#include <specverify/codec/detail/message_fields.hpp>
-
-#include <bit>
+#include <specverify/codec/detail/message_hello.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t hello_bytes = 135;
 inline constexpr std::size_t resume_bytes = message_header_bytes + context_bytes;
 inline constexpr std::size_t refuse_bytes = message_header_bytes + 8;
-inline constexpr std::size_t stop_bytes = message_header_bytes + 1;
+inline constexpr std::size_t stop_bytes = message_header_bytes + 13;
 inline constexpr std::size_t text_prefix_bytes = message_header_bytes + 8;
-
-inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
-inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
 
 [[nodiscard]] constexpr bool is_known(errc code) noexcept {
   switch (code) {
@@ -29,26 +23,6 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
     return true;
   }
   return false;
-}
-
-//! What hello may hold, for both ends; `where` = byte of the field.
-[[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
-  if (value.version != wire_version) return codec_error(errc::unknown_version, 8);
-  if (value.strength > guarantee::unconditional) return codec_error(errc::field_out_of_range, 54);
-  if (value.rule > wire_rule::semantic) return codec_error(errc::field_out_of_range, 55);
-  if (value.mode > 1) return codec_error(errc::field_out_of_range, 56);
-  if (const status why = check(value.format); !why.ok()) return why;
-  if (std::bit_cast<std::uint64_t>(value.temperature) > std::bit_cast<std::uint64_t>(max_temperature))
-    return codec_error(errc::invalid_temperature, 86);
-  const std::uint64_t top_p = std::bit_cast<std::uint64_t>(value.truncation.top_p);
-  if (top_p == 0 || top_p > bits_of_one) return codec_error(errc::invalid_truncation, 98);
-  if (std::bit_cast<std::uint64_t>(value.truncation.min_p) > bits_of_one)
-    return codec_error(errc::invalid_truncation, 106);
-  if (value.truncation.order > truncation_order::top_p_then_top_k) return codec_error(errc::invalid_truncation, 114);
-  const std::uint64_t threshold = std::bit_cast<std::uint64_t>(value.threshold);
-  if (threshold >= bits_of_infinity || (threshold != 0 && value.rule != wire_rule::semantic))
-    return codec_error(errc::field_out_of_range, 116);
-  return {};
 }
 
 [[nodiscard]] inline status check_feedback(const feedback_message& value, const wire_format& format,
@@ -89,85 +63,8 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   return largest > detail::hello_bytes ? largest : detail::hello_bytes;
 }
 
-inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
-  if (const status why = detail::check_hello(value); !why.ok()) return why;
-  if (const status why = detail::begin_message(value.context, detail::hello_bytes, 1, out); !why.ok()) return why;
-  numeric::store_le(out.data() + 8, value.version, 2);
-  detail::store_context(out, 10, value.context);
-  detail::field_writer fields(out, 38);
-  fields.put(value.fingerprint_low, 8);
-  fields.put(value.fingerprint_high, 8);
-  fields.put(static_cast<std::uint64_t>(value.strength), 1);
-  fields.put(static_cast<std::uint64_t>(value.rule), 1);
-  fields.put(value.mode, 1);
-  fields.put(static_cast<std::uint64_t>(value.format.format), 1);
-  fields.put(value.format.vocab_size, 4);
-  fields.put(value.format.resolution, 4);
-  fields.put(value.format.support_size, 4);
-  fields.put(value.format.max_draft_length, 4);
-  fields.put(value.format.pad_to, 4);
-  fields.put(value.prompt_length, 4);
-  fields.put(value.token_budget, 4);
-  fields.put(std::bit_cast<std::uint64_t>(value.temperature), 8);
-  fields.put(value.truncation.top_k, 4);
-  fields.put(std::bit_cast<std::uint64_t>(value.truncation.top_p), 8);
-  fields.put(std::bit_cast<std::uint64_t>(value.truncation.min_p), 8);
-  fields.put(static_cast<std::uint64_t>(value.truncation.order), 1);
-  fields.put(value.bonus ? 1 : 0, 1);
-  fields.put(std::bit_cast<std::uint64_t>(value.threshold), 8);
-  const attachment_format& attachments = value.format.attachments;
-  fields.put(attachments.hidden_size, 4);
-  fields.put(static_cast<std::uint64_t>(attachments.hidden), 1);
-  fields.put(attachments.hidden_with_draft ? 1 : 0, 1);
-  fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u), 1);
-  fields.put(attachments.max_skipped, 4);
-  return detail::end_message(message_kind::hello, value.context, detail::hello_bytes, 1, out);
-}
-inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
-  if (const status why = detail::open_message(message_kind::hello, {}, message); !why.ok()) return why;
-  hello_message read;
-  read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
-  if (read.version != wire_version) return detail::codec_error(errc::unknown_version, 8);
-  if (const status why = detail::close_message(detail::hello_bytes, 1, message); !why.ok()) return why;
-  read.context = detail::load_context(message, 10);
-  read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
-  detail::field_reader fields(message, 38);
-  read.fingerprint_low = fields.u64();
-  read.fingerprint_high = fields.u64();
-  read.strength = static_cast<guarantee>(fields.u8());
-  read.rule = static_cast<wire_rule>(fields.u8());
-  read.mode = fields.u8();
-  read.format.format = static_cast<law_format>(fields.u8());
-  read.format.vocab_size = fields.u32();
-  read.format.resolution = fields.u32();
-  read.format.support_size = fields.u32();
-  read.format.max_draft_length = fields.u32();
-  read.format.pad_to = fields.u32();
-  read.prompt_length = fields.u32();
-  read.token_budget = fields.u32();
-  read.temperature = std::bit_cast<double>(fields.u64());
-  read.truncation.top_k = fields.u32();
-  read.truncation.top_p = std::bit_cast<double>(fields.u64());
-  read.truncation.min_p = std::bit_cast<double>(fields.u64());
-  read.truncation.order = static_cast<truncation_order>(fields.u8());
-  const std::uint8_t bonus = fields.u8();
-  read.threshold = std::bit_cast<double>(fields.u64());
-  read.format.attachments.hidden_size = fields.u32();
-  read.format.attachments.hidden = static_cast<hidden_format>(fields.u8());
-  const std::uint8_t with_draft = fields.u8(), report = fields.u8();
-  read.format.attachments.max_skipped = fields.u32();
-  if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
-  if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
-  if (report > 3) return detail::codec_error(errc::field_out_of_range, 130);
-  read.bonus = bonus != 0;
-  read.format.attachments.hidden_with_draft = with_draft != 0;
-  read.format.attachments.channel_report = (report & 1) != 0;
-  read.format.attachments.resolution_with_draft = (report & 2) != 0;
-  if (const status why = detail::check_hello(read); !why.ok()) return why;
-  return read;
-}
-
 inline result<std::span<std::byte>> encode_resume(const resume_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = detail::check_epoch(value.context, message_header_bytes); !why.ok()) return why;
   if (const status why = detail::begin_message(value.context, detail::resume_bytes, 1, out); !why.ok()) return why;
   detail::store_context(out, message_header_bytes, value.context);
   return detail::end_message(message_kind::resume, value.context, detail::resume_bytes, 1, out);
@@ -176,6 +73,7 @@ inline result<resume_message> decode_resume(std::span<const std::byte> message) 
   if (const status why = detail::open_message(message_kind::resume, {}, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::resume_bytes, 1, message); !why.ok()) return why;
   resume_message read{detail::load_context(message, message_header_bytes)};
+  if (const status why = detail::check_epoch(read.context, message_header_bytes); !why.ok()) return why;
   read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
   return read;
 }
@@ -242,15 +140,22 @@ inline result<std::span<std::byte>> encode_stop(const wire_context& context, con
                                                 std::span<std::byte> out) noexcept {
   if (static_cast<unsigned>(value.cause) >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
   if (const status why = detail::begin_message(context, detail::stop_bytes, 1, out); !why.ok()) return why;
-  numeric::store_le(out.data() + 8, static_cast<std::uint64_t>(value.cause), 1);
+  detail::field_writer fields(out, 8);
+  fields.put(static_cast<std::uint64_t>(value.cause), 1);
+  fields.put(value.length, 4);
+  fields.put(value.prefix_hash, 8);
   return detail::end_message(message_kind::stop, context, detail::stop_bytes, 1, out);
 }
 inline result<stop_message> decode_stop(const wire_context& context, std::span<const std::byte> message) noexcept {
   if (const status why = detail::open_message(message_kind::stop, context, message); !why.ok()) return why;
   if (const status why = detail::close_message(detail::stop_bytes, 1, message); !why.ok()) return why;
-  const unsigned cause = std::to_integer<unsigned>(message[8]);
+  detail::field_reader fields(message, 8);
+  const std::uint8_t cause = fields.u8();
   if (cause >= stop_cause_count) return detail::codec_error(errc::field_out_of_range, 8);
-  return stop_message{static_cast<stop_cause>(cause)};
+  stop_message read{static_cast<stop_cause>(cause)};
+  read.length = fields.u32();
+  read.prefix_hash = fields.u64();
+  return read;
 }
 
 SPECVERIFY_NAMESPACE_END

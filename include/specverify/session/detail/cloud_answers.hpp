@@ -37,6 +37,7 @@ SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
   if (const status why = check_format(terms.format()); !why.ok()) return why;
   if (strength_of(terms.format().drafts(), terms.rule()) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
+  if (terms.text_chunk() > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
   const auto space = [&](const row_transform& transform) {
     return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
   };
@@ -57,6 +58,8 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
     return {errc::guarantee_too_weak, part::session, 0};
   const session_terms terms(hello);
   if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
+  if (hello.context.base_length < hello.prompt_length)
+    return {errc::base_length_mismatch, part::session, hello.context.base_length};
   if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
   return {};
@@ -81,23 +84,18 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
   next_number_ = header.flags;  // ahead of what an earlier life of this cloud may have sent
   heard_ = {};
   refusal_ = {};
+  stopped_ = gone_ = false;
   state_ = cloud_state::filling;
 }
 
 SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
                                                 const message_header& header) noexcept {
   const result<hello_message> read = decode_hello(message);
-  if (!read) {
-    const status why = read.error();
-    if (why.code != errc::unknown_version)
-      return on_damage(why.code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
-    refuse({}, why);
-    return why;
-  }
+  if (!read) return on_unreadable(read.error(), header);
   const hello_message& hello = *read;
   const wire_context& peer = hello.context;
   if (state_ == cloud_state::blank) {
-    if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
+    if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return answer_stale();
     if (const status why = check_hello(hello); !why.ok()) {
       wire_context session{};
       session.session_id = peer.session_id;
@@ -106,11 +104,12 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
     }
     begin_session(hello, header);
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
-    return drop(errc::unexpected_message);
+    return on_stranger(peer.session_id);
   }
-  if (const errc why = accept_epoch(peer); why != errc::ok) return drop(why);
+  const std::uint32_t epoch = place_.epoch();
+  if (accept_epoch(peer) != errc::ok) return answer_stale();
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ == cloud_state::failed) return drop(errc::session_closed);
+  if (!reopens(epoch)) return closed();
   if (engine_works()) {
     owed_ = message_kind::hello;
     return {};
@@ -127,16 +126,33 @@ SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept 
   if (nonce == nonce_) return true;
   nonce_ = nonce;
   contexts_.remember(context());
-  place_.begin_epoch(place_.epoch() + 1024);  // ahead of every epoch that its forgotten lives can have begun
+  // ahead of every epoch that its forgotten lives can have begun; the edge begins the next one
+  place_.begin_epoch(next_epoch(place_.epoch(), 1024));
   heard_ = {};
-  statistics_.restarts += 1;
+  return true;
+}
+
+//! Whether a greeting finds the session open, or opens it again: for a new life of an edge that said stop and has
+//! forgotten it, or that said that it failed.
+SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexcept {
+  const bool anew = place_.epoch() != earlier_epoch;
+  if (state_ == cloud_state::failed) {
+    if (!gone_ || !anew) return false;
+    gone_ = false;
+    refusal_ = {};
+    state_ = cloud_state::filling;
+    if (place_.length() >= target_.length()) settle();
+  } else if (state_ == cloud_state::finished && !place_.is_over() && anew) {
+    stopped_ = false;
+    settle();
+  }
   return true;
 }
 
 SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> message,
                                                  const message_header& header) noexcept {
   const result<resume_message> resume = decode_resume(message);
-  if (!resume) return on_damage(resume.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  if (!resume) return on_unreadable(resume.error(), header);
   const wire_context& peer = resume->context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
@@ -146,15 +162,17 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
     }
     return on_unknown(header);
   }
-  if (peer.session_id != place_.session_id()) return drop(errc::unexpected_message);
+  if (peer.session_id != place_.session_id()) return on_stranger(peer.session_id);
   const std::uint32_t epoch = place_.epoch();
   const bool has_journal = peer.epoch != 0;
-  if (!has_journal && !accept_nonce(peer.prefix_hash)) return drop(errc::stale_epoch);
-  if (has_journal) {
-    if (const errc why = accept_epoch(peer); why != errc::ok) return drop(why);
+  if (!has_journal && state_ == cloud_state::filling) {  // nobody has the rest of the text
+    count_fault(statistics_, errc::unknown_session);
+    tell({}, {errc::unknown_session, part::session, header.checksum});
+    return {errc::unknown_session, part::session, place_.length()};
   }
+  if (has_journal ? accept_epoch(peer) != errc::ok : !accept_nonce(peer.prefix_hash)) return answer_stale();
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ == cloud_state::failed) return drop(errc::session_closed);
+  if (!reopens(epoch)) return closed();
   if (engine_works()) {
     owed_ = message_kind::resume;
     return {};
@@ -163,11 +181,10 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   if (has_journal) {
     if (const status why = check_length(peer); !why.ok()) return why;
   }
-  // A new life of an edge that said stop, and has forgotten it.
-  if (state_ == cloud_state::finished && !place_.is_over() && place_.epoch() != epoch) settle();
   if (has_journal) aim_at(peer);
-  const bool wants_text =
-      has_journal && peer.base_length < place_.length() && (peer.round == place_.round() || terms_.streams());
+  // In a stream each token is a round: any but the 0 of an edge that has not heard how much text there is.
+  const bool wants_text = has_journal && peer.base_length < place_.length() &&
+                          (peer.round == place_.round() || (terms_.streams() && peer.round != 0));
   if (!wants_text) return greet(message_kind::resume);
   if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash)
     return fail({errc::prefix_mismatch, part::session, peer.base_length});
@@ -196,7 +213,7 @@ SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
 SPECVERIFY_BODY status cloud_protocol::send_text(const wire_context& asked, std::uint32_t from) noexcept {
   wire_context numbered = asked;
   numbered.transmission = next_number_;
-  const std::uint32_t count = std::min(options_.text_chunk, place_.length() - from);
+  const std::uint32_t count = std::min(terms_.text_chunk(), place_.length() - from);
   const auto bytes = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length());
@@ -240,10 +257,10 @@ SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byt
     earlier = place_.context_at(target_.round(), length, prefix_hash(text().first(length)));
     if (belongs_to(earlier, message, header)) then = &earlier;
   }
-  if (then == nullptr) return on_damage(errc::checksum_mismatch);
+  if (then == nullptr) return on_damage(errc::checksum_mismatch, header.checksum);
   if (then->epoch != place_.epoch()) return drop(errc::stale_epoch);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ != cloud_state::filling && state_ != cloud_state::ready) return drop(errc::unexpected_message);
+  if (round_is_open()) return drop(errc::unexpected_message);
   statistics_.repeated_answers += 1;
   return greet(message_kind::resume);
 }

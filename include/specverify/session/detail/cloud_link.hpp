@@ -6,6 +6,8 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
 
+#include <utility>
+
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -22,19 +24,34 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
   send(written);
 }
 
-SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
-  if (ends_session(reason.code)) refusal_ = reason;
+//! Refuses the session, or one of its messages. Nothing is journaled. Of the refusals after which the edge asks again,
+//! few are sent between two records: a flood gets no answers.
+[[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::refuse(const wire_context& context, status reason) noexcept {
+  if (ends_session(reason.code)) {
+    refusal_ = reason;
+  } else if (state_ != cloud_state::blank) {
+    if (unrecorded_ == refusals_per_record) return;
+    unrecorded_ += 1;
+  }
+  tell(context, reason);
+}
+
+//! A refusal alone. It takes no number.
+[[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::tell(const wire_context& context, status reason) noexcept {
   wire_context numbered = context;
   numbered.transmission = next_number_;
-  const auto bytes = encode_refuse(numbered, {reason}, message_);
+  const auto bytes = encode_refusal(numbered, reason, message_);
   if (!bytes) return;
   statistics_.refusals += 1;
-  post(bytes->size(), place_.length());
+  send(bytes->size());
 }
 
 SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
+  // whole, and not what an encoder writes: no damage, which would be sent again
+  if (!ends_session(why.code)) why.code = errc::not_canonical;
   refuse(session_context(), why);
   state_ = cloud_state::failed;
+  gone_ = false;
   rows_wanted_ = false;
   emit_failure(why);
   return why;
@@ -46,11 +63,69 @@ SPECVERIFY_BODY status cloud_protocol::engine_failed(status why) noexcept {
   return fail(why);
 }
 
-//! A damaged message: says so, and the edge asks again at once.
-SPECVERIFY_BODY status cloud_protocol::on_damage(errc code) noexcept {
+//! A damaged message: names it by the checksum that it came with, and the edge asks again at once.
+SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checksum) noexcept {
   count_fault(statistics_, code);
-  refuse(state_ == cloud_state::blank ? wire_context{} : session_context(), {code, part::session, 0});
+  refuse(state_ == cloud_state::blank ? wire_context{} : session_context(), {code, part::session, checksum});
   return {code, part::session, 0};
+}
+
+//! A greeting that cannot be read: damaged, or what this side does not take, which is named.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_unreadable(status why, const message_header& header) noexcept {
+  if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, header.checksum);
+  count_fault(statistics_, why.code);
+  if (state_ == cloud_state::blank) refusal_ = why;
+  tell({}, why);
+  return why;
+}
+
+//! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own.
+//! Nothing changes here, nothing is journaled, and no number is used up, since that epoch forgets it.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::answer_stale() noexcept {
+  if (const auto bytes = encode_resume({context()}, message_)) send(bytes->size());
+  return drop(errc::stale_epoch);
+}
+
+//! A greeting of another session, or of this one in another format.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_stranger(std::uint64_t session_id) noexcept {
+  wire_context theirs{};
+  theirs.session_id = session_id;
+  tell(theirs, {errc::unexpected_message, part::session, 0});
+  return drop(errc::unexpected_message);
+}
+
+//! The session is over here, and whoever asks is told why.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed() noexcept {
+  tell(session_context(), refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
+  return drop(errc::session_closed);
+}
+
+//! A question other than a greeting to a session that has failed.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::after_failure(std::span<const std::byte> message,
+                                                                   const message_header& header) noexcept {
+  const bool ours = belongs_to(context(), message, header) || belongs_to(place_.end_context(), message, header) ||
+                    (kept_.any() && belongs_to(kept_.context(place_), message, header)) ||
+                    contexts_.find(message, header) != nullptr;
+  return ours ? closed() : on_damage(errc::checksum_mismatch, header.checksum);
+}
+
+//! The edge has failed, and says why: the session ends here too, unless its next life comes. Refusals are never
+//! answered, rubbish under their name neither.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_refusal(std::span<const std::byte> message,
+                                                                const message_header& header) noexcept {
+  if (!belongs_to(place_.end_context(), message, header)) return drop(errc::checksum_mismatch);
+  const result<refuse_message> read = decode_refuse(place_.end_context(), message);
+  const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
+  if (!read || over || !ends_session(read->reason.code)) return drop(errc::unexpected_message);
+  abandon();
+  state_ = cloud_state::failed;
+  gone_ = true;
+  rows_wanted_ = false;
+  owed_ = message_kind::stop;
+  refusal_ = read->reason;
+  const status why{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
+  emit_failure(why);
+  return why;
 }
 
 //! A message for a session that this process does not know. Names the message by its checksum, so that the edge knows
@@ -96,7 +171,6 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
   const result<message_header> first = peek_header(message);
   if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
   const message_header& header = *first;
-  const bool is_stop = header.kind == message_kind::stop;
   switch (header.kind) {
     case message_kind::hello:
       return on_hello(message, header);
@@ -106,25 +180,44 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
     case message_kind::draft:
     case message_kind::supply:
     case message_kind::stop:
-      if (state_ == cloud_state::blank) return is_stop ? status{} : on_unknown(header);
+      if (state_ == cloud_state::blank) return on_unknown(header);
+      if (state_ == cloud_state::failed) return after_failure(message, header);
       if (header.kind == message_kind::text) return on_text(message, header);
       if (header.kind == message_kind::draft) return on_draft(message, header);
-      if (header.kind == message_kind::supply) return on_supply(message, header);
-      break;
+      return header.kind == message_kind::supply ? on_supply(message, header) : on_stop(message, header);
+    case message_kind::refuse:
+      return on_refusal(message, header);
     default:
       break;
   }
-  if (is_stop && belongs_to(context(), message, header)) return on_stop(header);
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
-  return on_damage(errc::checksum_mismatch);
+  return on_damage(errc::checksum_mismatch, header.checksum);
 }
 
-//! The edge has its text and is gone.
-SPECVERIFY_BODY status cloud_protocol::on_stop(const message_header& header) noexcept {
+//! The edge has its text, and says which. The answer is the same text, or where this side stands. A stream may have
+//! gone on behind the edge's end.
+SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> message,
+                                               const message_header& header) noexcept {
+  const wire_context asked = place_.end_context(next_number_);
+  if (!belongs_to(asked, message, header)) {
+    const wire_context* then = contexts_.find(message, header);
+    return then != nullptr ? drop_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
+  }
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (round_is_open() || state_ == cloud_state::failed) return {};
+  contexts_.remember(asked);
+  const result<stop_message> read = decode_stop(asked, message);
+  if (!read) return fail(read.error());
+  if (round_is_open()) return fail({errc::unexpected_message, part::session, place_.length()});
+  const std::uint32_t length = read->length;
+  if (length > place_.length() || state_ == cloud_state::filling) return greet(message_kind::resume);
+  if (read->prefix_hash != prefix_hash(text().first(length)))
+    return fail({errc::prefix_mismatch, part::session, length});
+  if (length < place_.length() && !terms_.streams()) return greet(message_kind::resume);
   state_ = cloud_state::finished;
-  emit_end();
+  const auto bytes = encode_stop(asked, *read, message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
+  if (!std::exchange(stopped_, true)) emit_end();
   return {};
 }
 
@@ -132,7 +225,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(const message_header& header) noe
 //! damaged.
 SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte> message,
                                                       const message_header& header) noexcept {
-  if (kept_.any() && state_ != cloud_state::failed && belongs_to(kept_.context(place_), message, header)) {
+  if (kept_.any() && belongs_to(kept_.context(place_), message, header)) {
     if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
     if (header.kind == message_kind::draft) {
       if (const status why = check_repeat(message); !why.ok()) return fail(why);
@@ -141,7 +234,7 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
     return send_feedback();
   }
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
-  return on_damage(errc::checksum_mismatch);
+  return on_damage(errc::checksum_mismatch, header.checksum);
 }
 
 }  // namespace detail

@@ -31,6 +31,7 @@ class session_terms {
         temperature_(hello.temperature),
         truncation_(hello.truncation),
         token_budget_(hello.token_budget),
+        text_chunk_(hello.text_chunk),
         rule_(hello.rule),
         mode_(static_cast<session_mode>(hello.mode)),
         bonus_(hello.bonus) {}
@@ -40,6 +41,7 @@ class session_terms {
         temperature_(kept.temperature),
         truncation_(kept.truncation),
         token_budget_(kept.token_budget),
+        text_chunk_(kept.text_chunk),
         rule_(kept.rule),
         mode_(kept.mode),
         bonus_(kept.bonus) {}
@@ -63,6 +65,8 @@ class session_terms {
     made.truncation = truncation_;
     return made;
   }
+  //! Ids of the longest text message, of either side.
+  [[nodiscard]] std::uint32_t text_chunk() const noexcept { return text_chunk_; }
   //! Prompt and budget within `most` tokens.
   [[nodiscard]] bool fit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
     return prompt_length != 0 && prompt_length <= most && token_budget_ <= most - prompt_length;
@@ -77,6 +81,7 @@ class session_terms {
     hello.bonus = bonus_;
     hello.mode = static_cast<std::uint8_t>(mode_);
     hello.token_budget = token_budget_;
+    hello.text_chunk = text_chunk_;
     hello.format = format_;
     hello.temperature = temperature_;
     hello.truncation = truncation_;
@@ -87,6 +92,7 @@ class session_terms {
     kept.temperature = temperature_;
     kept.truncation = truncation_;
     kept.token_budget = token_budget_;
+    kept.text_chunk = text_chunk_;
     kept.rule = rule_;
     kept.mode = mode_;
     kept.bonus = bonus_;
@@ -98,6 +104,7 @@ class session_terms {
   double temperature_ = 1.0;
   row_truncation truncation_{};
   std::uint32_t token_budget_ = 0;
+  std::uint32_t text_chunk_ = 1;
   wire_rule rule_ = wire_rule::token;
   session_mode mode_ = session_mode::draft;
   bool bonus_ = true;

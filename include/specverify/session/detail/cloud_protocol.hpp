@@ -52,15 +52,22 @@ class cloud_protocol : public endpoint {
     made.session_id = place_.session_id();
     return made;
   }
-  [[nodiscard]] status on_damage(errc code) noexcept;
+  [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
-  [[nodiscard]] status on_stop(const message_header& header) noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_unreadable(status why, const message_header& header) noexcept;
+  [[nodiscard]] status answer_stale() noexcept;
+  [[nodiscard]] status closed() noexcept;
+  [[nodiscard]] status on_stranger(std::uint64_t session_id) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
   void post(std::size_t written, std::uint32_t first_position) noexcept;
   void refuse(const wire_context& context, status reason) noexcept;
+  void tell(const wire_context& context, status reason) noexcept;
   status fail(status why) noexcept;
 
   // cloud_answers.hpp
@@ -75,6 +82,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] status greet(message_kind kind) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
   void stream_on() noexcept;
@@ -109,7 +117,10 @@ class cloud_protocol : public endpoint {
   channel_report channel_{};
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
+  std::uint8_t unrecorded_ = 0;             // refusals of damage since the last journal record
   bool rows_wanted_ = false;
+  bool stopped_ = false;  // the edge said stop, and the host heard of it
+  bool gone_ = false;     // failed: the edge said so of itself
 };
 
 }  // namespace detail

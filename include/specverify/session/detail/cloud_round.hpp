@@ -29,9 +29,10 @@ SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wi
 SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> message,
                                                 const message_header& header) noexcept {
   const wire_context open = context();
-  if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
-    return on_other_round(message, header);
+  const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
+  if (!belongs_to(open, message, header) || !takes) return on_other_round(message, header);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (state_ == cloud_state::finished) return closed();
   if (state_ == cloud_state::requesting) {  // the request was lost
     statistics_.repeated_answers += 1;
     return send_request();

@@ -132,6 +132,7 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
   now.next_number = next_number_;
   now.heard_number = heard_.last();
   now.heard_any = heard_.any();
+  unrecorded_ = 0;
   record(first_position, std::as_bytes(std::span(&now, 1)));
 }
 

@@ -15,6 +15,12 @@ namespace detail {
          message_checksum(context, message) == header.checksum;
 }
 
+[[nodiscard, gnu::cold]] SPECVERIFY_BODY result<std::span<std::byte>> encode_refusal(
+    const wire_context& context, status reason, std::span<std::byte> out) noexcept {
+  const auto bytes = encode_refuse(context, {reason}, out);
+  return bytes ? bytes : encode_refuse(context, {{errc::engine_failed, part::host, 0}}, out);
+}
+
 [[nodiscard]] SPECVERIFY_BODY result<wire_context> greeting_context(std::span<const std::byte> message,
                                                                     message_kind kind) noexcept {
   if (kind == message_kind::hello) {

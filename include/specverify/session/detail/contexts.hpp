@@ -42,8 +42,17 @@ class context_memory {
 
 enum class arrival : std::uint8_t { fresh, duplicate, late };
 
+//! Refusals of damage that a cloud sends between two journal records.
+inline constexpr std::uint8_t refusals_per_record = 4;
+
+//! The epoch `step` ahead, or the last one.
+[[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch, std::uint32_t step = 1) noexcept {
+  return step < max_wire_epoch - epoch ? epoch + step : max_wire_epoch;
+}
+
 //! Transmissions are numbered mod 16, retries included, each direction by itself: the same number again is a copy that
-//! the network made, a smaller one came late. A restarted sender begins a new epoch, which forgets the numbers.
+//! the network made, a smaller one came late. A new epoch of the edge forgets the numbers, at both ends. Refusals take
+//! none: those after which a question is asked again name it by its checksum, the others end the session.
 class transmission_window {
  public:
   transmission_window() noexcept = default;
@@ -58,12 +67,21 @@ class transmission_window {
     if (ahead == 0) return arrival::duplicate;
     return ahead <= 8 ? arrival::fresh : arrival::late;
   }
+  //! Of a message whose context alone says that it is new.
+  void note(std::uint8_t number) noexcept {
+    last_ = number;
+    any_ = true;
+  }
+  //! What was sent before the message of this number, which is not sent yet, is late from now on.
+  void pass(std::uint8_t next) noexcept {
+    const auto before = static_cast<std::uint8_t>((next + 15) & 15);
+    if (look(before) == arrival::fresh) note(before);
+  }
   //! Accepts a fresh number. Errors: duplicate, stale_round.
   [[nodiscard]] errc take(std::uint8_t number) noexcept {
     const arrival seen = look(number);
     if (seen != arrival::fresh) return seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
-    last_ = number;
-    any_ = true;
+    note(number);
     return errc::ok;
   }
 
@@ -71,6 +89,10 @@ class transmission_window {
   std::uint8_t last_ = 0;
   bool any_ = false;
 };
+
+//! A refusal. A code that no peer knows travels as engine_failed.
+[[nodiscard]] result<std::span<std::byte>> encode_refusal(const wire_context& context, status reason,
+                                                          std::span<std::byte> out) noexcept;
 
 //! Checksum of a message under a context, with the header's visible half compared first.
 [[nodiscard]] bool belongs_to(const wire_context& context, std::span<const std::byte> message,

@@ -13,8 +13,9 @@ namespace detail {
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_damage(errc code, session_time now) noexcept {
   const bool streams = state_ == edge_state::streaming && !question_.is_open();
   count_fault(statistics_, code);
-  if (streams || (question_.is_open() && state_ != edge_state::streaming)) {
-    if (const status why = ask_again(now); !why.ok()) return why;
+  const bool waits = streams || (question_.is_open() && state_ != edge_state::streaming);
+  if (waits && question_.may_hurry(options_.retry_timeout, options_.retry_limit)) {
+    if (const status why = hurry(now); !why.ok()) return why;
   }
   return {code, part::session, 0};
 }
@@ -27,6 +28,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   const result<message_header> first = peek_header(message);
   if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
   const message_header& header = *first;
+  if (state_ == edge_state::failed) return after_failure(message, header);
   const question asked = question_.what();
   switch (header.kind) {
     case message_kind::hello:
@@ -45,8 +47,20 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
       if ((asked == question::resume && belongs_to(question_.context(), message, header)) ||
           (options_.mode == session_mode::stream && state_ != edge_state::finished &&
            belongs_to(context(), message, header))) {
-        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+        if (asked == question::stop) return drop(errc::unexpected_message);  // a stream that has not heard of the end
+        // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
+        if (options_.mode == session_mode::stream) {
+          heard_.note(header.flags);
+        } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
+          return drop(why);
+        }
         return on_text(message, header, now);
+      }
+      break;
+    case message_kind::stop:
+      if (asked == question::stop && belongs_to(question_.context(), message, header)) {
+        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+        return on_stop(message);
       }
       break;
     default:
@@ -67,22 +81,25 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
   if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
   const question asked = question_.what();
+  const bool overtaken = peer.epoch > place_.epoch() && place_.epoch() != 0;
+  const bool agrees = peer.base_length == place_.agreed() && peer.prefix_hash == place_.hash();
   const bool awaited = asked == question::resume || asked == question::text || asked == question::supply ||
-                       (is_hello && asked == question::hello);
+                       (asked == question::hello && (is_hello || overtaken)) ||
+                       (asked == question::stop && (!agrees || overtaken));
   if (!awaited)
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
   link_is_back();
   peer_.greet();
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
-  if (place_.epoch() == 0) {
-    place_.begin_epoch(peer.epoch);
+  if (place_.epoch() == 0) {  // the text is fetched in an epoch of its own, whoever the cloud has heard of before
+    place_.begin_epoch(next_epoch(peer.epoch));
     peer_.name_by(0);
-  } else if (peer.epoch > place_.epoch()) {
-    if (peer.epoch >= 0xFFFF0000u) return fail({errc::field_out_of_range, part::session, peer.epoch});
-    begin_epoch(peer.epoch + 1);
-    state_ = edge_state::resuming;
-    return ask(question::resume, now);
+  } else if (overtaken) {
+    begin_epoch(next_epoch(peer.epoch));
+    state_ = asked == question::hello ? edge_state::greeting : edge_state::resuming;
+    return ask(asked == question::hello ? asked : question::resume, now);
   }
   return follow_greeting(peer, now);
 }
@@ -100,16 +117,20 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     if (peer.prefix_hash != (all ? place_.hash() : prefix_hash(text().first(length))))
       return fail({errc::prefix_mismatch, part::session, length});
     if (all) {
-      if (peer.round > place_.round()) place_.begin_round(peer.round);
+      if (peer.round < place_.round()) return fail({errc::stale_round, part::session, peer.round});
+      place_.begin_round(peer.round);
       return in_step(now);
     }
     state_ = edge_state::sending_text;
     return ask(question::text, now);
   }
+  // A stream that went on behind the end: the cloud compares what both have.
+  if (place_.is_over() && options_.mode == session_mode::stream) return finish(true, now);
   // One round ahead: the cloud holds the verdict of the round that is open here.
   if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == place_.round() + 1)
     return in_step(now);
-  if (length > text_limit() || place_.pending() > 0) return fail({errc::base_length_mismatch, part::session, length});
+  if (length > text_limit() || place_.pending() > 0 || place_.is_over())
+    return fail({errc::base_length_mismatch, part::session, length});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
     peer_.fetch_from(place_.length());
@@ -120,10 +141,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 }
 
 SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
-  peer_.progress();
   announce_ = false;
   question_.close();
-  if (place_.is_over()) return finish(true);
+  if (place_.is_over()) return finish(true, now);
+  peer_.progress();
   if (options_.mode == session_mode::stream) {
     state_ = edge_state::streaming;
     question_.wait(now, options_.retry_timeout);
@@ -145,6 +166,7 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   const result<text_message> read = decode_text(under, format_of(options_), message, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
+  if (place_.is_over()) return finish(true, now);  // of a stream that went on behind the end
   const std::uint32_t length = place_.length(), count = static_cast<std::uint32_t>(value.tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
   if (place_.epoch() == 0 || (!fetches && !place_.has_prompt())) return drop(errc::unexpected_message);
@@ -166,9 +188,10 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   peer_.progress();
   if (fetches) {
     if (place_.length() < peer_.target_length()) return ask(question::resume, now);
-    if (place_.length() == peer_.target_length() && place_.hash() != peer_.target_hash())
-      return fail({errc::prefix_mismatch, part::session, place_.length()});
-    place_.begin_round(peer_.round());
+    const std::uint32_t target = peer_.target_length();
+    if (prefix_hash(text().first(target)) != peer_.target_hash())
+      return fail({errc::prefix_mismatch, part::session, target});
+    place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
   } else {
     place_.begin_round(place_.round() + count);
     statistics_.rounds += count;
@@ -197,20 +220,26 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   const result<refuse_message> refusal = decode_refuse(from_blank ? nobody : session, message);
   if (!refusal) return on_damage(errc::checksum_mismatch, now);
   const status& reason = refusal->reason;
+  if (state_ == edge_state::finished) return drop(errc::session_closed);
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
+    if (question_.what() == question::stop) return finish(false);  // nobody has another text
     heard_ = {};
-    if (place_.length() == 0) {
+    forget_fetch();
+    peer_.greet();
+    if (place_.length() == 0 || peer_.greetings() > 64) {
       refusal_ = reason;
       return fail({errc::unknown_session, part::session, 0});
     }
     state_ = edge_state::greeting;
     return ask(question::hello, now);
   }
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (!ends_session(reason.code)) {
-    if (!question_.is_open()) return drop(errc::unexpected_message);
-    return ask_again(now);
+    const bool open = question_.is_open() && reason.where == question_.checksum();
+    if (open) heard_.pass(header.flags);
+    if (!open || !question_.may_hurry(options_.retry_timeout, options_.retry_limit))
+      return drop(errc::unexpected_message);
+    return hurry(now);
   }
   refusal_ = reason;
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
@@ -226,6 +255,26 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
   hidden_.note_request(request->positions.size());
   return ask(question::supply, now);
+}
+
+//! The cloud has compared the text with its own.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_stop(std::span<const std::byte> message) noexcept {
+  const result<stop_message> read = decode_stop(question_.context(), message);
+  if (!read) return fail(read.error());
+  if (read->length != place_.agreed() || read->prefix_hash != place_.hash())
+    return fail({errc::prefix_mismatch, part::session, read->length});
+  link_is_back();
+  return finish(false);
+}
+
+//! A cloud that goes on with a session that has failed here is told why. Refusals are never answered.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::after_failure(std::span<const std::byte> message,
+                                                                  const message_header& header) noexcept {
+  const result<std::uint64_t> greeted = session_of(message);
+  const bool ours = (greeted && *greeted == options_.session_id) || belongs_to(context(), message, header) ||
+                    contexts_.find(message, header) != nullptr;
+  if (ours && header.kind != message_kind::refuse) tell_failure();
+  return drop(errc::session_closed);
 }
 
 //! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.

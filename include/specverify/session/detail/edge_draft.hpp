@@ -224,7 +224,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   if constexpr (detail::gates<Skip>) {
     if (drawn->keep) {
       sparsifier_state_.set(states_[1]);
-      return do_what_is_due(commit_alone(drawn->token), now);
+      return do_what_is_due(commit_alone(drawn->token, now), now);
     }
   }
   return take_draft(drawn->token, extras.hidden, now);

@@ -7,6 +7,8 @@
 #include <specverify/session/detail/edge_protocol.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -32,7 +34,18 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   hello.format = format_of(options_);
   hello.temperature = options_.transform.temperature;
   hello.truncation = options_.transform.truncation;
+  hello.text_chunk = options_.text_chunk;
   return hello;
+}
+
+//! Whether the cloud's hello repeats ours from the fingerprint on: on other terms it would write another text. The
+//! guarantee, which it gives as format and rule support it, aside.
+[[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::agrees_on_terms(std::span<const std::byte> hello) const noexcept {
+  constexpr std::ptrdiff_t terms = 38, strength = 54;
+  std::array<std::byte, hello_bytes> mine;
+  if (!encode_hello(greeting(), mine)) return false;
+  return std::equal(mine.begin() + terms, mine.begin() + strength, hello.begin() + terms) &&
+         std::equal(mine.begin() + strength + 1, mine.end(), hello.begin() + strength + 1);
 }
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
@@ -58,6 +71,12 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
     case question::supply:
       question_.encode_under(context());
       return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out);
+    case question::stop: {
+      question_.encode_under(place_.end_context(next_number_));
+      const bool by_token = place_.stop() == stop_reason::stop_token;
+      return encode_stop(question_.context(),
+                         {by_token ? stop_cause::stop_token : stop_cause::budget, place_.agreed(), place_.hash()}, out);
+    }
     case question::none:
       break;
   }
@@ -84,7 +103,6 @@ SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
   const result<std::span<std::byte>> bytes = encode();
   if (!bytes) return fail(bytes.error());
   const std::size_t written = bytes->size();
-  count_transmission();
   contexts_.remember(question_.context());
   const result<message_header> header = peek_header(*bytes);
   if (!header) return fail(header.error());
@@ -93,11 +111,16 @@ SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
   if (question_.what() == question::draft && first) open_round_.draft_bytes = written;
   if (question_.what() == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
   if (question_.what() == question::draft && open_round_.sent == 0) open_round_.sent = now;
+  send(written);
+  question_.wait(now, options_.retry_timeout);
+  return {};
+}
+
+SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
+  count_transmission();
   statistics_.messages_up += 1;
   statistics_.bytes_up += written;
   emit_message(written);
-  question_.wait(now, options_.retry_timeout);
-  return {};
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
@@ -109,22 +132,41 @@ SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
     if (const status why = lose_link(now); !why.ok()) return why;
   }
   if (state_ == edge_state::streaming) question_.rephrase(question::resume);
-  // the cloud may not know this context: say where we stand, in a new epoch
-  if (attempts % 8 == 0 && question_.what() != question::hello && place_.epoch() != 0) {
-    begin_epoch(place_.epoch() + 1);
-    question_.rephrase(question::resume);
-    state_ = edge_state::resuming;
-  }
+  if (attempts % 8 == 0) begin_anew();
   return transmit(now);
 }
 
-//! Goes on in another epoch. Text that is being fetched and is not whole was never journaled: that begins again.
+//! Damage, most likely of the answer to the open question: asks again at once, but not more often than deadlines would.
+//! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::hurry(session_time now) noexcept {
+  question_.hurry();
+  statistics_.retransmissions += 1;
+  if (state_ == edge_state::streaming) question_.rephrase(question::resume);
+  if (options_.retry_timeout == 0 && question_.hurries() % 8 == 0) begin_anew();
+  return transmit(now);
+}
+
+//! The cloud may not know this context, or take our numbers for late ones: says where we stand, in a new epoch.
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_anew() noexcept {
+  if (place_.epoch() == 0) return peer_.name_by(peer_.nonce() + (peer_.nonce() + 1 != 0 ? 1 : 0));
+  begin_epoch(next_epoch(place_.epoch()));
+  if (question_.what() == question::hello) return;
+  question_.rephrase(question::resume);
+  state_ = edge_state::resuming;
+}
+
+//! Text that is being fetched and is not whole was neither journaled nor told: goes back to where that began.
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::forget_fetch() noexcept {
+  if (state_ != edge_state::fetching_text) return;
+  const std::uint32_t start = peer_.fetch_start();
+  place_.stand_at(start, start, prefix_hash(text().first(start)));
+}
+
+//! Goes on in another epoch, which forgets the numbers of the one before.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
-  if (state_ == edge_state::fetching_text) {
-    const std::uint32_t start = peer_.fetch_start();
-    place_.stand_at(start, start, prefix_hash(text().first(start)));
-  }
+  forget_fetch();
   place_.begin_epoch(epoch);
+  heard_ = {};
   if (place_.length() > 0) write_journal(place_.length());
 }
 
@@ -149,18 +191,28 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   }
   if (state_ == edge_state::greeting || state_ == edge_state::resuming) return ask_again(now);
   if (!question_.is_open() && state_ != edge_state::streaming) return {};
+  forget_fetch();
   state_ = edge_state::resuming;
   return ask(question::resume, now);
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
+  const bool began = state_ != edge_state::idle;
   state_ = edge_state::failed;
+  failure_ = why;
   question_.close();
   ahead_.stop();
   row_wanted_ = false;
   due_ = due::nothing;
+  if (began) tell_failure();
   emit_failure(why);
   return why;
+}
+
+//! Names the failure to the cloud, unless that knows it, or the transport is gone. No answer follows.
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_failure() noexcept {
+  if (!refusal_.ok() || failure_.code == errc::link_lost) return;
+  if (const auto bytes = encode_refusal(place_.end_context(next_number_), failure_, message_)) send(bytes->size());
 }
 
 SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
@@ -168,20 +220,15 @@ SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   return fail(why);
 }
 
-//! The end: tells the cloud (no answer is expected) and the host.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell) noexcept {
+//! The text is complete. With `tell` the cloud compares it with its own first.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
+  ahead_.cancel();
+  if (tell) {
+    state_ = edge_state::stopping;
+    return ask(question::stop, now);
+  }
   state_ = edge_state::finished;
   question_.close();
-  ahead_.cancel();
-  const stop_message stop{place_.stop() == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget};
-  if (tell) {
-    if (const auto bytes = encode_stop(context(), stop, message_)) {
-      count_transmission();
-      statistics_.messages_up += 1;
-      statistics_.bytes_up += bytes->size();
-      emit_message(bytes->size());
-    }
-  }
   emit_end();
   return {};
 }

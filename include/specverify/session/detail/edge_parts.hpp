@@ -8,6 +8,7 @@
 #include <specverify/session/snapshot.hpp>
 #include <specverify/session/statistics.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,7 +20,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-enum class question : std::uint8_t { none, hello, resume, text, draft, supply };
+enum class question : std::uint8_t { none, hello, resume, text, draft, supply, stop };
 
 //! What the cloud was asked and has not answered. Without a question there is no deadline, but in a stream.
 class open_question {
@@ -33,13 +34,24 @@ class open_question {
   [[nodiscard]] std::uint32_t attempts() const noexcept { return attempts_; }
   [[nodiscard]] const std::optional<session_time>& deadline() const noexcept { return deadline_; }
 
+  //! Times that it was sent again at once, because of damage, since the last deadline.
+  [[nodiscard]] std::uint32_t hurries() const noexcept { return hurries_; }
+
   void open(question what) noexcept {
     what_ = what;
-    attempts_ = 0;
+    progress();
   }
-  void ask_again() noexcept { attempts_ += 1; }
+  void ask_again() noexcept {
+    attempts_ += 1;
+    hurries_ = 0;
+  }
+  //! Whether it may be sent again because of damage: once a deadline; without deadlines `limit` times.
+  [[nodiscard]] bool may_hurry(session_time timeout, std::uint32_t limit) const noexcept {
+    return hurries_ < (timeout != 0 ? 1 : limit);
+  }
+  void hurry() noexcept { hurries_ += 1; }
   //! An answer came.
-  void progress() noexcept { attempts_ = 0; }
+  void progress() noexcept { attempts_ = hurries_ = 0; }
   //! Is asked again in other words.
   void rephrase(question what) noexcept { what_ = what; }
   void encode_under(const wire_context& context) noexcept { context_ = context; }
@@ -59,6 +71,7 @@ class open_question {
   std::optional<session_time> deadline_{};
   std::uint32_t checksum_ = 0;
   std::uint32_t attempts_ = 0;
+  std::uint32_t hurries_ = 0;
   question what_ = question::none;
 };
 
@@ -78,9 +91,10 @@ class peer_view {
 
   void name_by(std::uint64_t nonce) noexcept { nonce_ = nonce; }
   void greet() noexcept { greetings_ += 1; }
-  void progress() noexcept { greetings_ = 0; }
+  void progress() noexcept { greetings_ = furthest_ = 0; }
   void stands_at(std::uint32_t length, std::uint32_t round) noexcept {
-    if (length > length_) greetings_ = 0;
+    if (length > furthest_) greetings_ = 0;
+    furthest_ = std::max(furthest_, length);
     length_ = length;
     round_ = round;
   }
@@ -99,6 +113,7 @@ class peer_view {
   std::uint32_t target_length_ = 0;
   std::uint32_t fetch_start_ = 0;
   std::uint32_t greetings_ = 0;
+  std::uint32_t furthest_ = 0;
 };
 
 //! Tokens written ahead of the cloud while the link is lost: when the next one is due, how far they were shown, and

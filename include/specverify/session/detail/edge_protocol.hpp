@@ -62,15 +62,21 @@ class edge_protocol : public endpoint {
   [[nodiscard]] result<std::span<std::byte>> encode() noexcept;
   [[nodiscard]] hello_message greeting() const noexcept;
   [[nodiscard]] status ask_again(session_time now) noexcept;
+  [[nodiscard]] status hurry(session_time now) noexcept;
+  void begin_anew() noexcept;
   void begin_epoch(std::uint32_t epoch) noexcept;
+  void forget_fetch() noexcept;
   status fail(status why) noexcept;
-  [[nodiscard]] status finish(bool tell) noexcept;
+  void tell_failure() noexcept;
+  [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
+  void send(std::size_t written) noexcept;
 
   // edge_answers.hpp: answers
   [[nodiscard]] status receive_message(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
                                    session_time now) noexcept;
+  [[nodiscard]] bool agrees_on_terms(std::span<const std::byte> hello) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
                                   session_time now) noexcept;
@@ -80,6 +86,8 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status in_step(session_time now) noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
 
   // edge_round.hpp: the session drafts between `open_round` and `close_block`
   void open_round(const draft_plan& plan, session_time now) noexcept;
@@ -88,7 +96,7 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
   [[nodiscard]] status close_block(session_time now) noexcept;
-  [[nodiscard]] status commit_alone(token_id token) noexcept;
+  [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status commit(session_time now) noexcept;
   void count_round(std::uint32_t emitted, session_time now) noexcept;
   void discard_draft() noexcept;
@@ -117,6 +125,7 @@ class edge_protocol : public endpoint {
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};
+  status failure_{};
   edge_state state_ = edge_state::idle;
   due due_ = due::nothing;
   bool announce_ = false;  // the transport was lost while a block was drafted: named again before it is sent

@@ -89,7 +89,7 @@ SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden)
 
 //! The token stands without the cloud, which learns about it with the next draft. The round stays open: its first draft
 //! moves on by one.
-SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token) noexcept {
+SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token, session_time now) noexcept {
   const std::uint32_t position = place_.length();
   replace_shown(position, token);
   place_.commit_alone();
@@ -103,7 +103,7 @@ SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token) noexcept {
   out.authority = token_authority::edge;
   out.stop = place_.stop();
   outputs_.push(out);
-  if (place_.is_over()) return finish(true);
+  if (place_.is_over()) return finish(true, now);
   due_ = due::round;
   return {};
 }
@@ -155,7 +155,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   outputs_.push(out);
   roll_back(void_from);
   drafts_.clear();
-  if (place_.is_over()) return finish(true);
+  if (place_.is_over()) return finish(true, now);
   due_ = due::round;
   return {};
 }

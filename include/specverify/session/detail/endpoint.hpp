@@ -84,6 +84,7 @@ class journal_buffer {
     case errc::prefix_mismatch:
     case errc::unexpected_message:
     case errc::unknown_session:
+    case errc::session_closed:
       statistics.stale += 1;
       break;
     default:

@@ -43,6 +43,11 @@ class text_place {
     return {session_id_, epoch_, round, length, hash, transmission};
   }
 
+  //! The context of what ends a session: session and epoch, whatever the text is.
+  [[nodiscard]] wire_context end_context(std::uint8_t transmission = 0) const noexcept {
+    return {session_id_, epoch_, 0, 0, 0, transmission};
+  }
+
   //! A session is named, and nothing is known about it.
   void meet(std::uint64_t session_id, std::uint32_t epoch) noexcept {
     session_id_ = session_id;
