@@ -7,6 +7,7 @@
 #include <specverify/session/detail/edge_protocol.hpp>
 
 #include <algorithm>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -54,6 +55,8 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
     }
     case question::draft:
       question_.encode_under(context());
+      if (prepared_ != 0) return out.first(std::exchange(prepared_, 0));
+      if (kept_.any()) return kept_.message(question_.context(), out);
       return drafts_.encode(question_.context(), options_, attachments(), out);
     case question::supply:
       question_.encode_under(context());
@@ -122,7 +125,7 @@ SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
   if (state_ == edge_state::fetching_text) {
     const std::uint32_t start = peer_.fetch_start();
-    place_.stand_at(start, start, prefix_hash(text().first(start)));
+    place_.stand_at(peer_.fetch_own(), start, prefix_hash(text().first(start)));
   }
   place_.begin_epoch(epoch);
   if (place_.length() > 0) write_journal(place_.length());
