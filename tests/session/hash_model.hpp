@@ -81,10 +81,12 @@ struct hash_model {
   }
 };
 
-//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours.
+//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours. With a jitter its rows do
+//! not repeat: each life of the cache, which `clear` begins, adds noise of its own to the logits, as an engine does that
+//! is fed in batches of another shape.
 class hash_engine {
  public:
-  explicit hash_engine(const hash_model& model) : model_(model) {}
+  explicit hash_engine(const hash_model& model, float jitter = 0) : model_(model), jitter_(jitter) {}
 
   [[nodiscard]] bool feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position != prefixes_.size() || tokens.empty() || rows > tokens.size()) return false;
@@ -98,7 +100,9 @@ class hash_engine {
     for (std::uint32_t i = 0; i < rows; ++i) {
       const std::span<float> out =
           std::span<float>(values_).subspan(std::size_t{i} * model_.vocab_size, model_.vocab_size);
-      model_.row(prefixes_[prefixes_.size() - rows + i], out);
+      const std::uint64_t prefix = prefixes_[prefixes_.size() - rows + i];
+      model_.row(prefix, out);
+      if (jitter_ > 0) shake(prefix, out);
       views_.push_back(specverify::logits_row(std::span<const float>(out)));
     }
     return true;
@@ -108,7 +112,10 @@ class hash_engine {
     prefixes_.resize(length);
     return true;
   }
-  void clear() { prefixes_.clear(); }
+  void clear() {
+    prefixes_.clear();
+    ++life_;
+  }
   //! What a model knows behind the token at `position`: the hash of the text up to it.
   [[nodiscard]] std::uint64_t knows(std::size_t position) const {
     return position < prefixes_.size() ? prefixes_[position] : 0;
@@ -122,7 +129,15 @@ class hash_engine {
   [[nodiscard]] std::span<const specverify::row_view<float>> rows() const { return views_; }
 
  private:
+  //! Adds numbers in [-jitter, jitter).
+  void shake(std::uint64_t prefix, std::span<float> out) const {
+    for (std::size_t v = 0; v < out.size(); ++v)
+      out[v] += jitter_ * (static_cast<float>(mix(prefix ^ mix(life_ + mix(v))) >> 40) * 0x1.0p-23F - 1.0F);
+  }
+
   hash_model model_;
+  float jitter_;
+  std::uint64_t life_ = 0;
   std::vector<std::uint64_t> prefixes_;
   std::vector<float> values_;
   std::vector<specverify::row_view<float>> views_;

@@ -93,6 +93,11 @@ struct simulation_options {
   sv::link_loss on_link_loss = sv::link_loss::wait;
   std::uint32_t loss_after = 0;
   fault_rates rates{};
+  // of the logits of each life of an engine: hash_engine
+  float edge_jitter = 0, cloud_jitter = 0;
+  sv::draft_journaling journal_drafts = sv::draft_journaling::automatic;
+  std::uint64_t draw = 0;     // another one: other secrets, the same models
+  std::uint64_t kill_at = 0;  // one kill, at this moment of either side, counted from 1; 0: none
   std::uint64_t step_limit = 200000;
   bool trace = false;  // tells the story of the run on stderr
 };
@@ -109,8 +114,8 @@ class basic_simulation {
         skip_(skip),
         sparsifier_(sparsifier),
         dice_(options.seed),
-        edge_engine_(model(true)),
-        cloud_engine_(model(false)),
+        edge_engine_(model(true), options.edge_jitter),
+        cloud_engine_(model(false), options.cloud_jitter),
         next_salt_(options.salt) {
     prompt_.resize(options.prompt_length);
     for (std::uint32_t i = 0; i < options.prompt_length; ++i)
@@ -186,7 +191,7 @@ class basic_simulation {
   }
   void make_cloud() {
     sv::cloud_options o;
-    o.secret = secret_of(4711);
+    o.secret = secret_of(4711 + 2 * options_.draw);
     o.salt = next_salt_++;  // a restored cloud goes on with the journal's
     if (cloud_journal_.empty() && same_until_ == everything) salt_ = o.salt;
     o.vocab_size = options_.vocab_size;
@@ -202,7 +207,7 @@ class basic_simulation {
   void make_edge() {
     sv::edge_options o;
     o.session_id = options_.session_id;
-    o.secret = secret_of(815);
+    o.secret = secret_of(815 + 2 * options_.draw);
     o.vocab_size = options_.vocab_size;
     o.format = format().drafts();
     o.rule = options_.rule;
@@ -217,6 +222,7 @@ class basic_simulation {
     o.token_budget = options_.tokens;
     o.retry_timeout = patience;
     o.text_chunk = 24;
+    o.journal_drafts = options_.journal_drafts;
     std::optional<Sparsifier> kept;
     if (sv::has_support(o.format.format)) kept = sparsifier_;
     if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
@@ -246,15 +252,18 @@ class basic_simulation {
         expect(edge_->start(prompt_, now_).ok(), "start");
       }
     } else {
-      expect(edge_->restore(edge_journal_, now_).ok(), "restore of the edge");
+      if (const auto read = edge_->restore(edge_journal_, now_); !read.ok())
+        fail("restore of the edge: " + std::string(sv::name(read.error().code)));
       expect(redraws_ || told_.empty() || edge_->text().size() >= told_.size() + options_.prompt_length,
              "the restored text is shorter than what the host was told");
     }
     drain_edge();
   }
+  //! The one kill of `kill_at`.
+  [[nodiscard]] bool is_the_moment() { return options_.kill_at != 0 && ++moments_ == options_.kill_at; }
   //! Kills the edge with the chance of the schedule; true when that happened (the process is another one afterwards).
   bool maybe_kill_edge(double exposure = 1) {
-    if (!dice_.chance(exposure * options_.rates.kill_edge)) return false;
+    if (!dice_.chance(exposure * options_.rates.kill_edge) && !is_the_moment()) return false;
     const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready ||
                                 cloud_->state() == sv::cloud_state::finished ||
                                 cloud_->state() == sv::cloud_state::streaming;
@@ -269,8 +278,8 @@ class basic_simulation {
     if (blank) edge_journal_.clear();
     redraws_ = redraws_ || (blank && options_.max_skipped > 0);
     if (blank && options_.max_skipped > 0 &&
-        // other ones, where they were drawn as tokens written ahead
-        options_.on_link_loss == sv::link_loss::continue_local) {
+        // other ones, where they were drawn as tokens written ahead, or rows do not repeat
+        (options_.on_link_loss == sv::link_loss::continue_local || options_.edge_jitter > 0)) {
       const std::uint32_t heard = std::max(cloud_->length(), options_.prompt_length) - options_.prompt_length;
       told_.resize(std::min<std::size_t>(told_.size(), heard));  // this host takes back what the cloud has not heard of
     }
@@ -278,7 +287,7 @@ class basic_simulation {
     return true;
   }
   bool maybe_kill_cloud() {
-    if (!dice_.chance(options_.rates.kill_cloud)) return false;
+    if (!dice_.chance(options_.rates.kill_cloud) && !is_the_moment()) return false;
     const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length &&
                                edge_->state() != sv::edge_state::fetching_text;
     const bool blank = edge_has_text && dice_.chance(options_.rates.without_journal);
@@ -294,7 +303,9 @@ class basic_simulation {
     ++cloud_life_;
     make_cloud();
     cloud_blank_ = cloud_journal_.empty();
-    if (!cloud_blank_) expect(cloud_->restore(cloud_journal_).ok(), "restore of the cloud");
+    if (cloud_blank_) return true;
+    if (const auto read = cloud_->restore(cloud_journal_); !read.ok())
+      fail("restore of the cloud: " + std::string(sv::name(read.error().code)));
     return true;
   }
   //! The connection breaks and stands again: the edge asks at once, and no deadline passes.
@@ -336,6 +347,7 @@ class basic_simulation {
         case sv::session_action::none:
           return false;
         case sv::session_action::journal:
+          if (out.replaces) edge_journal_.clear();
           edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
           begun_ = true;
           break;
@@ -433,6 +445,7 @@ class basic_simulation {
         case sv::session_action::none:
           return false;
         case sv::session_action::journal:
+          if (out.replaces) cloud_journal_.clear();
           cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
           break;
         case sv::session_action::send: {
@@ -641,6 +654,7 @@ class basic_simulation {
   ledger ledger_{};
   std::uint64_t scored_ = 0;
   std::uint64_t edge_sent_ = 0, cloud_sent_ = 0;  // messages
+  std::uint64_t moments_ = 0;  // outputs, and work of engines, so far
   std::string trouble_;
 };
 

@@ -82,12 +82,11 @@ class basic_edge_session : private detail::edge_protocol {
   //! (at_prompt), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range (`where` =
   //! position).
   using edge_protocol::start;
-  //! result<journal_reading> restore(std::span<const std::byte> journal, session_time now)
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
   //! appends. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
   //! beyond_limit (at_max_skipped: more tokens committed here alone than the format takes), output_too_small (the text
   //! is longer than max_text_length), unexpected_message.
-  using edge_protocol::restore;
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
   //! earlier runs have sent cannot disturb this one.
@@ -157,6 +156,10 @@ class basic_edge_session : private detail::edge_protocol {
   using edge_protocol::prompt_length;
   //! std::uint32_t round(), counts from 1
   using edge_protocol::round;
+  //! std::uint32_t keep_from()
+  //! The lowest position that the drafter will still be cut to: committed length - 1. An engine that cannot cut its cache
+  //! keeps a checkpoint there.
+  using edge_protocol::keep_from;
   //! std::uint32_t epoch(): lives of this edge, counts from 1
   using edge_protocol::epoch;
   //! status refusal()
@@ -185,6 +188,7 @@ class basic_edge_session : private detail::edge_protocol {
   [[nodiscard]] status do_what_is_due(status done, session_time now) noexcept;
   [[nodiscard]] status begin_round(session_time now) noexcept;
   void renew_state() noexcept;
+  [[nodiscard]] status close(session_time now) noexcept;
   template <class Policy, class Scalar>
   [[nodiscard]] result<detail::gate_answer> ask_gate(const row_reading<Policy, Scalar>& row, token_id token,
                                                      std::span<const float> attention) noexcept;

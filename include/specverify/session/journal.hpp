@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of a session: records of {ids, snapshot} that a host appends to a file and reads back after a restart.
+//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file and reads back after a
+//! restart.
 //!
-//! A record: magic, length of the payload, first position, number of ids (4 bytes each, little-endian), a 64-bit check
-//!           of these 16 bytes; then the ids, the bytes of the snapshot, and a 64-bit check of ids and snapshot.
+//! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
+//!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), the
+//!           ids, the snapshot (or none), the rest: what an edge keeps of an open draft; then a 64-bit check of it.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
-//!             from their first position on, the last snapshot counts. A record that the end of the file cuts off is
-//!             ignored (a killed process leaves one); any other damage is journal_corrupt. FNV-1a, 64 bits: finds
-//!             accidents, not forgeries.
-//! Deviates:   the snapshot's bytes are those of this machine; a journal does not move between machines.
+//!             from their first position on, the last snapshot and the last draft count. A record that the end of the
+//!             file cuts off is ignored (a killed process leaves one); any other damage is journal_corrupt, another
+//!             layout is unsupported. FNV-1a, 64 bits: finds accidents, not forgeries.
+//! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
 //! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp,
 //!             examples/docs/journal.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
@@ -16,13 +18,14 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/cpp20.hpp>
+#include <specverify/session/detail/record_fields.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -38,8 +41,9 @@ struct journal_reading {
 template <class Snapshot>
 struct journal_content {
   journal_reading found{};
-  std::span<const token_id> text{};  //!< the filled part of the caller's memory
-  std::optional<Snapshot> last{};    //!< the snapshot of the last record; none without a record
+  std::span<const token_id> text{};    //!< the filled part of the caller's memory
+  std::optional<Snapshot> last{};      //!< the last snapshot; none without a record
+  std::span<const std::byte> draft{};  //!< the last draft that an edge kept, as it stands in the journal
 };
 
 SPECVERIFY_TYPES_END
@@ -47,79 +51,108 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-inline constexpr std::uint32_t journal_magic = 0x4A565053u;  // "SPVJ"
+inline constexpr std::uint32_t journal_name = 0x565053u;  // "SPV"
+inline constexpr std::uint32_t journal_layout = 2;        // the journals before had a J here
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 
-[[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes) noexcept {
-  return journal_head_bytes + 4 * tokens + snapshot_bytes + journal_check_bytes;
+//! Of a record with a snapshot and a draft of so many bytes.
+[[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes,
+                                                  std::size_t draft_bytes = 0) noexcept {
+  return journal_head_bytes + 4 + 4 * tokens + snapshot_bytes + draft_bytes + journal_check_bytes;
 }
 
-//! One record with a snapshot that is given as bytes.
-[[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(std::uint32_t first_position,
-                                                                      std::span<const token_id> ids,
-                                                                      std::span<const std::byte> snapshot,
+//! What one record holds, as bytes. An empty snapshot: the last one counts on.
+struct journal_record {
+  std::uint32_t first_position = 0;
+  std::span<const token_id> ids{};
+  std::span<const std::byte> snapshot{};
+  std::span<const std::byte> draft{};
+};
+
+[[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
-  const std::size_t bytes = journal_bytes(ids.size(), snapshot.size());
+  const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
   if (out.size() < bytes) return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
-  const std::size_t payload = 4 * ids.size() + snapshot.size();
-  numeric::store_le(at, journal_magic, 4);
+  const std::size_t payload = bytes - journal_head_bytes - journal_check_bytes;
+  numeric::store_le(at, journal_name | journal_layout << 24, 4);
   numeric::store_le(at + 4, payload, 4);
-  numeric::store_le(at + 8, first_position, 4);
-  numeric::store_le(at + 12, ids.size(), 4);
+  numeric::store_le(at + 8, record.first_position, 4);
+  numeric::store_le(at + 12, record.ids.size(), 4);
   numeric::store_le(at + 16, numeric::fnv1a(out.first(16)), 8);
   std::byte* next = at + journal_head_bytes;
-  for (const token_id id : ids) {
+  numeric::store_le(next, record.snapshot.size(), 4);
+  next += 4;
+  for (const token_id id : record.ids) {
     numeric::store_le(next, static_cast<std::uint32_t>(id), 4);
     next += 4;
   }
-  std::memcpy(next, snapshot.data(), snapshot.size());
-  numeric::store_le(next + snapshot.size(), numeric::fnv1a(out.subspan(journal_head_bytes, payload)), 8);
+  next = std::copy(record.snapshot.begin(), record.snapshot.end(), next);
+  next = std::copy(record.draft.begin(), record.draft.end(), next);
+  numeric::store_le(next, numeric::fnv1a(out.subspan(journal_head_bytes, payload)), 8);
   return out.first(bytes);
 }
 
-//! The last snapshot stands inside the journal.
+//! Snapshot and draft stand inside the journal.
 struct journal_bytes_content {
   journal_reading found{};
   std::span<const std::byte> last{};
+  std::span<const std::byte> draft{};
 };
+
+//! One record at the front of `rest`. Ok and no payload: the end of the file cuts it off.
+//! Errors: journal_corrupt, unsupported (another layout).
+[[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
+  const auto wrong = [](errc code) { return status{code, part::session, 0}; };
+  if (rest.size() < journal_head_bytes) return std::span<const std::byte>{};
+  const auto name = static_cast<std::uint32_t>(numeric::load_le(rest.data(), 4));
+  if (numeric::load_le(rest.data() + 16, 8) != numeric::fnv1a(rest.first(16))) return wrong(errc::journal_corrupt);
+  if ((name & 0xFFFFFFu) != journal_name) return wrong(errc::journal_corrupt);
+  if (name >> 24 != journal_layout) return wrong(errc::unsupported);
+  const auto payload = static_cast<std::size_t>(numeric::load_le(rest.data() + 4, 4));
+  if (payload < 4) return wrong(errc::journal_corrupt);
+  if (rest.size() - journal_head_bytes < payload + journal_check_bytes) return std::span<const std::byte>{};
+  const std::span<const std::byte> inside = rest.subspan(journal_head_bytes, payload);
+  if (numeric::load_le(inside.data() + payload, 8) != numeric::fnv1a(inside)) return wrong(errc::journal_corrupt);
+  return inside;
+}
 
 //! Reads records whose snapshots have `snapshot_bytes` bytes.
 [[nodiscard]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
                                                                       std::size_t snapshot_bytes,
                                                                       std::span<token_id> text) noexcept {
-  journal_reading found;
-  std::span<const std::byte> last;
+  journal_bytes_content content;
+  journal_reading& found = content.found;
   while (found.valid_bytes < bytes.size()) {
     const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
-    const status why{errc::journal_corrupt, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
-    if (rest.size() < journal_head_bytes) {
-      found.torn = true;
-      break;
-    }
-    const auto number = [rest](std::size_t at) {
-      return static_cast<std::uint32_t>(numeric::load_le(rest.data() + at, 4));
+    const auto wrong = [&found](errc code) {
+      return status{code, part::session, static_cast<std::uint32_t>(found.valid_bytes)};
     };
-    const std::uint32_t payload = number(4), first = number(8), count = number(12);
-    if (number(0) != journal_magic) return why;
-    if (numeric::load_le(rest.data() + 16, 8) != numeric::fnv1a(rest.first(16))) return why;
-    if (payload != 4 * std::uint64_t{count} + snapshot_bytes || first > found.text_length) return why;
-    if (rest.size() - journal_head_bytes < std::size_t{payload} + journal_check_bytes) {
-      found.torn = true;
-      break;
-    }
-    const std::byte* next = rest.data() + journal_head_bytes;
-    if (numeric::load_le(next + payload, 8) != numeric::fnv1a(rest.subspan(journal_head_bytes, payload))) return why;
+    const auto opened = open_record(rest);
+    if (!opened) return wrong(opened.error().code);
+    found.torn = opened->empty();
+    if (found.torn) break;
+    const std::span<const std::byte> payload = *opened;
+    const auto first = static_cast<std::uint32_t>(numeric::load_le(rest.data() + 8, 4));
+    const auto count = static_cast<std::uint32_t>(numeric::load_le(rest.data() + 12, 4));
+    const std::uint64_t snapshot = numeric::load_le(payload.data(), 4);
+    if (first > found.text_length || payload.size() < 4 + 4 * std::uint64_t{count} + snapshot)
+      return wrong(errc::journal_corrupt);
+    if (snapshot != 0 && snapshot != snapshot_bytes) return wrong(errc::size_mismatch);
+    if (snapshot == 0 && snapshot_bytes != 0 && found.records == 0) return wrong(errc::journal_corrupt);
     if (std::uint64_t{first} + count > text.size()) return status{errc::output_too_small, part::session, count};
+    const std::byte* next = payload.data() + 4;
     for (std::uint32_t i = 0; i < count; ++i, next += 4)
       text[first + i] = static_cast<token_id>(numeric::load_le(next, 4));
-    last = {next, snapshot_bytes};
+    if (snapshot != 0 || snapshot_bytes == 0) content.last = {next, snapshot_bytes};
+    const std::span<const std::byte> draft = payload.subspan(4 + 4 * std::size_t{count} + snapshot);
+    if (!draft.empty()) content.draft = draft;
     found.text_length = first + count;
-    found.valid_bytes += journal_head_bytes + payload + journal_check_bytes;
+    found.valid_bytes += journal_head_bytes + payload.size() + journal_check_bytes;
     ++found.records;
   }
-  return journal_bytes_content{found, last};
+  return content;
 }
 
 }  // namespace detail
@@ -127,7 +160,7 @@ struct journal_bytes_content {
 //! Bytes of a record with `tokens` ids.
 template <class Snapshot>
 [[nodiscard]] constexpr std::size_t journal_record_bytes(std::size_t tokens) noexcept {
-  return detail::journal_bytes(tokens, sizeof(Snapshot));
+  return detail::journal_bytes(tokens, detail::snapshot_bytes<Snapshot>());
 }
 
 //! Writes one record to the front of `out`, which it returns. Errors: output_too_small (`where` = bytes needed).
@@ -135,23 +168,23 @@ template <class Snapshot>
 [[nodiscard]] result<std::span<std::byte>> write_journal_record(std::uint32_t first_position,
                                                                 std::span<const token_id> ids, const Snapshot& snapshot,
                                                                 std::span<std::byte> out) noexcept {
-  static_assert(std::is_trivially_copyable_v<Snapshot>);
-  return detail::write_journal_bytes(first_position, ids, std::as_bytes(std::span(&snapshot, 1)), out);
+  std::array<std::byte, detail::snapshot_bytes<Snapshot>()> bytes;
+  detail::store_snapshot(snapshot, bytes.data());
+  return detail::write_journal_bytes({first_position, ids, bytes, {}}, out);
 }
 
 //! Reads a whole journal, its ids to the front of `text`.
-//! Errors: journal_corrupt (`where` = byte of the record), output_too_small (the text does not fit).
+//! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of
+//!         another type). output_too_small (the text does not fit; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
                                                              std::span<token_id> text) noexcept {
-  static_assert(std::is_trivially_copyable_v<Snapshot>);
-  const result<detail::journal_bytes_content> read = detail::read_journal_bytes(bytes, sizeof(Snapshot), text);
+  const auto read = detail::read_journal_bytes(bytes, detail::snapshot_bytes<Snapshot>(), text);
   if (!read) return read.error();
-  journal_content<Snapshot> content{read->found, text.first(read->found.text_length)};
-  if (!read->last.empty()) {
-    content.last.emplace();
-    std::memcpy(static_cast<void*>(&*content.last), read->last.data(), sizeof(Snapshot));
-  }
+  journal_content<Snapshot> content{read->found, text.first(read->found.text_length), {}, read->draft};
+  if (read->found.records == 0) return content;
+  if (!detail::load_snapshot(content.last.emplace(), read->last.data()))
+    return status{errc::journal_corrupt, part::session, 0};
   return content;
 }
 

@@ -24,6 +24,15 @@ enum class link_loss : std::uint8_t {
   continue_local  //!< writes ahead of the cloud: tentative tokens, which are verified when the link is back
 };
 
+//! Whether an edge journals a round's draft before it sends it. A restarted edge sends a journaled draft again; without
+//! one it takes the text of a cloud that decided the round, and drafts a round that is open afresh.
+enum class draft_journaling : std::uint8_t {
+  automatic,  //!< where the record has no more than `automatic_draft_record` bytes
+  always,
+  never
+};
+inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
+
 //! What a session takes where neither its format nor its window says it (docs/session.md).
 inline constexpr std::uint32_t default_draft_length = 4;  //!< L
 inline constexpr std::uint32_t default_resolution = 100;  //!< l of a lattice
@@ -57,6 +66,7 @@ struct edge_options {
   //! times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
   std::uint32_t loss_after = 0;
   std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
+  draft_journaling journal_drafts = draft_journaling::automatic;
 
   // `where` of what `make`, `start` and `restore` refuse
   static constexpr std::uint32_t at_max_text_length = 0;
@@ -77,6 +87,13 @@ struct edge_options {
   static constexpr std::uint32_t at_sparsifier = 14;           //!< no law of the format lists a support
   static constexpr std::uint32_t at_transform = 15;            //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_threshold = 16;            //!< wire_rule::semantic: not finite, or negative
+  // options_disagree of `restore`: other than when the journal began; so are those above
+  static constexpr std::uint32_t at_session_id = 17;
+  static constexpr std::uint32_t at_rule = 18;
+  static constexpr std::uint32_t at_mode = 19;
+  static constexpr std::uint32_t at_bonus = 20;
+  static constexpr std::uint32_t at_token_budget = 21;  //!< or max_text_length, where that ends the text
+  static constexpr std::uint32_t at_fingerprint = 22;
 };
 
 //! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.
@@ -123,6 +140,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_format = 11;
   static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_salt = 13;
+  static constexpr std::uint32_t at_journal = 14;  //!< options_disagree of `restore`: the journal is not a cloud's
 };
 
 SPECVERIFY_TYPES_END

@@ -21,8 +21,10 @@ SPECVERIFY_TYPES_BEGIN
 using session_time = std::uint64_t;
 
 enum class session_action : std::uint8_t {
-  none,       //!< nothing left; the session waits for an input
-  journal,    //!< append `bytes` to the journal, durably, before the next output is taken
+  none,  //!< nothing left; the session waits for an input
+  //! append `bytes` to the journal, durably, before the next output is taken; with `replaces` they are the whole
+  //! journal, and a host that appends them like any others loses nothing but disk
+  journal,
   send,       //!< send `bytes` as one message
   evaluate,   //!< feed `tokens` at `position`...; rows of the last `rows` of them are wanted
   rollback,   //!< cut the engine's cache to `position` tokens
@@ -50,6 +52,7 @@ struct session_output {
   token_source source = token_source::none;
   stop_reason stop = stop_reason::none;                //!< committed, finished
   token_authority authority = token_authority::cloud;  //!< committed, tentative
+  bool replaces = false;                               //!< journal: what was written before is no longer needed
   std::uint32_t position = 0;
   std::uint32_t rows = 0;
   std::uint32_t accepted = 0;

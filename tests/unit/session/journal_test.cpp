@@ -3,6 +3,7 @@
 
 #include <specverify/session/journal.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -57,7 +58,7 @@ TEST_CASE("journal: golden bytes of a record") {
   }
   // From a Python transcription; the snapshot's four bytes are those of a little-endian machine.
   if (std::uint32_t one = 1; *reinterpret_cast<const unsigned char*>(&one) == 1) {
-    CHECK(hex == "5350564a0c00000003000000020000009372caff30799adf07000000ffffffff04030201aa00d5479cd2d5df");
+    CHECK(hex == "5350560210000000030000000200000017cf7070556c1b370400000007000000ffffffff0403020186b15d61a281e4f7");
   }
 }
 
@@ -116,4 +117,31 @@ TEST_CASE("journal: spans that are too small") {
   std::array<std::byte, 8> tiny{};
   CHECK(write_journal_record(0, {}, small{}, tiny).error().code == errc::output_too_small);
   CHECK(tiny == std::array<std::byte, 8>{});  // nothing was written
+}
+
+TEST_CASE("journal: a journal of another layout, or with other snapshots, is refused by name") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  std::vector<std::byte> older = f.bytes;
+  older[3] = std::byte{'J'};  // the first layout had the same head
+  numeric::store_le(older.data() + 16, numeric::fnv1a(std::span(older).first(16)), 8);
+  CHECK(read(older).outcome.code == errc::unsupported);
+  std::array<token_id, 16> text{};
+  CHECK(read_journal<std::uint64_t>(f.bytes, text).error().code == errc::size_mismatch);
+}
+
+TEST_CASE("journal: a draft without a snapshot is kept beside the last one") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  const std::array<std::byte, 3> kept{std::byte{7}, std::byte{8}, std::byte{9}};
+  const std::size_t at = f.bytes.size();
+  f.bytes.resize(at + detail::journal_bytes(0, 0, 3));
+  REQUIRE(detail::write_journal_bytes({3, {}, {}, kept}, std::span(f.bytes).subspan(at)).ok());
+  std::array<token_id, 16> text{};
+  const auto both = read_journal<small>(f.bytes, text);
+  REQUIRE(both.ok());
+  CHECK(both->last->number == 1);
+  CHECK(both->text.size() == 3);
+  CHECK(std::equal(both->draft.begin(), both->draft.end(), kept.begin(), kept.end()));
+  CHECK(read_journal<small>(std::span(f.bytes).subspan(at), text).error().code == errc::journal_corrupt);
 }

@@ -227,10 +227,12 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
                                                       const message_header& header) noexcept {
   if (kept_.any() && belongs_to(kept_.context(place_), message, header)) {
     if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-    if (header.kind == message_kind::draft) {
-      if (const status why = check_repeat(message); !why.ok()) return fail(why);
-    }
     statistics_.repeated_answers += 1;
+    if (header.kind == message_kind::draft) {
+      const result<bool> same = repeats(message);
+      if (!same) return fail(same.error());
+      if (!*same) return send_text(kept_.context(place_), kept_.base());
+    }
     return send_feedback();
   }
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);

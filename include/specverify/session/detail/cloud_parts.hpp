@@ -35,7 +35,7 @@ class session_terms {
         rule_(hello.rule),
         mode_(static_cast<session_mode>(hello.mode)),
         bonus_(hello.bonus) {}
-  explicit session_terms(const cloud_snapshot& kept) noexcept
+  explicit session_terms(const recorded_terms& kept) noexcept
       : format_(kept.format.value()),
         threshold_(kept.threshold),
         temperature_(kept.temperature),
@@ -86,7 +86,7 @@ class session_terms {
     hello.temperature = temperature_;
     hello.truncation = truncation_;
   }
-  void write(cloud_snapshot& kept) const noexcept {
+  void write(recorded_terms& kept) const noexcept {
     kept.format.hold(format_);
     kept.threshold = threshold_;
     kept.temperature = temperature_;

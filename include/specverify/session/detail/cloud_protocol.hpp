@@ -36,6 +36,8 @@ class cloud_protocol : public endpoint {
   // cloud_start.hpp
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
   [[nodiscard]] static status check_limits(const cloud_options& options) noexcept;
+  [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
+  [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
   void settle() noexcept;
   [[nodiscard]] std::uint32_t remaining() const noexcept;
@@ -89,7 +91,7 @@ class cloud_protocol : public endpoint {
 
   // cloud_round.hpp
   [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status check_repeat(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] result<bool> repeats(std::span<const std::byte> message) noexcept;
   void want_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
   [[nodiscard]] uniforms<> round_uniforms() const noexcept;

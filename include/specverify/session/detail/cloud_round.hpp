@@ -55,10 +55,10 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   return {};
 }
 
-//! The kept verdict is for the drafts that it was given for: an edge that drafted other tokens after a restart must not
-//! commit them.
-SPECVERIFY_BODY status cloud_protocol::check_repeat(std::span<const std::byte> message) noexcept {
-  if (round_is_open()) return {};  // another round's drafts are in use, and the edge has gone on
+//! Whether a draft is the one that the kept verdict was given for: an edge that drafted other tokens after a restart
+//! must not commit them.
+SPECVERIFY_BODY result<bool> cloud_protocol::repeats(std::span<const std::byte> message) noexcept {
+  if (round_is_open()) return true;  // another round's drafts are in use, and the edge has gone on
   const auto read = drafts_.read(kept_.context(place_), terms_.format(), message);
   if (!read) return read.error();
   const std::uint32_t drafts = read->drafts;
@@ -69,7 +69,7 @@ SPECVERIFY_BODY status cloud_protocol::check_repeat(std::span<const std::byte> m
   for (std::uint32_t i = 0; same && i < skipped; ++i) same = then[i] == attachments.skipped[i];
   for (std::uint32_t i = 0; same && i < kept_.verdict().accepted; ++i)
     same = then[skipped + i] == drafts_.token(i, terms_.laws_travel());
-  return same ? status{} : status{errc::prefix_mismatch, part::session, kept_.base()};
+  return same;
 }
 
 //! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind

@@ -5,9 +5,11 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>
+#include <specverify/session/detail/record_checks.hpp>
 #include <specverify/verify/token.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -63,8 +65,8 @@ SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
   sizes.text = options.max_text_length + round;
   sizes.received = options.text_chunk;
   sizes.message = options.limits.max_message_bytes;
-  sizes.records =
-      journal_record_bytes<cloud_snapshot>(options.text_chunk + round) + 2 * journal_record_bytes<cloud_snapshot>(0);
+  sizes.records = journal_record_bytes<cloud_snapshot>(options.max_text_length + round) +
+                  2 * journal_record_bytes<cloud_snapshot>(options.text_chunk + round);
   return sizes;
 }
 
@@ -76,29 +78,59 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
   options_.stop_tokens = {};
 }
 
+//! Whether a snapshot says what this cloud would take from a hello, and can have written since. Errors: those of a
+//! hello, by name; journal_corrupt.
+SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
+                                                      std::span<const token_id> text) const noexcept {
+  const status corrupt{errc::journal_corrupt, part::session, 0};
+  if (last.length != text.size() || last.prefix_hash != prefix_hash(text) || last.salt == 0) return corrupt;
+  if (!all_tokens_below(options_.vocab_size, text)) return corrupt;
+  hello_message hello;
+  const session_terms terms(last.terms);
+  terms.write(hello);
+  hello.fingerprint_low = last.terms.fingerprint_low;
+  hello.fingerprint_high = last.terms.fingerprint_high;
+  hello.strength = strength_of(terms.format().drafts(), terms.rule());
+  hello.prompt_length = last.prompt_length;
+  hello.context.base_length = std::max(last.length, last.target_length);
+  if (const status why = check_hello(hello); !why.ok()) return why;
+  if (!detail::check_hello(hello).ok()) return corrupt;
+  return check_kept(last, text) ? status{} : corrupt;
+}
+
+//! Whether the kept verdict fits the text, and the numbers of messages are such.
+SPECVERIFY_BODY bool cloud_protocol::check_kept(const cloud_snapshot& last,
+                                                std::span<const token_id> text) const noexcept {
+  const wire_format format = last.terms.format.value();
+  if (last.next_number > 15 || last.heard_number > 15 || last.round == 0) return false;
+  if (last.kept_round == 0) return true;
+  const feedback_message& kept = last.kept;
+  const std::uint64_t end =
+      std::uint64_t{last.kept_base} + last.kept_skipped + kept.accepted + (kept.next_token != no_token ? 1u : 0u);
+  return last.kept_round < last.round && last.kept_drafted <= format.max_draft_length &&
+         last.kept_skipped <= format.attachments.max_skipped && check_feedback(kept, format, last.kept_drafted).ok() &&
+         end <= text.size() && last.kept_hash == prefix_hash(text.first(last.kept_base));
+}
+
 SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const std::byte> journal) noexcept {
   if (state_ != cloud_state::blank || heard_.any()) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = read_journal<cloud_snapshot>(journal, space);
-  if (!read) return read.error();
+  if (!read) return named_snapshot(read.error(), options_.at_journal);
   const journal_reading& reading = read->found;
-  if (!read->last) return status{errc::unknown_session, part::session, 0};
+  if (!read->last) return no_record(reading);
   const cloud_snapshot& last = *read->last;
-  if (last.length != reading.text_length || last.prefix_hash != prefix_hash(space.first(last.length)) || last.salt == 0)
-    return status{errc::journal_corrupt, part::session, 0};
-  if (const status why = check_terms(session_terms(last), last.prompt_length); !why.ok()) return why;
-  if (last.target_length > session_terms(last).text_limit(last.prompt_length, options_.max_text_length))
-    return status{errc::beyond_limit, part::session, options_.at_max_text_length};
+  if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.length, last.prefix_hash);
   place_.end(last.stop);
-  terms_ = session_terms(last);
+  terms_ = session_terms(last.terms);
   kept_ = kept_verdict(last);
   target_ = text_target(last.target_length, last.target_round, last.target_hash);
   nonce_ = last.nonce;
   next_number_ = last.next_number;
   heard_ = transmission_window(last.heard_number, last.heard_any);
-  journal_.resume(last.length);
+  journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
   if (place_.length() < target_.length()) {
@@ -114,13 +146,15 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
 
 SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position) noexcept {
   if (state_ == cloud_state::blank) return;
-  cloud_snapshot now{};
+  cloud_snapshot now;
   now.session_id = place_.session_id();
   now.prefix_hash = place_.hash();
   now.target_hash = target_.hash();
   now.nonce = nonce_;
   now.salt = options_.salt;
-  terms_.write(now);
+  terms_.write(now.terms);
+  now.terms.fingerprint_low = options_.fingerprint.low;
+  now.terms.fingerprint_high = options_.fingerprint.high;
   kept_.write(now);
   now.epoch = place_.epoch();
   now.round = place_.round();
@@ -133,7 +167,9 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
   now.heard_number = heard_.last();
   now.heard_any = heard_.any();
   unrecorded_ = 0;
-  record(first_position, std::as_bytes(std::span(&now, 1)));
+  std::array<std::byte, snapshot_bytes<cloud_snapshot>()> snapshot;
+  store_snapshot(now, snapshot.data());
+  record(first_position, snapshot);
 }
 
 //! All text is there, if the prompt is.

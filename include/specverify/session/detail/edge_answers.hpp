@@ -44,6 +44,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
       }
       break;
     case message_kind::text:
+      if (asked == question::draft && belongs_to(question_.context(), message, header))
+        return on_other_drafts(header, now);
       if ((asked == question::resume && belongs_to(question_.context(), message, header)) ||
           (options_.mode == session_mode::stream && state_ != edge_state::finished &&
            belongs_to(context(), message, header))) {
@@ -126,14 +128,18 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   }
   // A stream that went on behind the end: the cloud compares what both have.
   if (place_.is_over() && options_.mode == session_mode::stream) return finish(true, now);
-  // One round ahead: the cloud holds the verdict of the round that is open here.
-  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == place_.round() + 1)
+  // One round ahead: the cloud holds the verdict of the draft that is open here. Where that draft is forgotten, another
+  // one would not be the same: the text is fetched.
+  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == place_.round() + 1 &&
+      drafts_.is_complete())
     return in_step(now);
-  if (length > text_limit() || place_.pending() > 0 || place_.is_over())
+  if (length > text_limit() || length < place_.length() || place_.is_over())
     return fail({errc::base_length_mismatch, part::session, length});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
-    peer_.fetch_from(place_.length());
+    peer_.fetch_from(place_.agreed(), place_.length());
+    place_.stand_at(place_.agreed(), place_.agreed(),
+                    place_.hash());  // the cloud repeats what was committed here alone
   }
   peer_.aim(peer.prefix_hash);
   state_ = edge_state::fetching_text;
@@ -175,14 +181,30 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   return take_text(value.tokens, now);
 }
 
+//! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(const message_header& header,
+                                                                    session_time now) noexcept {
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  link_is_back();
+  discard_draft();
+  state_ = edge_state::resuming;
+  return ask(question::resume, now);
+}
+
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
                                                               session_time now) noexcept {
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const bool fetches = state_ == edge_state::fetching_text;
   link_is_back();
-  if (!fetches) peer_.fetch_from(place_.length());
-  discard_draft();
-  for (std::uint32_t i = 0; i < count; ++i) text_[place_.length() + i] = tokens[i];
+  if (!fetches) {
+    discard_draft();
+    peer_.fetch_from(place_.length(), place_.length());
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t at = place_.length() + i;
+    if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
+    text_[at] = tokens[i];
+  }
   place_.agree(count, text_);
   question_.progress();
   peer_.progress();

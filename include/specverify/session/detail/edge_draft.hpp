@@ -8,6 +8,7 @@
 #include <specverify/session/edge_session.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
+#include <cstring>
 #include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -48,7 +49,8 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(maker, const edge_options& options,
                                                                  const Sparsifier& sparsifier, const Window& window,
                                                                  const Skip& skip, detail::edge_drafts&& drafts)
-    : edge_protocol(options, Skip::strength, std::move(drafts), detail::committed_state(sparsifier.initial_state())),
+    : edge_protocol(options, Skip::strength, observes_probabilities, std::move(drafts),
+                    detail::committed_state(sparsifier.initial_state())),
       window_(window),
       skip_(skip),
       drafter_(format_of(options), options.transform, sparsifier,
@@ -72,7 +74,36 @@ status basic_edge_session<Sparsifier, Window, Skip>::do_what_is_due(status done,
     renew_state();
     done = commit(now);
   }
-  return due_ == detail::due::round ? begin_round(now) : done;
+  if (due_ == detail::due::round) done = begin_round(now);
+  return due_ == detail::due::draft ? close(now) : done;
+}
+
+//! The block is complete: what the drafter knows of it goes into the journal with it.
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+status basic_edge_session<Sparsifier, Window, Skip>::close(session_time now) noexcept {
+  if (const status why = keep_draft(beyond_known_); !why.ok()) return fail(why);
+  if (kept_.any()) {
+    for (std::uint32_t i = 0; i < kept_.states(); ++i) detail::store_state(states_[i], kept_.state(i));
+    const std::span<std::byte> probabilities = kept_.probabilities();
+    if (!probabilities.empty()) std::memcpy(probabilities.data(), probabilities_.data(), probabilities.size());
+  }
+  return send_draft(now);
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+result<journal_reading> basic_edge_session<Sparsifier, Window, Skip>::restore(std::span<const std::byte> journal,
+                                                                              session_time now) noexcept {
+  const result<journal_reading> read = restore_journal(journal, now);
+  if (!read || !kept_.any()) return read;
+  // The round that was open, as if its draft had just been made.
+  const draft_plan plan = detail::cut_plan(window_.begin(link_.seen()), options_.format, drafter_.most_kept());
+  drafter_.set_resolution(drafts_.resolution());
+  drafter_.set_support_size(plan.support_size);
+  beyond_known_ = kept_.kept().beyond != 0;
+  for (std::uint32_t i = 0; i < kept_.states(); ++i) states_[i] = detail::load_state<state_type>(kept_.state(i));
+  const std::span<std::byte> probabilities = kept_.probabilities();
+  if (!probabilities.empty()) std::memcpy(probabilities_.data(), probabilities.data(), probabilities.size());
+  return read;
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -92,7 +123,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::begin_round(session_time no
   beyond_known_ = false;
   drafter_.set_resolution(drafts_.resolution());
   drafter_.set_support_size(plan.support_size);
-  return want_next_row(now);
+  return want_next_row();
 }
 
 //! Whether the token is committed here alone: asked of the first one of a block. Pure in (prefix, round, key): a
@@ -220,14 +251,17 @@ status basic_edge_session<Sparsifier, Window, Skip>::supply_row(Policy policy, r
   if (ahead_.is_writing()) return write_ahead(policy, row, transform, now);
   const auto drawn = draw_draft(policy, row, transform, extras);
   if (!drawn) return fail(drawn.error());
-  if (drawn->token == no_token) return close_block(now);
+  if (drawn->token == no_token) {
+    close_block();
+    return do_what_is_due({}, now);
+  }
   if constexpr (detail::gates<Skip>) {
     if (drawn->keep) {
       sparsifier_state_.set(states_[1]);
       return do_what_is_due(commit_alone(drawn->token, now), now);
     }
   }
-  return take_draft(drawn->token, extras.hidden, now);
+  return do_what_is_due(take_draft(drawn->token, extras.hidden), now);
 }
 
 //! The row of a token ahead.

@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,6 +45,14 @@ class edge_drafts {
     size_ = 0;
     complete_ = false;
   }
+  //! Complete again, as a journal kept them. Their laws stand in the message alone.
+  void restore(std::span<const token_id> tokens, std::uint32_t resolution) noexcept {
+    clear();
+    for (const token_id token : tokens) add(token);
+    resolution_ = resolution;
+    complete_ = true;
+  }
+  [[nodiscard]] token_id token(std::uint32_t i) const noexcept { return tokens_[i].token; }
   void charge(std::uint64_t bits) noexcept { charged_ = bits; }
   //! The law of the draft that `add` counts next.
   [[nodiscard]] status push(const draft& drawn) noexcept { return push(claim{drawn.token(), drawn.source_law()}); }
@@ -84,6 +90,11 @@ class hidden_store {
         supplied_(asked_.size()) {}
 
   [[nodiscard]] bool empty() const noexcept { return vectors_.empty(); }
+  //! As a journal kept the vectors of the first drafts.
+  void restore(std::span<const std::byte> vectors) noexcept {
+    begin_round();
+    std::copy(vectors.begin(), vectors.end(), vectors_.begin());
+  }
   [[nodiscard]] std::span<const std::byte> first(std::uint32_t drafts) const noexcept {
     return std::span<const std::byte>(vectors_).first(each_ * drafts);
   }
@@ -127,58 +138,39 @@ class hidden_store {
   bool fresh_ = false;
 };
 
-//! The part of an edge's snapshot that is the same for every sparsifier: everything but the last member.
-using edge_snapshot_head = edge_snapshot<std::byte>;
-inline constexpr std::size_t edge_snapshot_head_bytes = offsetof(edge_snapshot_head, sparsifier);
+inline constexpr std::size_t edge_snapshot_head_bytes = snapshot_bytes<edge_snapshot_head>();
 
 //! The sparsifier's state after the committed text, as bytes: a record may be due at any time, and who writes it knows
 //! no sparsifier. They stand where the snapshot of the journal has them.
 class committed_state {
  public:
   template <class State>
-  explicit committed_state(const State& initial) : snapshot_(sizeof(edge_snapshot<State>)), place_(place_of<State>()) {
-    static_assert(std::is_trivially_copyable_v<State>);
-    static_assert(sizeof(edge_snapshot<State>) ==
-                  rounded(place_of<State>() + sizeof(State), std::max(alignof(State), alignof(edge_snapshot_head))));
+  explicit committed_state(const State& initial) : snapshot_(edge_snapshot_head_bytes + detail::state_bytes<State>) {
+    static_assert(snapshot_bytes<edge_snapshot<State>>() == edge_snapshot_head_bytes + detail::state_bytes<State>);
     set(initial);
   }
   template <class State>
   void set(const State& state) noexcept {
-    if constexpr (!std::is_empty_v<State>) std::memcpy(snapshot_.data() + place_, &state, sizeof(State));
+    store_state(state, snapshot_.data() + edge_snapshot_head_bytes);
   }
   template <class State>
   [[nodiscard]] State get() const noexcept {
-    State state{};
-    if constexpr (!std::is_empty_v<State>)
-      std::memcpy(static_cast<void*>(&state), snapshot_.data() + place_, sizeof(State));
-    return state;
+    return load_state<State>(snapshot_.data() + edge_snapshot_head_bytes);
   }
-  [[nodiscard]] std::size_t snapshot_bytes() const noexcept { return snapshot_.size(); }
+  [[nodiscard]] std::size_t whole_bytes() const noexcept { return snapshot_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return snapshot_.size() - edge_snapshot_head_bytes; }
   //! The whole snapshot.
   [[nodiscard]] std::span<const std::byte> with(const edge_snapshot_head& head) noexcept {
-    std::memcpy(snapshot_.data(), &head, edge_snapshot_head_bytes);
+    store_snapshot(head, snapshot_.data());
     return snapshot_;
   }
-  //! A snapshot of `snapshot_bytes()` bytes, and its state taken from there.
-  [[nodiscard]] static edge_snapshot_head head_of(std::span<const std::byte> snapshot) noexcept {
-    edge_snapshot_head head;
-    std::memcpy(static_cast<void*>(&head), snapshot.data(), edge_snapshot_head_bytes);
-    return head;
-  }
+  //! Takes the state of a whole snapshot.
   void restore(std::span<const std::byte> snapshot) noexcept {
     std::copy(snapshot.begin(), snapshot.end(), snapshot_.begin());
   }
 
  private:
-  [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes, std::size_t to) noexcept {
-    return (bytes + to - 1) / to * to;
-  }
-  template <class State>
-  [[nodiscard]] static constexpr std::size_t place_of() noexcept {
-    return rounded(edge_snapshot_head_bytes, alignof(State));
-  }
   std::vector<std::byte> snapshot_;
-  std::size_t place_;
 };
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -67,6 +68,8 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
     }
     case question::draft:
       question_.encode_under(context());
+      if (prepared_ != 0) return out.first(std::exchange(prepared_, 0));
+      if (kept_.any()) return kept_.message(question_.context(), out);
       return drafts_.encode(question_.context(), options_, attachments(), out);
     case question::supply:
       question_.encode_under(context());
@@ -159,7 +162,7 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::forget_fetch() noexcept {
   if (state_ != edge_state::fetching_text) return;
   const std::uint32_t start = peer_.fetch_start();
-  place_.stand_at(start, start, prefix_hash(text().first(start)));
+  place_.stand_at(peer_.fetch_own(), start, prefix_hash(text().first(start)));
 }
 
 //! Goes on in another epoch, which forgets the numbers of the one before.

@@ -82,8 +82,9 @@ class peer_view {
   [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
   [[nodiscard]] std::uint32_t target_length() const noexcept { return target_length_; }
   [[nodiscard]] std::uint64_t target_hash() const noexcept { return target_hash_; }
-  //! Where the text that is being fetched begins.
+  //! Where the text that is being fetched begins, and where the edge's own ended, which it has to repeat.
   [[nodiscard]] std::uint32_t fetch_start() const noexcept { return fetch_start_; }
+  [[nodiscard]] std::uint32_t fetch_own() const noexcept { return fetch_own_; }
   //! What an edge without a journal is known by.
   [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }
   //! Since the last progress.
@@ -98,7 +99,10 @@ class peer_view {
     length_ = length;
     round_ = round;
   }
-  void fetch_from(std::uint32_t position) noexcept { fetch_start_ = position; }
+  void fetch_from(std::uint32_t position, std::uint32_t own) noexcept {
+    fetch_start_ = position;
+    fetch_own_ = own;
+  }
   //! All that the cloud has is wanted.
   void aim(std::uint64_t hash) noexcept {
     target_length_ = length_;
@@ -112,6 +116,7 @@ class peer_view {
   std::uint32_t round_ = 0;
   std::uint32_t target_length_ = 0;
   std::uint32_t fetch_start_ = 0;
+  std::uint32_t fetch_own_ = 0;
   std::uint32_t greetings_ = 0;
   std::uint32_t furthest_ = 0;
 };

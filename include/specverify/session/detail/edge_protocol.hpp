@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
 
+#include <specverify/session/detail/draft_record.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/detail/edge_parts.hpp>
 #include <specverify/session/detail/endpoint.hpp>
@@ -19,14 +20,15 @@ namespace detail {
 enum class due : std::uint8_t {
   nothing,
   verdict,  //!< renew the sparsifier's state from `verdict_`, then `commit`
-  round     //!< plan a round: `open_round`
+  round,    //!< plan a round: `open_round`
+  draft     //!< the block is complete: put what the drafter knows of it into `kept_`, then `send_draft`
 };
 
 class edge_protocol : public endpoint {
  public:
   // Inputs and outputs as basic_edge_session says them.
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
+  [[nodiscard]] result<journal_reading> restore_journal(std::span<const std::byte> journal, session_time now) noexcept;
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
   [[nodiscard]] status tick(session_time now) noexcept;
   [[nodiscard]] status reconnect(session_time now) noexcept;
@@ -47,11 +49,16 @@ class edge_protocol : public endpoint {
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
  protected:
-  //! `strength`: what the skip policy leaves of the guarantee.
-  edge_protocol(const edge_options& options, guarantee strength, edge_drafts&& drafts, committed_state&& state);
+  //! `strength`: what the skip policy leaves of the guarantee. `observes`: the window asks for probabilities.
+  edge_protocol(const edge_options& options, guarantee strength, bool observes, edge_drafts&& drafts,
+                committed_state&& state);
 
   // edge_start.hpp
   [[nodiscard]] static status check_options(const edge_options& options) noexcept;
+  [[nodiscard]] recorded_terms terms(std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
+  [[nodiscard]] status check_snapshot(const edge_snapshot_head& last, std::span<const token_id> text) const noexcept;
+  void restore_draft() noexcept;
   void announce_text() noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
 
@@ -82,6 +89,7 @@ class edge_protocol : public endpoint {
                                   session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
                                session_time now) noexcept;
+  [[nodiscard]] status on_other_drafts(const message_header& header, session_time now) noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens, session_time now) noexcept;
   [[nodiscard]] status in_step(session_time now) noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
@@ -92,15 +100,18 @@ class edge_protocol : public endpoint {
   // edge_round.hpp: the session drafts between `open_round` and `close_block`
   void open_round(const draft_plan& plan, session_time now) noexcept;
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
-  [[nodiscard]] status want_next_row(session_time now) noexcept;
-  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
+  [[nodiscard]] status want_next_row() noexcept;
+  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
-  [[nodiscard]] status close_block(session_time now) noexcept;
+  void close_block() noexcept;
+  [[nodiscard]] status keep_draft(bool beyond) noexcept;
+  [[nodiscard]] status send_draft(session_time now) noexcept;
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status commit(session_time now) noexcept;
   void count_round(std::uint32_t emitted, session_time now) noexcept;
   void discard_draft() noexcept;
-  [[nodiscard]] std::uint32_t text_limit() const noexcept;
+  [[nodiscard]] std::uint32_t text_limit() const noexcept { return text_limit(place_.prompt_length()); }
+  [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length) const noexcept;
   void note_end() noexcept;
   [[nodiscard]] draft_attachments attachments() const noexcept;
 
@@ -122,6 +133,8 @@ class edge_protocol : public endpoint {
   link_view link_{};
   edge_drafts drafts_;
   hidden_store hidden_;
+  draft_record kept_;         // the draft of the open round as the journal has it
+  std::size_t prepared_ = 0;  // bytes of the open round's message where it stands in message_, ready to be sent
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};

@@ -11,8 +11,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! Tokens that the text may have, prompt included.
-SPECVERIFY_BODY std::uint32_t edge_protocol::text_limit() const noexcept {
-  const std::uint32_t budget = options_.token_budget, prompt = place_.prompt_length();
+SPECVERIFY_BODY std::uint32_t edge_protocol::text_limit(std::uint32_t prompt) const noexcept {
+  const std::uint32_t budget = options_.token_budget;
   if (budget == 0 || budget > options_.max_text_length - std::min(prompt, options_.max_text_length))
     return options_.max_text_length;
   return prompt + budget;
@@ -31,6 +31,7 @@ SPECVERIFY_BODY void edge_protocol::open_round(const draft_plan& plan, session_t
   due_ = due::nothing;
   state_ = edge_state::drafting;
   hidden_.begin_round();
+  kept_.clear();
   open_round_ = {};
   open_round_.round = place_.round();
   open_round_.began = now;
@@ -48,21 +49,22 @@ SPECVERIFY_BODY status edge_protocol::want_row(std::uint32_t end) noexcept {
 }
 
 //! The row of the next draft, or the end of the block.
-SPECVERIFY_BODY status edge_protocol::want_next_row(session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::want_next_row() noexcept {
   const std::uint32_t end = block_end();
   const bool stops = drafts_.size() > 0 && is_stop(stop_tokens_, text_[end - 1]);
-  return drafts_.size() < drafts_.planned() && !stops ? want_row(end) : close_block(now);
+  if (drafts_.size() < drafts_.planned() && !stops) return want_row(end);
+  close_block();
+  return {};
 }
 
 //! A token was drafted.
-SPECVERIFY_BODY status edge_protocol::take_draft(token_id token, std::span<const float> hidden,
-                                                 session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::take_draft(token_id token, std::span<const float> hidden) noexcept {
   const std::uint32_t position = block_end();
   if (const status why = keep_hidden(hidden); !why.ok()) return fail(why);
   replace_shown(position, token);
   drafts_.add(token);
   outputs_.push(of_text(session_action::tentative, position, position + 1));
-  return want_next_row(now);
+  return want_next_row();
 }
 
 SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden) noexcept {
@@ -74,10 +76,43 @@ SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden)
   return hidden_.keep(drafts_.size(), hidden, format.hidden);
 }
 
-[[gnu::noinline]] SPECVERIFY_BODY status edge_protocol::close_block(session_time now) noexcept {
+SPECVERIFY_BODY void edge_protocol::close_block() noexcept {
   drafts_.complete();
+  due_ = due::draft;
+}
+
+//! Encodes the draft once: to be sent, and for the journal if it keeps drafts and there is room for this one. `beyond`:
+//! the sparsifier has a state behind a law that was not drawn from.
+SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
+  prepared_ = 0;
+  if (!kept_.keeps()) return {};
+  const auto message = drafts_.encode(context(), options_, attachments(), message_);
+  if (!message) return message.error();
+  prepared_ = message->size();
+  kept_draft made;
+  made.round = place_.round();
+  made.length = place_.length();
+  made.drafts = drafts_.size();
+  made.resolution = drafts_.resolution();
+  made.beyond = beyond ? 1u : 0u;
+  made.clamped = open_round_.clamped;
+  made.body = static_cast<std::uint32_t>(prepared_ - message_header_bytes);
+  made.support_sum = open_round_.support_sum;
+  if (!kept_.begin(made)) return {};
+  for (std::uint32_t i = 0; i < made.drafts; ++i) kept_.set_token(i, drafts_.token(i));
+  std::copy_n(message->begin() + message_header_bytes, made.body, kept_.body().begin());
+  const std::span<std::byte> hidden = kept_.hidden();
+  if (!hidden.empty()) std::copy_n(hidden_.first(made.drafts).begin(), hidden.size(), hidden.begin());
+  return {};
+}
+
+//! The draft is in the journal before it is sent: what the cloud may decide is never forgotten.
+[[gnu::noinline]] SPECVERIFY_BODY status edge_protocol::send_draft(session_time now) noexcept {
+  due_ = due::nothing;
+  if (kept_.any()) record_draft(kept_.bytes());
   if (announce_) {
     announce_ = false;
+    prepared_ = 0;
     state_ = edge_state::resuming;
     return ask(question::resume, now);
   }
@@ -126,6 +161,7 @@ SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
   roll_back(length);
   ahead_.carry_on(false);
   drafts_.clear();
+  kept_.clear();
 }
 
 //! The verdict becomes text.
@@ -143,6 +179,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   if (!place_.is_over()) note_end();
   ahead_.carry_on(stands && !place_.is_over());
   place_.begin_round(place_.round() + 1);
+  kept_.clear();
   count_round(place_.length() - base, now);
   question_.close();
 

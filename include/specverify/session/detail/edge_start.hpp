@@ -6,6 +6,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/detail/record_checks.hpp>
 
 #include <algorithm>
 
@@ -58,17 +59,20 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   return sizes;
 }
 
-SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength, edge_drafts&& drafts,
-                                             committed_state&& state)
-    : endpoint(edge_sizes(options, state.snapshot_bytes()), options.stop_tokens),
+SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength, bool observes,
+                                             edge_drafts&& drafts, committed_state&& state)
+    : endpoint(edge_sizes(options, state.whole_bytes()), options.stop_tokens),
       options_(options),
       strength_(strength),
       sparsifier_state_(std::move(state)),
       drafts_(std::move(drafts)),
-      hidden_(options.format.attachments, options.format.max_draft_length) {
+      hidden_(options.format.attachments, options.format.max_draft_length),
+      kept_(options, sparsifier_state_.bytes(), observes, message_.size()) {
   options_.stop_tokens = {};
-  place_ = text_place(options.session_id);
-  source_.key = derive_draft_key(options.secret, options.session_id);
+  // twice: in a record of its own, and in one that takes the journal's place
+  journal_.make_room(2 * journal_bytes(0, 0, kept_.room()));
+  place_ = text_place(options_.session_id);
+  source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
 
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
@@ -90,38 +94,98 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
   return ask(question::hello, now);
 }
 
-SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
-                                                               session_time now) noexcept {
+//! Whether the journal's session is the one that the options ask for.
+SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last) const noexcept {
+  const recorded_terms then = last.terms, now = terms(last.prompt_length);
+  const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
+  if (last.session_id != options_.session_id) return other(options_.at_session_id);
+  if (!(last.draft_key == source_.key)) return other(options_.at_secret);
+  if (then.format.vocab_size != now.format.vocab_size) return other(options_.at_vocab_size);
+  if (then.fingerprint_low != now.fingerprint_low || then.fingerprint_high != now.fingerprint_high)
+    return other(options_.at_fingerprint);
+  if (then.format.max_draft_length != now.format.max_draft_length) return other(options_.at_max_draft_length);
+  if (then.format.resolution != now.format.resolution) return other(options_.at_resolution);
+  if (then.format.support_size != now.format.support_size) return other(options_.at_support_size);
+  if (!(then.format.value() == now.format.value())) return other(options_.at_format);
+  if (last.draw_from_row != options_.draw_from_row) return other(options_.at_draw_from_row);
+  if (then.rule != now.rule) return other(options_.at_rule);
+  if (!same_number(then.threshold, now.threshold)) return other(options_.at_threshold);
+  if (!same_number(then.temperature, now.temperature) || then.truncation.top_k != now.truncation.top_k ||
+      !same_number(then.truncation.top_p, now.truncation.top_p) ||
+      !same_number(then.truncation.min_p, now.truncation.min_p) || then.truncation.order != now.truncation.order)
+    return other(options_.at_transform);
+  if (then.mode != now.mode) return other(options_.at_mode);
+  if (then.bonus != now.bonus) return other(options_.at_bonus);
+  if (then.text_chunk != now.text_chunk) return other(options_.at_text_chunk);
+  if (then.token_budget != now.token_budget) return other(options_.at_token_budget);
+  return {};
+}
+
+//! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms`.
+SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& last,
+                                                     std::span<const token_id> text) const noexcept {
+  const status corrupt{errc::journal_corrupt, part::session, 0};
+  if (last.length != text.size() || last.prompt_length > last.length || last.base_length > last.length) return corrupt;
+  if (const status why = check_terms(last); !why.ok()) return why;
+  if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text)) return corrupt;
+  if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt;
+  if (last.length - last.base_length > options_.format.attachments.max_skipped)
+    return {errc::beyond_limit, part::session, options_.at_max_skipped};
+  if (last.epoch == 0 || last.round == 0 || last.carry_round > last.round) return corrupt;
+  if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt;
+  if (last.finished != (last.stop != stop_reason::none)) return corrupt;
+  if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted) return corrupt;
+  return {};
+}
+
+SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span<const std::byte> journal,
+                                                                       session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  const auto read = read_journal_bytes(journal, sparsifier_state_.snapshot_bytes(), space);
-  if (!read) return read.error();
+  const auto read = read_journal_bytes(journal, sparsifier_state_.whole_bytes(), space);
+  if (!read) return named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
-  const std::span<const std::byte> snapshot = read->last;
-  if (reading.records == 0) return status{errc::unknown_session, part::session, 0};
-  const edge_snapshot_head last = committed_state::head_of(snapshot);
-  if (last.session_id != options_.session_id) return status{errc::unknown_session, part::session, 0};
-  if (last.length != reading.text_length || last.prompt_length > last.length || last.base_length > last.length ||
-      last.prefix_hash != prefix_hash(space.first(last.base_length)) || !(last.draft_key == source_.key)) {
-    return status{errc::journal_corrupt, part::session, 0};
+  if (reading.records == 0) return no_record(reading);
+  const status corrupt{errc::journal_corrupt, part::session, 0};
+  edge_snapshot_head last;
+  if (!load_snapshot(last, read->last.data())) return corrupt;
+  if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
+  if (!kept_.restore(read->draft, last.round, last.length)) return corrupt;
+  for (std::uint32_t i = 0; kept_.any() && i < kept_.kept().drafts; ++i) {
+    text_[last.length + i] = kept_.token(i);
+    if (!all_tokens_below(options_.vocab_size, std::span<const token_id>(text_).subspan(last.length + i, 1)))
+      return corrupt;
   }
-  if (last.length - last.base_length > options_.format.attachments.max_skipped)
-    return status{errc::beyond_limit, part::session, options_.at_max_skipped};
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
-  journal_.resume(last.length);
+  journal_.resume(last.length, reading.valid_bytes);
   contexts_.remember(place_.context());
-  place_.begin_epoch(last.epoch + 1);
+  place_.begin_epoch(next_epoch(last.epoch));
   ahead_.restore(last.carry_round, last.carry_end);
   link_.restore(last.seen, last.channel);
-  sparsifier_state_.restore(snapshot);
+  sparsifier_state_.restore(read->last);
   statistics_.restarts += 1;
   write_journal(last.length);
   announce_text();
+  restore_draft();
   if (!last.finished) state_ = edge_state::resuming;
-  if (const status why = last.finished ? finish(false) : ask(question::resume, now); !why.ok()) return why;
+  if (const status why = last.finished ? finish(false, now) : ask(question::resume, now); !why.ok()) return why;
   return reading;
+}
+
+//! The open round's draft as the journal kept it. It is sent again, whatever the drafter would draw now.
+SPECVERIFY_BODY void edge_protocol::restore_draft() noexcept {
+  if (!kept_.any()) return;
+  const kept_draft& kept = kept_.kept();
+  const std::uint32_t from = place_.length();
+  drafts_.restore(std::span<const token_id>(text_).subspan(from, kept.drafts), kept.resolution);
+  hidden_.restore(kept_.hidden());
+  open_round_ = {};
+  open_round_.round = kept.round;
+  open_round_.clamped = kept.clamped;
+  open_round_.support_sum = kept.support_sum;
+  if (kept.drafts > 0) outputs_.push(of_text(session_action::tentative, from, from + kept.drafts));
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
@@ -146,12 +210,14 @@ SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, sessi
 }
 
 SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) noexcept {
-  edge_snapshot_head now{};
+  edge_snapshot_head now;
   now.session_id = options_.session_id;
   now.prefix_hash = place_.hash();
   now.seen = link_.seen();
   now.channel = link_.channel();
   now.draft_key = source_.key;
+  now.terms = terms(place_.prompt_length());
+  now.draw_from_row = options_.draw_from_row;
   now.epoch = place_.epoch();
   now.round = place_.round();
   now.prompt_length = place_.prompt_length();
@@ -161,7 +227,24 @@ SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) 
   now.carry_end = ahead_.carry_end();
   now.stop = place_.stop();
   now.finished = place_.is_over();
-  record(first_position, sparsifier_state_.with(now));
+  record(first_position, sparsifier_state_.with(now), kept_.bytes());
+}
+
+//! What hello says, as a journal holds it.
+SPECVERIFY_BODY recorded_terms edge_protocol::terms(std::uint32_t prompt_length) const noexcept {
+  recorded_terms made;
+  made.format.hold(format_of(options_));
+  made.fingerprint_low = options_.fingerprint.low;
+  made.fingerprint_high = options_.fingerprint.high;
+  made.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
+  made.temperature = options_.transform.temperature;
+  made.truncation = options_.transform.truncation;
+  made.token_budget = text_limit(prompt_length) - prompt_length;
+  made.text_chunk = options_.text_chunk;
+  made.rule = options_.rule;
+  made.mode = options_.mode;
+  made.bonus = options_.bonus;
+  return made;
 }
 
 }  // namespace detail

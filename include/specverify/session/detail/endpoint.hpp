@@ -10,6 +10,7 @@
 #include <specverify/session/output.hpp>
 #include <specverify/session/statistics.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,30 +43,43 @@ class output_queue {
   std::size_t count_ = 0;
 };
 
-//! The records of one input, one behind the other, and how much of the text the journal has.
+//! The records of one input, one behind the other, and how much the journal has.
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
+  void make_room(std::size_t more) { bytes_.resize(bytes_.size() + more); }
   //! A new input: the host has written the records of the one before.
   void clear() noexcept { used_ = 0; }
-  //! The journal has `length` tokens.
-  void resume(std::uint32_t length) noexcept { length_ = length; }
+  //! The journal has `length` tokens in `file` bytes.
+  void resume(std::uint32_t length, std::size_t file) noexcept {
+    length_ = length;
+    file_ = file;
+  }
+  //! Whether the journal is so long that a record of the whole text takes its place. Then it has no more than the text
+  //! with a snapshot, `compaction_slack` bytes, and once more as much as the text.
+  [[nodiscard]] bool is_long(std::size_t text, std::size_t snapshot) const noexcept {
+    return file_ > compaction_slack + 2 * journal_bytes(text, snapshot);
+  }
   //! A record of `text` from `first` on, or from where the journal ends: nothing is left out.
   [[nodiscard]] std::span<const std::byte> write(std::uint32_t first, std::span<const token_id> text,
-                                                 std::span<const std::byte> snapshot) noexcept {
-    if (first > length_) first = length_;
+                                                 std::span<const std::byte> snapshot, std::span<const std::byte> draft,
+                                                 bool replaces) noexcept {
+    first = replaces ? 0 : std::min(first, length_);
     const std::span<std::byte> space = std::span<std::byte>(bytes_).subspan(used_);
-    const auto written = write_journal_bytes(first, text.subspan(first), snapshot, space);
+    const auto written = write_journal_bytes({first, text.subspan(first), snapshot, draft}, space);
     SPECVERIFY_ASSERT(written.ok(), "the journal's buffer is sized for every record");
     if (!written) return {};
     used_ += written->size();
     length_ = static_cast<std::uint32_t>(text.size());
+    file_ = written->size() + (replaces ? 0 : file_);
     return *written;
   }
 
  private:
+  static constexpr std::size_t compaction_slack = 16384;
   std::vector<std::byte> bytes_;
   std::size_t used_ = 0;
+  std::size_t file_ = 0;  // bytes that the host has
   std::uint32_t length_ = 0;
 };
 
@@ -113,6 +127,7 @@ class endpoint {
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length()}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length(); }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length(); }
+  [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length(), 1u) - 1; }
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch(); }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
@@ -172,11 +187,24 @@ class endpoint {
     out.reason = why;
     outputs_.push(out);
   }
-  //! The text from `first_position` on, and the snapshot, into the journal.
-  void record(std::uint32_t first_position, std::span<const std::byte> snapshot) noexcept {
+  //! The text from `first_position` on, and the snapshot, into the journal. `open_draft`: what a record that takes the
+  //! journal's place has to hold besides.
+  void record(std::uint32_t first_position, std::span<const std::byte> snapshot,
+              std::span<const std::byte> open_draft = {}) noexcept {
+    const bool replaces = journal_.is_long(place_.length(), snapshot.size());
+    emit_record(journal_.write(first_position, text(), snapshot, replaces ? open_draft : std::span<const std::byte>{},
+                               replaces),
+                replaces);
+  }
+  //! A draft into the journal; the last snapshot counts on.
+  void record_draft(std::span<const std::byte> draft) noexcept {
+    emit_record(journal_.write(place_.length(), text(), {}, draft, false), false);
+  }
+  void emit_record(std::span<const std::byte> bytes, bool replaces) noexcept {
     session_output out;
     out.action = session_action::journal;
-    out.bytes = journal_.write(first_position, text(), snapshot);
+    out.bytes = bytes;
+    out.replaces = replaces;
     if (!out.bytes.empty()) outputs_.push(out);
   }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What both sides ask of a journal that they are restored from.
+#ifndef SPECVERIFY_SESSION_DETAIL_RECORD_CHECKS_HPP
+#define SPECVERIFY_SESSION_DETAIL_RECORD_CHECKS_HPP
+
+#include <specverify/session/journal.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The same number, bit for bit: NaN is itself.
+[[nodiscard]] constexpr bool same_number(double a, double b) noexcept {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+[[nodiscard]] inline bool all_tokens_below(std::uint32_t vocab_size, std::span<const token_id> text) noexcept {
+  return std::all_of(text.begin(), text.end(),
+                     [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
+}
+
+//! Snapshots of another size are those of the other side, or of another sparsifier.
+[[nodiscard]] constexpr status named_snapshot(status why, std::uint32_t where) noexcept {
+  return why.code == errc::size_mismatch ? status{errc::options_disagree, part::session, where} : why;
+}
+
+//! A journal without a whole record: nothing was written, or a process was killed while it wrote the first one.
+[[nodiscard]] constexpr status no_record(const journal_reading& reading) noexcept {
+  return {reading.torn ? errc::truncated : errc::unknown_session, part::session, 0};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Restored sessions: what a journal may say, drafts that are sent again, journals that stay short.
+#include <doctest/doctest.h>
+
+#include "pair.hpp"
+
+#include <array>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sv = specverify;
+using namespace specverify_test;
+using sv::errc;
+
+namespace {
+
+using edge_record = sv::edge_session::snapshot;
+
+//! A journal of one record: what a journal says in the end, after `change`.
+template <class Snapshot, class Change>
+bytes forged(const bytes& journal, Change change) {
+  std::vector<token_id> text(200);
+  const auto read = sv::read_journal<Snapshot>(journal, text);
+  REQUIRE(read.ok());
+  text.resize(read->text.size());
+  Snapshot last = *read->last;
+  change(last, text);
+  bytes record(sv::journal_record_bytes<Snapshot>(text.size()));
+  REQUIRE(sv::write_journal_record(0, text, last, record).ok());
+  return record;
+}
+
+template <class Snapshot>
+using forgery = std::pair<const char*, std::function<void(Snapshot&, std::vector<token_id>&)>>;
+
+errc cloud_takes(const bytes& journal) {
+  pair p;
+  return p.cloud->restore(journal).error().code;
+}
+sv::status edge_takes(const bytes& journal) {
+  pair p;
+  return p.edge->restore(journal, 1).error();
+}
+
+//! A pair a few rounds on.
+void play(pair& p, int exchanges = 6) {
+  bytes question = p.start();
+  for (int i = 0; i < exchanges; ++i) question = p.exchange(question);
+}
+
+}  // namespace
+
+TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks a hello") {
+  using record = sv::cloud_snapshot;
+  pair p;
+  play(p);
+  const bytes& journal = p.cloud_journal;
+  CHECK(cloud_takes(forged<record>(journal, [](record&, auto&) {})) == errc::ok);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<forgery<record>> forgeries{
+      {"prefix hash", [](record& s, auto&) { s.prefix_hash ^= 1; }},
+      {"length", [](record& s, auto&) { s.length -= 1; }},
+      {"a token", [](record& s, auto& text) { text[1] = 30, s.prefix_hash = sv::prefix_hash(text); }},
+      {"a negative token", [](record& s, auto& text) { text[1] = -1, s.prefix_hash = sv::prefix_hash(text); }},
+      {"law format", [](record& s, auto&) { s.terms.format.format = static_cast<sv::law_format>(99); }},
+      {"token_and_count", [](record& s, auto&) { s.terms.format.format = sv::law_format::token_and_count; }},
+      {"vocab_size", [](record& s, auto&) { s.terms.format.vocab_size = 31; }},
+      {"resolution", [](record& s, auto&) { s.terms.format.resolution = 1u << 20; }},
+      {"support size", [](record& s, auto&) { s.terms.format.support_size = 4000; }},
+      {"draft length", [](record& s, auto&) { s.terms.format.max_draft_length = 5000; }},
+      {"pad_to", [](record& s, auto&) { s.terms.format.pad_to = 0; }},
+      {"hidden format", [](record& s, auto&) { s.terms.format.attachments.hidden_size = 8; }},
+      {"max_skipped", [](record& s, auto&) { s.terms.format.attachments.max_skipped = 9; }},
+      {"fingerprint", [](record& s, auto&) { s.terms.fingerprint_high = 1; }},
+      {"threshold", [](record& s, auto&) { s.terms.threshold = 0.5; }},
+      {"threshold NaN", [nan](record& s, auto&) { s.terms.threshold = nan; }},
+      {"temperature", [](record& s, auto&) { s.terms.temperature = -1; }},
+      {"temperature NaN", [nan](record& s, auto&) { s.terms.temperature = nan; }},
+      {"top_p", [](record& s, auto&) { s.terms.truncation.top_p = 0; }},
+      {"min_p", [nan](record& s, auto&) { s.terms.truncation.min_p = nan; }},
+      {"order", [](record& s, auto&) { s.terms.truncation.order = static_cast<sv::truncation_order>(3); }},
+      {"budget", [](record& s, auto&) { s.terms.token_budget = 1000; }},
+      {"budget below the text", [](record& s, auto&) { s.terms.token_budget = 1; }},
+      {"rule", [](record& s, auto&) { s.terms.rule = static_cast<sv::wire_rule>(3); }},
+      {"mode", [](record& s, auto&) { s.terms.mode = static_cast<sv::session_mode>(2); }},
+      {"prompt length", [](record& s, auto&) { s.prompt_length = 0; }},
+      {"prompt beyond the limit", [](record& s, auto&) { s.prompt_length = 101; }},
+      {"target length", [](record& s, auto&) { s.target_length = 100; }},
+      {"round", [](record& s, auto&) { s.round = 0; }},
+      {"stop", [](record& s, auto&) { s.stop = static_cast<sv::stop_reason>(3); }},
+      {"kept accepted", [](record& s, auto&) { s.kept.accepted = s.kept_drafted + 1; }},
+      {"kept drafted", [](record& s, auto&) { s.kept_drafted = 4; }},
+      {"kept token", [](record& s, auto&) { s.kept.next_token = 30; }},
+      {"kept source", [](record& s, auto&) { s.kept.source = 200; }},
+      {"kept stop", [](record& s, auto&) { s.kept.stop = 200; }},
+      {"kept base", [](record& s, auto&) { s.kept_base = 90; }},
+      {"kept skipped", [](record& s, auto&) { s.kept_skipped = 1; }},
+      {"kept hash", [](record& s, auto&) { s.kept_hash ^= 1; }},
+      {"kept round", [](record& s, auto&) { s.kept_round = s.round; }},
+      {"own number", [](record& s, auto&) { s.next_number = 16; }},
+      {"heard number", [](record& s, auto&) { s.heard_number = 16; }},
+  };
+  for (const auto& [what, change] : forgeries) {
+    CAPTURE(std::string(what));
+    const errc forgery_is_refused = cloud_takes(forged<record>(journal, change));
+    CHECK(forgery_is_refused != errc::ok);
+    CHECK(forgery_is_refused != errc::unknown_session);
+  }
+}
+
+TEST_CASE("SEC-1 restore: a bool of 3 is no bool, on both sides") {
+  pair p;
+  play(p);
+  bytes cloud = forged<sv::cloud_snapshot>(p.cloud_journal, [](auto&, auto&) {});
+  bytes edge = forged<edge_record>(p.edge_journal, [](auto&, auto&) {});
+  for (bytes* journal : {&cloud, &edge}) {
+    const std::size_t end = journal->size() - 8;
+    (*journal)[end - 1] = std::byte{3};  // the last member: heard_any, draw_from_row
+    const auto payload = std::span<const std::byte>(*journal).subspan(24, end - 24);
+    sv::numeric::store_le(journal->data() + end, sv::numeric::fnv1a(payload), 8);
+  }
+  CHECK(cloud_takes(cloud) == errc::journal_corrupt);
+  CHECK(edge_takes(edge).code == errc::journal_corrupt);
+}
+
+TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
+  using record = edge_record;
+  pair p;
+  play(p);
+  const bytes& journal = p.edge_journal;
+  CHECK(edge_takes(forged<record>(journal, [](record&, auto&) {})).ok());
+  const std::vector<forgery<record>> forgeries{
+      {"prefix hash", [](record& s, auto&) { s.prefix_hash ^= 1; }},
+      {"length", [](record& s, auto&) { s.length -= 1; }},
+      {"prompt length", [](record& s, auto&) { s.prompt_length = s.length + 1; }},
+      {"base length", [](record& s, auto&) { s.base_length = s.length + 1; }},
+      {"a token", [](record& s, auto& text) { text[1] = 30, s.prefix_hash = sv::prefix_hash(text); }},
+      {"epoch", [](record& s, auto&) { s.epoch = 0; }},
+      {"round", [](record& s, auto&) { s.round = 0; }},
+      {"carry round", [](record& s, auto&) { s.carry_round = 1; }},
+      {"carry end", [](record& s, auto&) { s.carry_end = 1; }},
+      {"a later carry round", [](record& s, auto&) { s.carry_round = s.round + 1, s.carry_end = 9; }},
+      {"stop", [](record& s, auto&) { s.stop = static_cast<sv::stop_reason>(3); }},
+      {"finished without a stop", [](record& s, auto&) { s.finished = true; }},
+      {"accepted", [](record& s, auto&) { s.seen.accepted = s.seen.drafted + 1; }},
+      {"last accepted", [](record& s, auto&) { s.seen.last_accepted = s.seen.last_drafted + 1; }},
+  };
+  for (const auto& [what, change] : forgeries) {
+    CAPTURE(std::string(what));
+    CHECK(edge_takes(forged<record>(journal, change)).code == errc::journal_corrupt);
+  }
+}
+
+TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refused by their name") {
+  pair p;
+  play(p);
+  using options = sv::edge_options;
+  const auto restored = [&](auto change) {
+    options o = p.edge_options();
+    change(o);
+    auto made = sv::edge_session::make(o);
+    REQUIRE(made.ok());
+    return made->restore(p.edge_journal, 1).error();
+  };
+  const auto other = [](std::uint32_t where) { return sv::status{errc::options_disagree, sv::part::session, where}; };
+  CHECK(restored([](options&) {}).ok());
+  CHECK(restored([](options& o) { o.retry_limit = 3; }).ok());
+  CHECK(restored([](options& o) { o.session_id = 8; }) == other(options::at_session_id));
+  CHECK(restored([](options& o) { o.secret = 77; }) == other(options::at_secret));
+  CHECK(restored([](options& o) { o.vocab_size = 31; }) == other(options::at_vocab_size));
+  CHECK(restored([](options& o) { o.fingerprint.low = 1; }) == other(options::at_fingerprint));
+  CHECK(restored([](options& o) { o.format.max_draft_length = 8; }) == other(options::at_max_draft_length));
+  CHECK(restored([](options& o) { o.format.resolution = 11; }) == other(options::at_resolution));
+  CHECK(restored([](options& o) { o.format.support_size = 9; }) == other(options::at_support_size));
+  CHECK(restored([](options& o) { o.format.pad_to = 16; }) == other(options::at_format));
+  CHECK(restored([](options& o) { o.rule = sv::wire_rule::greedy; }) == other(options::at_rule));
+  CHECK(restored([](options& o) { o.transform.temperature = 0.5; }) == other(options::at_transform));
+  CHECK(restored([](options& o) { o.transform.truncation.top_k = 3; }) == other(options::at_transform));
+  CHECK(restored([](options& o) { o.mode = sv::session_mode::stream; }) == other(options::at_mode));
+  CHECK(restored([](options& o) { o.bonus = false; }) == other(options::at_bonus));
+  CHECK(restored([](options& o) { o.token_budget = 21; }) == other(options::at_token_budget));
+}
+
+TEST_CASE("restore: journals that hold no session of this side have names of their own") {
+  pair p;
+  play(p);
+  CHECK(cloud_takes({}) == errc::unknown_session);
+  CHECK(edge_takes({}).code == errc::unknown_session);
+  CHECK(cloud_takes({p.cloud_journal.begin(), p.cloud_journal.begin() + 60}) == errc::truncated);
+  CHECK(edge_takes({p.edge_journal.begin(), p.edge_journal.begin() + 60}).code == errc::truncated);
+  CHECK(cloud_takes(p.edge_journal) == errc::options_disagree);
+  CHECK(edge_takes(p.cloud_journal) ==
+        sv::status{errc::options_disagree, sv::part::session, sv::edge_options::at_sparsifier});
+}
+
+TEST_CASE("restore: a draft that was journaled is sent again, byte for byte behind its header") {
+  pair p;
+  bytes draft = p.start();
+  for (int i = 0; i < 3; ++i) draft = p.exchange(draft);
+  REQUIRE(sv::peek_header(draft)->kind == sv::message_kind::draft);
+  for (const float jitter : {0.0F, 3.0F}) {
+    pair again;
+    again.edge_engine = hash_engine(pair::model(true), jitter);
+    REQUIRE(again.edge->restore(p.edge_journal, 1).ok());
+    const bytes resume = pair::only(again.run_edge());
+    bytes sent = again.hear(p.answer(resume));
+    const bool same_draft_sent_again =
+        sent.size() == draft.size() && std::equal(sent.begin() + 8, sent.end(), draft.begin() + 8);
+    CHECK(same_draft_sent_again);
+    CHECK(again.edge->statistics().fed_tokens == 0);
+    p.edge_journal.insert(p.edge_journal.end(), again.edge_journal.begin(), again.edge_journal.end());
+  }
+}
+
+TEST_CASE("restore: an edge whose draft differs from the decided one takes the cloud's text") {
+  pair p;
+  bytes draft = p.start();
+  for (int i = 0; i < 2; ++i) draft = p.exchange(draft);
+  const bytes before(p.edge_journal.begin(), p.edge_journal.end());  // holds the first draft
+  // A life that forgot it drafts other tokens, and the cloud decides these.
+  auto options = p.edge_options();
+  options.journal_drafts = sv::draft_journaling::never;
+  p.edge.emplace(std::move(sv::edge_session::make(options, p.kept())).value());
+  p.edge_engine = hash_engine(pair::model(true), 20.0F);
+  REQUIRE(p.edge->restore(before, 1).ok());
+  const bytes other = p.exchange(pair::only(p.run_edge()));
+  REQUIRE(sv::peek_header(other)->kind == sv::message_kind::draft);
+  (void)p.answer(other);
+  // An older copy of the journal comes back, two epochs on.
+  p.edge_journal = before;
+  for (int lives = 0; lives < 2; ++lives) {
+    p.new_edge();
+    REQUIRE(p.edge->restore(p.edge_journal, 1).ok());
+    draft = pair::only(p.run_edge());
+  }
+  draft = p.exchange(draft);
+  REQUIRE(sv::peek_header(draft)->kind == sv::message_kind::draft);
+  p.finish(draft);
+  CHECK_FALSE(p.edge_failure.has_value());
+  CHECK_FALSE(p.cloud_failure.has_value());
+  CHECK(p.text() == std::vector<token_id>(p.cloud->text().begin(), p.cloud->text().end()));
+}
+
+TEST_CASE("restore: a journal is replaced by one record before it is long, and says the same") {
+  pair_options o;
+  o.format = sv::law_format::token_only;
+  pair p(o);
+  bytes edge, cloud;
+  std::size_t replaced = 0, longest = 0;
+  const auto note = [&](bytes& journal, const sv::session_output& out) {
+    if (out.action != sv::session_action::journal) return;
+    if (out.replaces) journal.clear(), ++replaced;
+    journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+    longest = std::max(longest, journal.size());
+  };
+  REQUIRE(p.edge->start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
+  for (int lives = 0; lives < 200; ++lives) {
+    for (sv::session_output out = p.edge->next(); out.action != sv::session_action::none; out = p.edge->next())
+      note(edge, out);
+    p.new_edge();
+    const auto read = p.edge->restore(edge, 1);
+    REQUIRE(read.ok());
+    CHECK(read->text_length == 3);
+  }
+  CHECK(p.edge->epoch() == 201);
+  CHECK(replaced > 0);
+  CHECK(longest < 16384 + 3 * 600);
+}
+
+TEST_CASE("restore: equal sessions write equal bytes") {
+  pair p, q;
+  play(p);
+  play(q);
+  CHECK(p.edge_journal == q.edge_journal);
+  CHECK(p.cloud_journal == q.cloud_journal);
+}
