@@ -56,10 +56,13 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
   if (run.state.empty()) return;
   journal_.emplace(run.state / "journal");
   const std::vector<std::byte> kept = journal_->load();
-  std::size_t whole = 0;
-  if (!kept.empty())
-    if (const auto found = session_.restore(kept)) whole = found->valid_bytes;
-  journal_->cut(whole);
+  if (!kept.empty()) {
+    if (const auto found = session_.restore(kept)) {
+      journal_->cut(found->valid_bytes);
+    } else {
+      journal_->set_aside(found.error());
+    }
+  }
   take();
 }
 
@@ -106,7 +109,7 @@ specverify::status cloud_host::prepare(const specverify::session_work& work) {
 
 void cloud_host::hear(const specverify::session_output& out) {
   using specverify::session_action;
-  if (out.action == session_action::journal && journal_) journal_->append(out.bytes);
+  if (out.action == session_action::journal && journal_) journal_->write(out);
   if (out.action == session_action::send) send_(out.bytes);
   if (out.action == session_action::rollback) engine_.truncate(out.position);
 }

@@ -74,14 +74,18 @@ void edge_host::begin() {
   measure_channel();
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
   std::optional<std::size_t> whole;  // bytes of the journal's whole records, where it holds this session
-  if (!kept.empty())
-    if (const auto found = session_->restore(kept, origin_)) whole = found->valid_bytes;
+  if (!kept.empty()) {
+    if (const auto found = session_->restore(kept, origin_)) {
+      whole = found->valid_bytes;
+    } else {
+      journal_->set_aside(found.error());
+    }
+  }
   if (whole) {
     journal_->cut(*whole);
     restoring_ = true;
     std::ifstream(run_.state / "origin") >> origin_;
   } else {
-    if (journal_) journal_->cut(0);
     const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
     require(session_->start(prompt, origin_), "the prompt");
     if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
@@ -158,7 +162,7 @@ void edge_host::work() {
 
 void edge_host::hear(const specverify::session_output& out) {
   using specverify::session_action;
-  if (out.action == session_action::journal && journal_) journal_->append(out.bytes);
+  if (out.action == session_action::journal && journal_) journal_->write(out);
   if (out.action == session_action::send) send_(out.bytes);
   if (out.action == session_action::committed) record(out);
   if (out.action == session_action::finished) finished_ = true;

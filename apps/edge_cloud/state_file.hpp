@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of one side: an append-only file. What `append` was given survives a kill of the process at any moment
-//! after it.
+//! The journal of one side: a file that records are appended to, and that now and then one record takes the place of.
+//! What `write` was given survives a kill of the process at any moment after it.
 #ifndef EDGE_CLOUD_STATE_FILE_HPP
 #define EDGE_CLOUD_STATE_FILE_HPP
 
 #include "file_bytes.hpp"
 
+#include <specverify/session/output.hpp>
+
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -24,17 +27,37 @@ class state_file {
   void cut(std::size_t bytes) const {
     if (std::filesystem::exists(path_)) std::filesystem::resize_file(path_, bytes);
   }
+  //! A journal that the session does not take: it is kept beside, for whoever wants to know why, and a new one begins.
+  void set_aside(specverify::status why) const {
+    if (why.code == specverify::errc::truncated) return cut(0);  // killed in its first record: nothing was sent yet
+    std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), specverify::message(why.code),
+                 beside(".corrupt").c_str());
+    std::filesystem::rename(path_, beside(".corrupt"));
+  }
 
-  //! Hands the record to the kernel before it returns: enough for a killed process. A host that must outlive a power
-  //! cut adds fsync.
-  void append(std::span<const std::byte> record) {
-    if (!out_.is_open()) out_.open(path_, std::ios::binary | std::ios::app);
-    out_.write(reinterpret_cast<const char*>(record.data()), static_cast<std::streamsize>(record.size()));
-    out_.flush();
-    if (!out_) throw std::runtime_error("cannot write " + path_.string());
+  //! A record of a session. It is handed to the kernel before this returns: enough for a killed process. A host that
+  //! must outlive a power cut adds fsync of the file, and after a rename of its folder.
+  void write(const specverify::session_output& record) {
+    if (!record.replaces) return append(path_, record.bytes);
+    out_.close();
+    std::filesystem::remove(beside(".new"));  // of a process that was killed here
+    append(beside(".new"), record.bytes);
+    std::filesystem::rename(beside(".new"), path_);  // the stream goes on in the file under its new name
   }
 
  private:
+  [[nodiscard]] std::filesystem::path beside(const char* suffix) const {
+    std::filesystem::path made = path_;
+    made += suffix;
+    return made;
+  }
+  void append(const std::filesystem::path& file, std::span<const std::byte> bytes) {
+    if (!out_.is_open()) out_.open(file, std::ios::binary | std::ios::app);
+    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    out_.flush();
+    if (!out_) throw std::runtime_error("cannot write " + file.string());
+  }
+
   std::filesystem::path path_;
   std::ofstream out_;
 };

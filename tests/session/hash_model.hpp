@@ -127,6 +127,8 @@ class hash_engine {
     views_.reserve(rows);
   }
   [[nodiscard]] std::span<const specverify::row_view<float>> rows() const { return views_; }
+  //! Of the rows that were fed last, one behind the other.
+  [[nodiscard]] std::span<const float> logits() const { return values_; }
 
  private:
   //! Adds numbers in [-jitter, jitter).

@@ -7,6 +7,9 @@
 
 #include <session/schedules.hpp>
 
+#include <cmath>
+#include <vector>
+
 using namespace specverify_test;
 
 namespace {
@@ -89,4 +92,86 @@ TEST_CASE("restart: engines that do not repeat their rows, journals lost: no ses
   }
   CHECK(total.kill_edge_blank > 0);
   CHECK(total.kill_cloud_blank > 0);
+}
+
+namespace {
+
+constexpr std::uint32_t law_vocabulary = 4, law_tokens = 4;
+
+simulation_options law_options(std::uint64_t draw) {
+  simulation_options o;
+  o.vocab_size = law_vocabulary;
+  o.tokens = law_tokens;
+  o.draft_length = 3;
+  o.format = sv::law_format::dense_lattice;
+  o.draw = draw;
+  return o;
+}
+
+//! The target's own product law of each text of four tokens, behind the prompt of the simulation.
+std::vector<double> product_law() {
+  basic_simulation<sv::always_send> any(law_options(0));
+  const std::uint32_t texts = 1u << (2 * law_tokens);
+  std::vector<double> made(texts, 1.0);
+  for (std::uint32_t text = 0; text < texts; ++text) {
+    hash_engine engine(any.model(false));
+    std::vector<token_id> fed = any.prompt();
+    for (std::uint32_t i = 0; i < law_tokens; ++i) {
+      REQUIRE(engine.feed(i == 0 ? 0 : static_cast<std::uint32_t>(any.prompt().size()) + i - 1, fed, 1));
+      std::array<double, law_vocabulary> weight{};
+      double sum = 0;
+      for (std::uint32_t v = 0; v < law_vocabulary; ++v) {
+        weight[v] = std::exp(static_cast<double>(engine.logits()[v]));
+        sum += weight[v];
+      }
+      const std::uint32_t token = text >> (2 * i) & 3u;
+      made[text] *= weight[token] / sum;
+      fed.assign(1, static_cast<token_id>(token));
+    }
+  }
+  return made;
+}
+
+//! Pearson's statistic of `sessions` texts, each with one kill at a moment that the draw decides.
+double distance(std::uint64_t sessions, float jitter, const std::vector<double>& law, std::uint64_t& kills) {
+  std::vector<std::uint64_t> seen(law.size());
+  for (std::uint64_t draw = 1; draw <= sessions; ++draw) {
+    simulation_options o = law_options(draw);
+    o.edge_jitter = jitter;
+    o.kill_at = 1 + mix(draw ^ 0xD1E) % 40;
+    o.rates.without_journal = 0.3;
+    o.journal_drafts = static_cast<sv::draft_journaling>(draw % 3);
+    o.seed = draw;
+    simulation run(o);
+    const bool session_survived = run.run();
+    INFO("draw ", draw, " ", run.trouble());
+    CHECK(session_survived);
+    if (!session_survived) return 1e9;
+    kills +=
+        run.counts().kill_edge + run.counts().kill_edge_blank + run.counts().kill_cloud + run.counts().kill_cloud_blank;
+    std::size_t text = 0;
+    for (std::uint32_t i = 0; i < law_tokens; ++i) text |= static_cast<std::size_t>(run.text()[i]) << (2 * i);
+    ++seen[text];
+  }
+  double sum = 0;
+  for (std::size_t text = 0; text < law.size(); ++text) {
+    const double expected = static_cast<double>(sessions) * law[text];
+    sum += (static_cast<double>(seen[text]) - expected) * (static_cast<double>(seen[text]) - expected) / expected;
+  }
+  return sum;
+}
+
+}  // namespace
+
+// 255 degrees of freedom: mean 255, deviation 22.6. 420 is beyond 7 deviations: less than 10^-9 for the true law.
+TEST_CASE("NET-5 restart: the law over restarts is the target's, with drafter rows that do not repeat") {
+  const std::uint64_t sessions = std::getenv("SPECVERIFY_LONG") != nullptr ? 200000 : 20000;
+  const std::vector<double> law = product_law();
+  for (const float jitter : {1e-3F, 3.0F}) {  // the second: a drafter that is another one after a restart
+    std::uint64_t kills = 0;
+    const double law_distance = distance(sessions, jitter, law, kills);
+    CAPTURE(law_distance);
+    CHECK(law_distance < 420);
+    CHECK(kills > sessions / 2);
+  }
 }

@@ -150,6 +150,14 @@ class basic_simulation {
   [[nodiscard]] std::uint64_t scored() const { return scored_; }
   [[nodiscard]] const edge_type& edge() const { return *edge_; }
   [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
+  [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
+  [[nodiscard]] hash_model model(bool drafter) const {
+    hash_model m;
+    m.vocab_size = options_.vocab_size;
+    m.seed = 1000 + options_.session_id;
+    if (drafter) m.agreement = 0.8F, m.own = 5 + options_.session_id;
+    return m;
+  }
 
  private:
   struct packet {
@@ -165,13 +173,6 @@ class basic_simulation {
   static constexpr sv::session_time flight = 10000;
   static constexpr sv::session_time patience = 100000;
 
-  [[nodiscard]] hash_model model(bool drafter) const {
-    hash_model m;
-    m.vocab_size = options_.vocab_size;
-    m.seed = 1000 + options_.session_id;
-    if (drafter) m.agreement = 0.8F, m.own = 5 + options_.session_id;
-    return m;
-  }
   [[nodiscard]] sv::wire_format format() const {
     sv::wire_format f;
     f.format = options_.format;
@@ -203,6 +204,7 @@ class basic_simulation {
     if (!made.ok()) return void(fail("cloud options"));
     cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
     cloud_engine_.clear();
+    cloud_floor_ = 0;
   }
   void make_edge() {
     sv::edge_options o;
@@ -232,6 +234,7 @@ class basic_simulation {
     if (!made.ok()) return void(fail("edge options"));
     edge_ = std::make_unique<edge_type>(std::move(made).value());
     edge_engine_.clear();
+    edge_floor_ = 0;
   }
   bool fail(const std::string& what) {
     if (trouble_.empty())
@@ -362,6 +365,8 @@ class basic_simulation {
           break;
         }
         case sv::session_action::evaluate:
+          expect(out.position >= edge_floor_, "the edge feeds below keep_from");
+          edge_floor_ = edge_->keep_from();
           if (!edge_engine_.feed(out.position, out.tokens, out.rows)) return fail("the edge feeds its engine wrongly");
           if (maybe_kill_edge()) return true;
           expect(edge_->next().action == sv::session_action::none, "evaluate is the last output");
@@ -372,6 +377,7 @@ class basic_simulation {
           }
           break;
         case sv::session_action::rollback:
+          expect(out.position >= edge_floor_, "the edge cuts below keep_from");
           if (!edge_engine_.cut(out.position)) return fail("the edge cuts its engine wrongly");
           break;
         case sv::session_action::committed:
@@ -457,6 +463,8 @@ class basic_simulation {
           break;
         }
         case sv::session_action::evaluate:
+          expect(out.position >= cloud_floor_, "the cloud feeds below keep_from");
+          cloud_floor_ = cloud_->keep_from();
           if (!cloud_engine_.feed(out.position, out.tokens, out.rows))
             return fail("the cloud feeds its engine wrongly");
           if (killed()) return true;
@@ -469,6 +477,7 @@ class basic_simulation {
           score(out);
           break;
         case sv::session_action::rollback:
+          expect(out.position >= cloud_floor_, "the cloud cuts below keep_from");
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
           break;
         case sv::session_action::failed:
@@ -653,8 +662,9 @@ class basic_simulation {
   std::size_t same_until_ = everything;
   ledger ledger_{};
   std::uint64_t scored_ = 0;
-  std::uint64_t edge_sent_ = 0, cloud_sent_ = 0;  // messages
-  std::uint64_t moments_ = 0;  // outputs, and work of engines, so far
+  std::uint64_t edge_sent_ = 0, cloud_sent_ = 0;    // messages
+  std::uint32_t edge_floor_ = 0, cloud_floor_ = 0;  // keep_from of the last feed: nothing is cut below
+  std::uint64_t moments_ = 0;                       // outputs, and work of engines, so far
   std::string trouble_;
 };
 

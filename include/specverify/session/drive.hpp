@@ -159,9 +159,7 @@ template <class Policy, class Session, class Model, class Clock>
   const session_output& asked = work.asked;
   if (work.wait == session_wait::rows) {
     if constexpr (requires { model.keep_from(asked.position); }) {
-      const std::uint32_t length = session.length();
-      if (const status why = status_of([&] { return model.keep_from(length > 0 ? length - 1 : 0); }); !why.ok())
-        return {why};
+      if (const status why = status_of([&] { return model.keep_from(session.keep_from()); }); !why.ok()) return {why};
     }
     if (const status why = model.feed(asked.position, asked.tokens, asked.rows); !why.ok()) return {why};
     return {{}, supply(policy, session, model, clock.now())};

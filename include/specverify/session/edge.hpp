@@ -15,6 +15,7 @@
 #define SPECVERIFY_SESSION_EDGE_HPP
 
 #include <specverify/session/detail/edge_draft.hpp>
+#include <specverify/session/detail/edge_keep.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #if defined(SPECVERIFY_COMPILED)

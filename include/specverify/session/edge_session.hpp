@@ -83,9 +83,11 @@ class basic_edge_session : private detail::edge_protocol {
   //! position).
   using edge_protocol::start;
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
-  //! appends. Errors: journal_corrupt, unknown_session (no whole record, or one of another session),
-  //! beyond_limit (at_max_skipped: more tokens committed here alone than the format takes), output_too_small (the text
-  //! is longer than max_text_length), unexpected_message.
+  //! appends. A draft of the open round that the journal holds is sent again. O(bytes of the journal).
+  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
+  //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
+  //! at_sparsifier: another sparsifier's, or a cloud's), beyond_limit (at_max_skipped: more tokens committed here alone
+  //! than the format takes), output_too_small (the text is longer than max_text_length), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what

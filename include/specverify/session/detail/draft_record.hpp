@@ -84,6 +84,9 @@ class draft_record {
     if (read.drafts > format_.max_draft_length || read.beyond > 1 ||
         read.drafts + read.beyond > format_.max_draft_length || total(read) != record.size())
       return false;
+    for (std::uint32_t i = 0; i < read.drafts; ++i) {
+      if (numeric::load_le(record.data() + head_bytes + 4 * std::size_t{i}, 4) >= format_.vocab_size) return false;
+    }
     if (read.round != round || read.length != length || record.size() > bytes_.size()) return true;
     std::copy(record.begin(), record.end(), bytes_.begin());
     kept_ = read;

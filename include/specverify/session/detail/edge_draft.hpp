@@ -8,7 +8,6 @@
 #include <specverify/session/edge_session.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
-#include <cstring>
 #include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -76,34 +75,6 @@ status basic_edge_session<Sparsifier, Window, Skip>::do_what_is_due(status done,
   }
   if (due_ == detail::due::round) done = begin_round(now);
   return due_ == detail::due::draft ? close(now) : done;
-}
-
-//! The block is complete: what the drafter knows of it goes into the journal with it.
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-status basic_edge_session<Sparsifier, Window, Skip>::close(session_time now) noexcept {
-  if (const status why = keep_draft(beyond_known_); !why.ok()) return fail(why);
-  if (kept_.any()) {
-    for (std::uint32_t i = 0; i < kept_.states(); ++i) detail::store_state(states_[i], kept_.state(i));
-    const std::span<std::byte> probabilities = kept_.probabilities();
-    if (!probabilities.empty()) std::memcpy(probabilities.data(), probabilities_.data(), probabilities.size());
-  }
-  return send_draft(now);
-}
-
-template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
-result<journal_reading> basic_edge_session<Sparsifier, Window, Skip>::restore(std::span<const std::byte> journal,
-                                                                              session_time now) noexcept {
-  const result<journal_reading> read = restore_journal(journal, now);
-  if (!read || !kept_.any()) return read;
-  // The round that was open, as if its draft had just been made.
-  const draft_plan plan = detail::cut_plan(window_.begin(link_.seen()), options_.format, drafter_.most_kept());
-  drafter_.set_resolution(drafts_.resolution());
-  drafter_.set_support_size(plan.support_size);
-  beyond_known_ = kept_.kept().beyond != 0;
-  for (std::uint32_t i = 0; i < kept_.states(); ++i) states_[i] = detail::load_state<state_type>(kept_.state(i));
-  const std::span<std::byte> probabilities = kept_.probabilities();
-  if (!probabilities.empty()) std::memcpy(probabilities_.data(), probabilities.data(), probabilities.size());
-  return read;
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>

@@ -151,11 +151,6 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   if (!load_snapshot(last, read->last.data())) return corrupt;
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return corrupt;
-  for (std::uint32_t i = 0; kept_.any() && i < kept_.kept().drafts; ++i) {
-    text_[last.length + i] = kept_.token(i);
-    if (!all_tokens_below(options_.vocab_size, std::span<const token_id>(text_).subspan(last.length + i, 1)))
-      return corrupt;
-  }
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
@@ -179,6 +174,7 @@ SPECVERIFY_BODY void edge_protocol::restore_draft() noexcept {
   if (!kept_.any()) return;
   const kept_draft& kept = kept_.kept();
   const std::uint32_t from = place_.length();
+  for (std::uint32_t i = 0; i < kept.drafts; ++i) text_[from + i] = kept_.token(i);
   drafts_.restore(std::span<const token_id>(text_).subspan(from, kept.drafts), kept.resolution);
   hidden_.restore(kept_.hidden());
   open_round_ = {};
