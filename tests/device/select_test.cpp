@@ -130,7 +130,7 @@ TEST_CASE("only blocks that hold large entries are read, none of them twice") {
   }
 }
 
-TEST_CASE("ties at the bar, one entry a lane, everything above the bar: the host's entries, in one read") {
+TEST_CASE("ties at the bar and one entry a lane: the host's entries in one read") {
   constexpr std::uint32_t size = 20001, lanes = 20 * 16;
   for (const std::uint32_t k : {1u, lanes - 1, lanes, lanes + 1, 2048u}) {
     batch<float> rows(5, size);

@@ -3,11 +3,11 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
-//! Shape:      a thread block a row, a warp a block of 1024 ids. The (K + 1)-th largest of the digest's lane maxima is a
-//!             sure bar, a float that ids below it cannot beat: only blocks with a lane at the bar are read, eight loads
-//!             of a thread under way together while the next ones are asked for. What reaches it is listed in id order
-//!             in shared memory. A full list is cut to K or a few more, which lifts the bar; else it is cut once, at the
-//!             end. Integer weights are computed of what is kept.
+//! Shape:      a thread block a row, a warp a block of 1024 ids. The (K + 1)-th largest of the digest's lane maxima is
+//!             a sure bar, a float that ids below it cannot beat: only blocks with a lane at the bar are read, eight
+//!             loads of a thread under way together while the next ones are asked for. What reaches it is listed in id
+//!             order in shared memory. A full list is cut to K or a few more, which lifts the bar; else it is cut once,
+//!             at the end. Integer weights are computed of what is kept.
 //! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
 //!             ids come ascending; of a truncated row those that it keeps. At most one read of a row. No allocation, no
 //!             synchronisation, nothing is read back.

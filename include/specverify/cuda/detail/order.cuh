@@ -94,8 +94,8 @@ struct key_range {
   std::uint32_t high;
 };
 
-//! The k-th largest of `size` keys, key_of(i), or a smaller number that at most `slack` more keys than k reach; below 0:
-//! the k-th itself. And how many keys are surely above it. {0, 0} where fewer than k count. Every thread gets it.
+//! The k-th largest of `size` keys, key_of(i), or a smaller number that at most `slack` more keys than k reach; below
+//! 0: the k-th itself. And how many keys are surely above it. {0, 0} where fewer than k count. Every thread gets it.
 template <class KeyOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_key(std::uint32_t size, std::uint32_t k, const KeyOf& key_of,
                                                              key_range range, int slack, order_room& room) noexcept {
