@@ -102,6 +102,19 @@ class batch {
     }
   }
 
+  //! Every row allows its ids that divide by `step` alone, and a bias lifts one id.
+  void allow_few(std::uint32_t step, std::uint32_t lifted, float by) {
+    words_ = (size_ + 63) / 64;
+    masks_.assign(std::size_t{count_} * words_, 0);
+    bias_begin_ = {0};
+    for (std::uint32_t r = 0; r < count_; ++r) {
+      for (std::uint32_t id = 0; id < size_; id += step) masks_[r * words_ + id / 64] |= std::uint64_t{1} << (id % 64);
+      bias_ids_.push_back(static_cast<token_id>(lifted));
+      bias_values_.push_back(by);
+      bias_begin_.push_back(r + 1);
+    }
+  }
+
   //! Truncations of all sorts from number `first` on, one a row. `capacity`: ids that a row may keep; 0: all.
   void truncate_all(std::uint32_t first, std::uint32_t capacity = 0) {
     cuts_.resize(count_);

@@ -133,11 +133,13 @@ TEST_CASE("draws are clean in many orders") {
 }
 
 TEST_CASE("largest entries are clean in many orders") {
-  rows_of_all_kinds all(5 * 1024 + 1);
-  constexpr std::uint32_t k = 100;  // more than the 81 lanes of a row: all equal entries overflow the list
+  rows_of_all_kinds all(9 * 1024 + 1);        // two rounds of eight warps
+  constexpr std::uint32_t few = 20, k = 150;  // fewer and more than the 145 lanes of a row: all equal overflow the list
   std::vector<device_support> supports(all.count);
   std::vector<token_id> ids(all.count * std::size_t{k});
   std::vector<std::uint32_t> weights(all.count * std::size_t{k});
+  exec::cuda how;
+  how.tuning.multiprocessors = 1;
   in_all_orders([&](simulator::device& gpu) {
     all.name_to(gpu);
     gpu.output(supports.data(), supports.size());
@@ -145,9 +147,11 @@ TEST_CASE("largest entries are clean in many orders") {
     gpu.output(weights.data(), weights.size());
     all.digest();
     const device_supports out{supports.data(), ids.data(), weights.data(), k};
-    REQUIRE(select(exec::cuda{}, all.batch, k, out).ok());
-    REQUIRE(gpu.report() == "");
-    for (std::uint32_t i = 0; i < k; ++i) REQUIRE(ids[k + i] == static_cast<token_id>(i));
+    for (const std::uint32_t wanted : {few, k}) {
+      REQUIRE(select(how, all.batch, wanted, out).ok());
+      REQUIRE(gpu.report() == "");
+      for (std::uint32_t i = 0; i < wanted; ++i) REQUIRE(ids[k + i] == static_cast<token_id>(i));
+    }
   });
 }
 

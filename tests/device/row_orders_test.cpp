@@ -69,7 +69,7 @@ TEST_CASE("totals of digests are clean in many orders") {
 }
 
 TEST_CASE("lists of ids are clean in many orders") {
-  constexpr std::uint32_t size = 1025, places = size;
+  constexpr std::uint32_t size = 4 * 1024 + 1, places = size;  // two rounds of eight warps
   batch<float> rows = four_rows(size);
   std::vector<device_law> laws(rows.count());
   std::vector<device_support> supports(rows.count());

@@ -58,6 +58,32 @@ void compare(batch<Scalar>& rows, std::uint32_t k, std::uint64_t seed) {
   }
 }
 
+//! How much of the first row a selection reads behind its digest.
+double share_read(batch<float>& rows, std::uint32_t k) {
+  selection selected(rows.count(), k);
+  simulator::device gpu;
+  rows.name_to(gpu);
+  selected.name_to(gpu);
+  REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
+  const std::uint64_t before = gpu.bytes_read(rows.row(0));
+  REQUIRE(select(exec::cuda{}, rows.made(), k, selected.out()).ok());
+  CHECK(gpu.report() == "");
+  return static_cast<double>(gpu.bytes_read(rows.row(0)) - before) / (rows.size() * sizeof(float));
+}
+
+//! Rows whose lane maxima say little. `kind` 0: one entry of each lane is far above the others, by place; 1: the same,
+//! all equal; 2: ids descend in value; 3: they ascend; 4: half of them tie with the largest of every second lane.
+void fill_hard(batch<float>& rows, std::uint32_t r, std::uint32_t kind) {
+  for (std::uint32_t id = 0; id < rows.size(); ++id) {
+    const bool is_top = id % 1024 / 16 == id % 61;  // one id of each lane
+    const double small = 1e-6 * (id % 977), place = 1e-4 * id;
+    double value = kind == 2 ? -place : place;
+    if (kind < 2) value = !is_top ? small : kind == 0 ? 8.0 + place : 8.0;
+    if (kind == 4) value = id % 2 == 0 ? 2.0 : is_top ? 2.5 : small;
+    rows.set(r, id, value);
+  }
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("the largest entries of hard rows are the host's", Scalar, float, float16_bits, bfloat16_bits) {
@@ -98,18 +124,59 @@ TEST_CASE("only blocks that hold large entries are read, none of them twice") {
   batch<float> rows(1, large_size);
   rows.fill(15, 1);
   for (const std::uint32_t k : {16u, 64u, 512u, 2048u}) {
-    selection selected(1, k);
-    simulator::device gpu;
-    rows.name_to(gpu);
-    selected.name_to(gpu);
-    REQUIRE(read_rows(exec::cuda{}, rows.made()).ok());
-    const std::uint64_t before = gpu.bytes_read(rows.row(0));
-    REQUIRE(select(exec::cuda{}, rows.made(), k, selected.out()).ok());
-    const auto share = static_cast<double>(gpu.bytes_read(rows.row(0)) - before) / (large_size * sizeof(float));
+    const double share = share_read(rows, k);
     CAPTURE(share);
     CHECK(share <= (k == 16 ? 0.3 : 1.0));
-    CHECK(gpu.report() == "");
   }
+}
+
+TEST_CASE("ties at the bar and one entry a lane: the host's entries in one read") {
+  constexpr std::uint32_t size = 20001, lanes = 20 * 16;
+  for (const std::uint32_t k : {1u, lanes - 1, lanes, lanes + 1, 2048u}) {
+    batch<float> rows(5, size);
+    for (std::uint32_t r = 0; r < 5; ++r) fill_hard(rows, r, r);
+    rows.temperature(1) = 0.05;
+    rows.temperature(2) = 60.0;  // neighbours share a weight
+    compare(rows, k, k);
+    for (std::uint32_t kind = 0; kind < 5; ++kind) {
+      batch<float> one(1, size);
+      fill_hard(one, 0, kind);
+      CAPTURE(kind);
+      CAPTURE(k);
+      CHECK(share_read(one, k) <= 1.0);
+    }
+  }
+}
+
+TEST_CASE("more entries than a large row has lanes with a large one, in one read") {
+  batch<float> rows(1, large_size);
+  fill_hard(rows, 0, 0);
+  compare(rows, 2048, 1);
+  CHECK(share_read(rows, 2048) <= 1.0);
+}
+
+TEST_CASE("many rows a multiprocessor, and rows of few allowed ids of which one is lifted") {
+  batch<float> rows(120, 17 * 1024 + 5);
+  for (std::uint32_t r = 0; r < rows.count(); ++r) fill_hard(rows, r, r % 5);
+  rows.allow_few(7, 7 * 1500, 3.5f);
+  compare(rows, 50, 1);
+  batch<float> few(5, 17 * 1024 + 5);
+  for (std::uint32_t r = 0; r < few.count(); ++r) fill_hard(few, r, r);
+  few.allow_few(7, 7 * 1500, -30.0f);
+  compare(few, 2047, 2);
+}
+
+TEST_CASE("rows of more blocks than there are places for, and zeros of both signs") {
+  batch<float> rows(1, (1u << 20) + 1025);
+  for (std::uint32_t id = 0; id < rows.size(); ++id) rows.set(0, id, 0.001 * (id * 2654435761u % 9973));
+  rows.set(0, rows.size() - 1, 12.0);
+  for (const std::uint32_t k : {3u, 2048u}) compare(rows, k, k);
+  batch<float> zeros(2, 4001);
+  for (std::uint32_t id = 0; id < zeros.size(); ++id) {
+    zeros.set(0, id, id % 3 == 0 ? -0.0 : 0.0);
+    zeros.set(1, id, id == 0 ? -0.0 : id % 2 == 0 ? 0.0 : -1e-30);
+  }
+  for (const std::uint32_t k : {5u, 300u, 2048u}) compare(zeros, k, k);
 }
 
 TEST_CASE("rows in error, and arguments that are refused") {

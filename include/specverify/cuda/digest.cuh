@@ -468,7 +468,7 @@ template <class Scalar>
   status why = cuda_detail::is_plain(batch.rows, batch.transform) ? cuda_detail::enqueue_digests<true>(how, batch)
                                                                   : cuda_detail::enqueue_digests<false>(how, batch);
   if (why.ok() && batch.transform.may_truncate())
-    why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_select(blocks)},
+    why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_select(how.tuning, rows, blocks)},
                                &cuda_detail::truncate_kernel<Scalar>, batch);
   if (why.ok() && (request.exact_normaliser || request.integer_total))
     why = cuda_detail::enqueue(how, {rows, cuda_detail::threads_for_row(batch.rows.size)},

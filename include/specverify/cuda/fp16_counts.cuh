@@ -22,25 +22,19 @@ namespace cuda_detail {
 struct counts_room {
   sum_room sum;
   std::uint64_t sums[most_warps];
-  std::uint32_t per_warp[most_warps];
+  std::uint32_t per_warp[2][most_warps];
 };
 
-//! Counts of a row, four ids at a time.
+//! Counts of a row.
 template <class Scalar>
 struct row_counts {
-  kernel::row_source<Scalar> row;
+  row_runs<Scalar> runs;
   kernel::exact_weight weight;
   double inverse;
-  bool aligned;
-  std::uint32_t bias;
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t id) noexcept {
-    const four_logits four = load_four(row, aligned, id, bias);
-    four_values found;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      found.at[i] = half_count(weight(static_cast<double>(four.at[i])) * inverse);
-    return found;
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t id) noexcept {
+    const logit_group<compact_loads> group = runs(id);
+    return run_of(group, [this](float value) { return half_count(weight(static_cast<double>(value)) * inverse); });
   }
 };
 
@@ -50,11 +44,11 @@ struct kept_counts {
   std::uint32_t size;
   double inverse;
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
-    four_values found;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      found.at[i] = index + i < size ? half_count(weights[index + i] * inverse) : 0;
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t index) const noexcept {
+    run_values found;
+    visit_run(found, index, [this](std::uint32_t& count, std::uint32_t i) {
+      count = i < size ? half_count(weights[i] * inverse) : 0;
+    });
     return found;
   }
 };
@@ -90,8 +84,7 @@ template <class Scalar>
     const kernel::row_source<Scalar> row = open_row(batch.rows, batch.transform, blockIdx.x);
     const kernel::exact_weight weight = exact_of(digest);
     const double normaliser = digest.normaliser > 0.0 ? digest.normaliser : exact_sum(row, weight, room.sum);
-    row_counts<Scalar> counts{row, weight, 1.0 / normaliser, is_aligned(row.data),
-                              row.bias_count == 0 ? 0 : row.bias_from(threadIdx.x * per_load)};
+    row_counts<Scalar> counts{row_runs<Scalar>(row), weight, 1.0 / normaliser};
     law.size = compact(row.size, all, counts, write, room.per_warp);
   }
   law.resolution = static_cast<std::uint32_t>(sum_of_block(write.sum, room.sums));

@@ -119,7 +119,7 @@ __device__ __forceinline__ void make_counts(const lattice_list& entries, std::ui
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(select_threads, 2)
+__global__ void __launch_bounds__(select_threads, 1)
     lattice_kernel(device_batch<Scalar> batch, std::uint32_t resolution, device_laws out) {
   __shared__ lattice_room room;
   const std::uint32_t number = blockIdx.x;
@@ -143,10 +143,12 @@ __global__ void __launch_bounds__(select_threads, 2)
     if (digest.truncated && digest.kept < wanted) wanted = digest.kept;  // a prefix of the order, with its W
     const lattice_list entries{room.select.list, select_row(row, wanted, room.select).size};
     make_counts(entries, total, resolution, room);
-    law.size = write_counts(entries, ids, counts, room.select.counts);
+    law.size = write_counts(entries, ids, counts, room.select.order.per_warp[0]);
   }
   if (threadIdx.x == 0) out.rows[number] = law;
 }
+
+inline constexpr std::uint32_t support_threads = 256;  // of a sparse law
 
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads, 2)
@@ -173,8 +175,8 @@ __global__ void __launch_bounds__(Threads, 2)
     if (total != 0) {
       make_counts(entries, total, resolution, room);
       law.resolution = resolution;
-      law.size =
-          write_counts(entries, out.ids + number * out.pitch, out.counts + number * out.pitch, room.select.counts);
+      law.size = write_counts(entries, out.ids + number * out.pitch, out.counts + number * out.pitch,
+                              room.select.order.per_warp[0]);
     }
   }
   if (threadIdx.x == 0) out.rows[number] = law;
@@ -203,8 +205,7 @@ template <class Scalar>
   if (entries > max_device_selected) return {errc::support_too_large, part::quantize, entries};
   const std::uint32_t listed = resolution < batch.rows.size ? resolution : batch.rows.size;
   if (laws.pitch < listed) return {errc::output_too_small, part::quantize, listed};
-  const std::uint32_t threads =
-      cuda_detail::threads_for(batch.digests.blocks * cuda_detail::lanes_per_warp, cuda_detail::select_threads);
+  const std::uint32_t threads = cuda_detail::threads_for_select(how.tuning, batch.rows.count, batch.digests.blocks);
   return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::lattice_kernel<Scalar>, batch, resolution,
                               laws);
 }
@@ -219,8 +220,8 @@ template <class Scalar>
   if (kept.rows == nullptr || kept.ids == nullptr || kept.weights == nullptr)
     return {errc::null_span, part::quantize, 0};
   if (rows == 0) return {errc::size_mismatch, part::quantize, 0};
-  return cuda_detail::enqueue(how, {rows, cuda_detail::select_threads},
-                              &cuda_detail::sparse_kernel<cuda_detail::select_threads>, kept, resolution, laws);
+  return cuda_detail::enqueue(how, {rows, cuda_detail::support_threads},
+                              &cuda_detail::sparse_kernel<cuda_detail::support_threads>, kept, resolution, laws);
 }
 
 SPECVERIFY_TYPES_END

@@ -3,9 +3,11 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
-//! Shape:      a thread block a row, a warp a block of 1024 ids. The K-th largest of the digest's lane maxima is a sure
-//!             lower bound of the K-th entry, so that only blocks with a lane above it are read. What reaches it is
-//!             listed in id order in shared memory; a full list is cut to K, and its last weight is the next bound.
+//! Shape:      a thread block a row, a warp a block of 1024 ids. The (K + 1)-th largest of the digest's lane maxima is
+//!             a sure bar, a float that ids below it cannot beat: only blocks with a lane at the bar are read, eight
+//!             loads of a thread under way together while the next ones are asked for. What reaches it is listed in id
+//!             order in shared memory. A full list is cut to K or a few more, which lifts the bar; else it is cut once,
+//!             at the end. Integer weights are computed of what is kept.
 //! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
 //!             ids come ascending; of a truncated row those that it keeps. At most one read of a row. No allocation, no
 //!             synchronisation, nothing is read back.
@@ -13,24 +15,22 @@
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
 
-#include <specverify/cuda/detail/load.cuh>
-#include <specverify/cuda/detail/order.cuh>
+#include <specverify/cuda/detail/bar.cuh>
 #include <specverify/cuda/policy.cuh>
-#include <specverify/kernel/scalar/integer_weights.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t max_device_selected = 2048;
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t select_threads = 256;  // at most; a warp reads a block of 1024 ids
-inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;
+inline constexpr std::uint32_t select_threads = 512;  // at most; a warp reads a block of 1024 ids
 inline constexpr std::uint32_t warp_loads = kernel::block_size / per_warp_load;
 
 struct select_room {
   entry_list list;
   order_room order;
-  std::uint32_t counts[most_warps];
+  std::uint32_t tops[most_tops];
+  key_cut cut;
 };
 
 //! A row that entries are selected from.
@@ -60,54 +60,138 @@ template <class Scalar>
   return row;
 }
 
-//! No logit below this has a weight above `floor`. A weight is at most 0.6 above 2^31 e^(-x), and log2 of a float is
-//! at least its exponent plus its fraction.
-[[nodiscard]] __device__ __forceinline__ float least_logit(double maximum, double temperature,
-                                                           std::uint32_t floor) noexcept {
-  const auto weight = static_cast<float>(static_cast<double>(floor) + 0.4);
-  const std::uint32_t bits = kernel::bits_as<std::uint32_t>(weight);
-  const double octaves = __dmul_rn(static_cast<double>(bits), 0x1.0p-23) - 127.0;
-  const double low = maximum - (31.001 - octaves) * temperature / (kernel::log2_e * 0.999999);
-  const double lower = low - __dmul_rn(low < 0.0 ? -low : low, 0x1.0p-20);
-  return lower > -3.0e38 ? static_cast<float>(lower) : kernel::negative_infinity<float>();
-}
-
-//! The weights of a thread's 32 ids of a block: entry 4 s + i is the id 128 s + 4 lane + i. They stay in registers.
-struct warp_entries {
-  std::uint32_t weights[warp_loads * per_load];  // 0 below the bar that they were read with
-
-  //! Bit b: entry b is above `floor`, and of those in `among`.
-  [[nodiscard]] __device__ __forceinline__ std::uint32_t above(std::uint32_t floor,
-                                                               std::uint32_t among) const noexcept {
-    std::uint32_t bits = 0;
-    SPECVERIFY_UNROLL(32)
-    for (std::uint32_t i = 0; i < warp_loads * per_load; ++i) bits |= (weights[i] > floor ? 1u : 0u) << i;
-    return bits & among;
-  }
+//! How far a selection is. List: keys from `low` on. Bar: the least key that may still be listed. Dropped: more entries
+//! than wanted have a positive weight.
+struct selection {
+  std::uint32_t wanted;
+  std::uint32_t size;
+  std::uint32_t low;
+  std::uint32_t bar;
+  bool dropped;
 };
 
-//! Reads a block, where one of its lanes is above `floor`. By a whole warp.
+//! The bar before a block is read: of more lanes than are wanted, if so many have a positive weight, so that something
+//! is dropped for sure; else the least key of a positive weight. It is a little below the best one.
 template <class Scalar>
-__device__ __forceinline__ void read_entries(const selected_row<Scalar>& row, std::uint32_t block, std::uint32_t floor,
-                                             warp_entries& found) noexcept {
-  SPECVERIFY_UNROLL(32)
-  for (std::uint32_t i = 0; i < warp_loads * per_load; ++i) found.weights[i] = 0;
-  const std::uint32_t lane = lane_of_thread();
-  const bool reaches = block < row.blocks && lane < kernel::lane_count &&
-                       row.weight(static_cast<double>(row.lane_maxima[block * kernel::lane_count + lane])) > floor;
-  if (__ballot_sync(all_lanes, reaches) == 0) return;  // the same for the warp
-  const float low = least_logit(row.weight.maximum, row.temperature, floor);
-  const std::uint32_t first = block * kernel::block_size + lane * per_load;
-  std::uint32_t bias = row.source.bias_count == 0 ? 0 : row.source.bias_from(first);
-  SPECVERIFY_UNROLL(8)
-  for (std::uint32_t step = 0; step < warp_loads; ++step) {
-    const std::uint32_t id = first + step * per_warp_load;
-    if (id >= row.source.size) continue;
-    const four_logits four = load_four(row.source, row.aligned, id, bias);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      if (four.at[i] >= low) found.weights[step * per_load + i] = row.weight(static_cast<double>(four.at[i]));
+[[nodiscard]] __device__ __forceinline__ selection first_bar(const selected_row<Scalar>& row, std::uint32_t k,
+                                                             select_room& room) noexcept {
+  stage_lanes(row.lane_maxima, row.blocks, room.list, room.tops);
+  const double maximum = row.weight.maximum, last = maximum - 32.0 * row.temperature / kernel::log2_e;
+  if (warp_of_thread() == 0) {
+    const float near = last > -3.0e38 ? static_cast<float>(last) : kernel::negative_infinity<float>();
+    const std::uint32_t least = least_key(row.weight, 1, key_of_value(near));
+    if (lane_of_thread() == 0) room.cut.low = least;
   }
+  __syncthreads();
+  const std::uint32_t least = room.cut.low, top = key_of_value(static_cast<float>(maximum));
+  const lane_keys keys{row.lane_maxima, room.list};
+  const std::uint32_t found =
+      kth_key(row.blocks * kernel::lane_count, k + 1, keys, {least, top}, static_cast<int>(k / 32), room.order).weight;
+  if (found == 0) return {k, 0, least, least, false};  // the same for all threads
+  if (warp_of_thread() == 0) {
+    const std::uint32_t low = least_key(row.weight, weight_of_key(row.weight, found), found);
+    if (lane_of_thread() == 0) room.cut.high = low;
+  }
+  __syncthreads();
+  return {k, 0, room.cut.high, room.cut.high, true};
+}
+
+//! Cuts a list of more entries than wanted to these and `slack` more at most, and lifts the bar: ids to come must weigh
+//! more than the last of them. Where no more are left than wanted, they are the first of the total order.
+__device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, int slack, selection& self,
+                                         select_room& room) noexcept {
+  const entry_list& list = room.list;
+  const auto key_of = [&list](std::uint32_t i) { return list.weights[i]; };
+  const std::uint32_t top = key_of_value(static_cast<float>(weight.maximum));
+  const std::uint32_t last = kth_key(self.size, self.wanted, key_of, {self.low, top}, slack, room.order).weight;
+  if (warp_of_thread() == 0) {
+    const std::uint32_t of_last = weight_of_key(weight, last), low = least_key(weight, of_last, last);
+    const std::uint32_t high =
+        of_last == kernel::weight_one ? key_above_all : least_key(weight, of_last + 1, last);  // the same for the warp
+    if (lane_of_thread() == 0) room.cut = {low, high, 0};
+  }
+  __syncthreads();
+  key_cut cut = room.cut;
+  const std::uint32_t above = count_from(list, self.size, cut.high, room.order);
+  cut.ties = above < self.wanted ? self.wanted - above : 0;
+  self.size = keep_entries(room.list, self.size, cut, room.order);
+  self.low = cut.low;
+  self.bar = cut.high;
+  self.dropped = true;
+}
+
+//! The block that this warp reads of a round, no_id for none; how many blocks the round has, and what follows them.
+struct block_turn {
+  std::uint32_t block;
+  std::uint32_t count;
+  std::uint32_t next;
+};
+
+//! Whether a block has a lane at the bar or above it.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ bool reaches(const selected_row<Scalar>& row, std::uint32_t block,
+                                                      std::uint32_t bar, const select_room& room) noexcept {
+  if (block >= row.blocks) return false;
+  if (block < most_tops) return room.tops[block] >= bar;
+  bool found = false;
+  const float* const lanes = row.lane_maxima + block * kernel::lane_count;
+  for (std::uint32_t i = 0; i < kernel::lane_count; ++i) found = found || key_of_value(lanes[i]) >= bar;
+  return found;
+}
+
+//! The next blocks with a lane at the bar or above it, one a warp, ascending.
+template <class Scalar>
+[[nodiscard]] __device__ __forceinline__ block_turn next_blocks(const selected_row<Scalar>& row, std::uint32_t next,
+                                                                std::uint32_t bar, const select_room& room) noexcept {
+  const std::uint32_t wanted = warps_of_block(), lane = lane_of_thread();
+  block_turn turn{no_id, 0, row.blocks};
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t first = next; first < row.blocks; first += lanes_per_warp) {
+    const std::uint32_t block = first + lane;
+    const bool is_read = reaches(row, block, bar, room);
+    const std::uint32_t all = __ballot_sync(all_lanes, is_read);
+    const std::uint32_t place = turn.count + static_cast<std::uint32_t>(__popc(all & ((1u << lane) - 1)));
+    const std::uint32_t mine = __ballot_sync(all_lanes, is_read && place == warp_of_thread());
+    const std::uint32_t last = __ballot_sync(all_lanes, is_read && place == wanted - 1);
+    if (mine != 0) turn.block = first + static_cast<std::uint32_t>(__ffs(static_cast<int>(mine))) - 1;
+    turn.count += static_cast<std::uint32_t>(__popc(all));
+    if (last == 0) continue;  // the same for all threads
+    turn.count = wanted;
+    turn.next = first + static_cast<std::uint32_t>(__ffs(static_cast<int>(last)));
+    break;
+  }
+  return turn;
+}
+
+//! Asks for a block of the next round: a line a lane.
+template <class Scalar>
+__device__ __forceinline__ void ask_for(const kernel::row_source<Scalar>& row, std::uint32_t block) noexcept {
+  constexpr std::uint32_t per_lane = kernel::block_size / lanes_per_warp;
+  if (block != no_id) ask_for_line(row, block * kernel::block_size + lane_of_thread() * per_lane);
+}
+
+//! A thread's 32 logits of a block: entry 4 s + i is the id 128 s + 4 lane + i.
+using block_part = logit_group<warp_loads>;
+
+[[nodiscard]] __device__ __forceinline__ std::uint32_t first_id(std::uint32_t block) noexcept {
+  return block * kernel::block_size + lane_of_thread() * per_load;
+}
+
+template <class Scalar>
+__device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std::uint32_t block,
+                                           block_part& found) noexcept {
+  if (block == no_id) return;  // the same for the warp
+  const std::uint32_t first = first_id(block);
+  std::uint32_t bias = row.source.bias_count == 0 ? 0 : row.source.bias_from(first);
+  found = load_group<warp_loads, false>(row.source, row.aligned, first, per_warp_load, bias);
+}
+
+//! Bit b: entry b is at the bar or above it.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t reaching(const block_part& part, std::uint32_t bar) noexcept {
+  const float least = value_of_key(bar);
+  std::uint32_t bits = 0;
+  add_group(part, 0, per_load, [&](float value, std::uint32_t bit) { bits |= (value >= least ? 1u : 0u) << bit; });
+  return bits;
 }
 
 //! For each of the eight loads of a warp, a byte: how many entries lanes below this one have. `all`: of all lanes.
@@ -124,12 +208,12 @@ __device__ __forceinline__ void read_entries(const selected_row<Scalar>& row, st
 }
 
 //! Lists this thread's entries whose places, from `at` on for its warp, are inside the list; the others come back.
-[[nodiscard]] __device__ __forceinline__ std::uint32_t list_entries(const warp_entries& entries, std::uint32_t block,
+[[nodiscard]] __device__ __forceinline__ std::uint32_t list_entries(const block_part& part, std::uint32_t block,
                                                                     std::uint32_t bits, std::uint32_t at,
                                                                     entry_list& list) noexcept {
   std::uint64_t all = 0;
   const std::uint64_t before = entries_before(bits, all);
-  const std::uint32_t first = block * kernel::block_size + lane_of_thread() * per_load;
+  const std::uint32_t first = first_id(block);
   std::uint32_t left = bits;
   SPECVERIFY_UNROLL(8)
   for (std::uint32_t step = 0; step < warp_loads; ++step) {
@@ -139,7 +223,7 @@ __device__ __forceinline__ void read_entries(const selected_row<Scalar>& row, st
       const std::uint32_t bit = step * per_load + i;
       if ((bits >> bit & 1u) == 0 || place >= list_capacity) continue;
       list.ids[place] = first + step * per_warp_load + i;
-      list.weights[place++] = entries.weights[bit];
+      list.weights[place++] = key_of_value(part.at[step].at[i]);
       left &= ~(1u << bit);
     }
     at += static_cast<std::uint32_t>(all >> (8 * step) & 255u);
@@ -147,61 +231,56 @@ __device__ __forceinline__ void read_entries(const selected_row<Scalar>& row, st
   return left;
 }
 
-//! Lists what a round of blocks, one a warp, has above `floor`; a full list is cut. Returns the size of the list.
-template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ std::uint32_t take_round(const selected_row<Scalar>& row, std::uint32_t block,
-                                                                  std::uint32_t k, std::uint32_t size,
-                                                                  std::uint32_t& floor, bool& dropped,
-                                                                  select_room& room) noexcept {
-  warp_entries entries;
-  read_entries(row, block, floor, entries);
-  for (std::uint32_t bits = 0xFFFFFFFFu;;) {
-    bits = entries.above(floor, bits);
+//! Lists what a round of blocks, one a warp, has at the bar; a full list is cut, and goes on with the rest.
+__device__ __forceinline__ void list_round(const block_part& part, std::uint32_t block, std::uint32_t turn,
+                                           const kernel::integer_weight& weight, selection& self,
+                                           select_room& room) noexcept {
+  std::uint32_t bits = block == no_id ? 0 : reaching(part, self.bar);
+  SPECVERIFY_UNROLL(1)
+  for (;;) {
     const std::uint32_t mine = __reduce_add_sync(all_lanes, static_cast<std::uint32_t>(__popc(bits)));
-    if (lane_of_thread() == 0) room.counts[warp_of_thread()] = mine;
-    __syncthreads();
-    std::uint32_t at = size, all = size;
-    for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) {
-      if (warp < warp_of_thread()) at += room.counts[warp];
-      all += room.counts[warp];
-    }
-    bits = list_entries(entries, block, bits, at, room.list);
-    __syncthreads();
-    if (all <= list_capacity) return all;
-    floor = cut_list(room.list, list_capacity, k, room.order);
-    dropped = true;
-    size = k;
+    const warp_places places = places_of_warps(mine, room.order.per_warp[turn]);
+    if (mine != 0) bits = list_entries(part, block, bits, self.size + places.before, room.list);
+    self.size += places.all;
+    if (self.size <= list_capacity) return;  // the same for all threads
+    self.size = list_capacity;
+    cut_list(weight, static_cast<int>(list_capacity / 64), self, room);
+    bits &= reaching(part, self.bar);
   }
 }
 
-//! The weight that entries must exceed at first: below the k-th largest of the lanes. 0 where no more than k lanes have
-//! a weight, and everything positive is looked at.
+//! Reads the blocks that reach the bar, a round while the next one is asked for.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ std::uint32_t first_floor(const selected_row<Scalar>& row, std::uint32_t k,
-                                                                   select_room& room) noexcept {
-  const auto weight_of = [&row](std::uint32_t i) { return row.weight(static_cast<double>(row.lane_maxima[i])); };
-  const std::uint32_t lanes = row.blocks * kernel::lane_count;
-  if (kth_weight(lanes, k + 1, weight_of, room.order).weight == 0) return 0;
-  return kth_weight(lanes, k, weight_of, room.order).weight - 1;
+__device__ __forceinline__ void read_rounds(const selected_row<Scalar>& row, selection& self,
+                                            select_room& room) noexcept {
+  block_turn turn = next_blocks(row, 0, self.bar, room);
+  block_part part{};
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t round = 0; turn.count != 0; ++round) {
+    read_block(row, turn.block, part);
+    const block_turn next = next_blocks(row, turn.next, self.bar, room);
+    ask_for(row.source, next.block);
+    list_round(part, turn.block, round % 2, row.weight, self, room);
+    turn = next;
+  }
 }
 
+//! The first k entries of the order, in the list of the room, with their weights.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_support select_row(const selected_row<Scalar>& row, std::uint32_t k,
                                                                    select_room& room) noexcept {
-  std::uint32_t floor = first_floor(row, k, room), size = 0;
-  bool dropped = floor != 0;
-  for (std::uint32_t first = 0; first < row.blocks; first += warps_of_block())
-    size = take_round(row, first + warp_of_thread(), k, size, floor, dropped, room);
-  if (size > k) {
-    (void)cut_list(room.list, size, k, room.order);
-    dropped = true;
-    size = k;
-  }
-  return {status{}, size, !dropped};
+  selection self = first_bar(row, k, room);
+  read_rounds(row, self, room);
+  if (self.size > k) cut_list(row.weight, 0, self, room);
+  __syncthreads();
+  for (std::uint32_t i = threadIdx.x; i < self.size; i += blockDim.x)
+    room.list.weights[i] = weight_of_key(row.weight, room.list.weights[i]);
+  __syncthreads();
+  return {status{}, self.size, !self.dropped};
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(select_threads, 2)
+__global__ void __launch_bounds__(select_threads, 1)
     select_kernel(device_batch<Scalar> batch, std::uint32_t k, device_supports out) {
   __shared__ select_room room;
   const std::uint32_t number = blockIdx.x;
@@ -229,9 +308,11 @@ __global__ void __launch_bounds__(select_threads, 2)
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-//! Threads for a kernel that selects from rows of so many blocks of 1024 ids.
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(std::uint32_t blocks) noexcept {
-  return blocks < select_threads / lanes_per_warp ? blocks * lanes_per_warp : select_threads;
+//! Threads for a kernel that selects from rows of so many blocks of 1024 ids: half as many where two rows share a
+//! multiprocessor.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(const cuda_tuning& tuning, std::uint32_t rows,
+                                                                 std::uint32_t blocks) noexcept {
+  return threads_for(blocks * lanes_per_warp, rows > tuning.multiprocessors ? select_threads / 2 : select_threads);
 }
 
 }  // namespace cuda_detail
@@ -247,8 +328,9 @@ template <class Scalar>
   if (supports.rows == nullptr || supports.ids == nullptr || supports.weights == nullptr)
     return device_detail::refusal(errc::null_span);
   if (supports.pitch < k) return device_detail::refusal(errc::output_too_small, k);
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_select(batch.digests.blocks)},
-                              &cuda_detail::select_kernel<Scalar>, batch, k, supports);
+  const std::uint32_t threads = cuda_detail::threads_for_select(how.tuning, batch.rows.count, batch.digests.blocks);
+  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::select_kernel<Scalar>, batch, k,
+                              supports);
 }
 
 SPECVERIFY_TYPES_END

@@ -21,7 +21,7 @@ namespace cuda_detail {
 
 struct above_room {
   std::uint64_t sums[most_warps];
-  std::uint32_t per_warp[most_warps];
+  std::uint32_t per_warp[2][most_warps];
 };
 
 //! Integer weights of the ids that a truncated row keeps.
@@ -32,12 +32,11 @@ struct kept_row_weights {
   const token_id* ids;
   std::uint32_t size;
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
-    four_values found;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      found.at[i] =
-          index + i < size ? weight(static_cast<double>(row.value(static_cast<std::uint32_t>(ids[index + i])))) : 0;
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t index) const noexcept {
+    run_values found;
+    visit_run(found, index, [this](std::uint32_t& value, std::uint32_t i) {
+      value = i < size ? weight(static_cast<double>(row.value(static_cast<std::uint32_t>(ids[i])))) : 0;
+    });
     return found;
   }
 };
@@ -48,10 +47,9 @@ struct counted_values {
   Values values;
   std::uint64_t positive;
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) noexcept {
-    const four_values found = values(index);
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) positive += found.at[i] > 0 ? 1u : 0u;
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t index) noexcept {
+    const run_values found = values(index);
+    visit_run(found, index, [this](std::uint32_t value, std::uint32_t) { positive += value > 0 ? 1u : 0u; });
     return found;
   }
 };
@@ -101,11 +99,12 @@ template <class Scalar>
     return keep_above(digest.kept, beta, digest.total_weight, values, write, room);
   }
   const std::uint64_t total = digest.total_weight > 0 ? digest.total_weight : integer_total(row, weight, room.sums);
-  return keep_above(row.size, beta, total, row_weights<Scalar>(row, weight), write, room);
+  const float least = least_logit(weight.maximum, digest.temperature, 0);
+  return keep_above(row.size, beta, total, row_weights<Scalar>(row, weight, least), write, room);
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(row_threads, 3)
+__global__ void __launch_bounds__(row_threads, 2)
     above_kernel(device_batch<Scalar> batch, double beta, device_supports out) {
   __shared__ above_room room;
   const device_digest& digest = batch.digests.rows[blockIdx.x];

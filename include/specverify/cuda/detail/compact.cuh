@@ -3,9 +3,7 @@
 #ifndef SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 #define SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 
-#include <specverify/cuda/detail/load.cuh>
-#include <specverify/cuda/detail/order.cuh>
-#include <specverify/kernel/scalar/integer_weights.hpp>
+#include <specverify/cuda/detail/bar.cuh>
 
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
@@ -22,71 +20,145 @@ struct entry_cut {
   return {a.value, a.ties < b.ties ? a.ties : b.ties};
 }
 
-//! Four neighbouring values; 0 behind the end.
-struct four_values {
-  std::uint32_t at[per_load];
+inline constexpr std::uint32_t compact_loads = 4;                             // of a thread at once
+inline constexpr std::uint32_t per_warp_run = compact_loads * per_warp_load;  // neighbouring entries that a warp takes
+
+//! Values of a thread's entries of a run: four at each of index, index + per_warp_load, ...; 0 behind the end.
+struct run_values {
+  std::uint32_t at[compact_loads][per_load];
 };
 
-//! Integer weights of a row, four ids at a time. Calls of a thread come with ascending ids.
+//! The first entry of this thread in the first run of its warp.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t first_of_run() noexcept {
+  return warp_of_thread() * per_warp_run + lane_of_thread() * per_load;
+}
+
+//! Calls visit(value, index) for each entry of a run.
+template <class Values, class Visit>
+__device__ __forceinline__ void visit_run(Values& run, std::uint32_t index, const Visit& visit) noexcept {
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < compact_loads; ++k) {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) visit(run.at[k][i], index + k * per_warp_load + i);
+  }
+}
+
+//! The values of logits.
+template <class ValueOf>
+[[nodiscard]] __device__ __forceinline__ run_values run_of(const logit_group<compact_loads>& group,
+                                                           const ValueOf& value_of) noexcept {
+  run_values found;
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < compact_loads; ++k) {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) found.at[k][i] = value_of(group.at[k].at[i]);
+  }
+  return found;
+}
+
+//! Logits of a run. Calls of a thread come with ascending ids. The next run is asked for.
 template <class Scalar>
-struct row_weights {
+struct row_runs {
   kernel::row_source<Scalar> row;
-  kernel::integer_weight weight;
   bool aligned;
   std::uint32_t bias;
 
-  __device__ __forceinline__ row_weights(const kernel::row_source<Scalar>& source,
-                                         const kernel::integer_weight& of) noexcept
+  explicit __device__ __forceinline__ row_runs(const kernel::row_source<Scalar>& source) noexcept
       : row(source),
-        weight(of),
         aligned(is_aligned(source.data)),
-        bias(source.bias_count == 0 ? 0 : source.bias_from(threadIdx.x * per_load)) {}
+        bias(source.bias_count == 0 ? 0 : source.bias_from(first_of_run())) {}
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t id) noexcept {
-    const four_logits four = load_four(row, aligned, id, bias);
-    four_values found;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) found.at[i] = weight(static_cast<double>(four.at[i]));
-    return found;
+  [[nodiscard]] __device__ __forceinline__ logit_group<compact_loads> operator()(std::uint32_t id) noexcept {
+    const std::uint32_t run = id - lane_of_thread() * per_load, next = run + warps_of_block() * per_warp_run;
+    ask_for_line(row, next + lane_of_thread() * (per_warp_run / lanes_per_warp));
+    return load_group<compact_loads, false>(row, aligned, id, per_warp_load, bias);
   }
 };
 
-//! Calls write(place, index, value) for each entry that is kept, places ascending with indices. `values(index)` gives
-//! the values of four entries. One read. Every thread gets the number of entries kept. `per_warp`: most_warps words of
-//! shared memory, which may be used again behind a barrier.
-template <class Values, class Write>
-[[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
-                                                               Write& write, std::uint32_t* per_warp) noexcept {
-  std::uint32_t above = 0, equal = 0;  // before this run
-  SPECVERIFY_UNROLL(1)
-  for (std::uint32_t first = 0; first < size; first += blockDim.x * per_load) {
-    const std::uint32_t index = first + threadIdx.x * per_load;
-    four_values mine{{0, 0, 0, 0}};
-    if (index < size) mine = values(index);
-    std::uint32_t count = 0;  // above the cut; equal to its value in the upper half
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)
-      count += mine.at[i] > cut.value ? 1u : mine.at[i] == cut.value ? 0x10000u : 0u;
-    const std::uint32_t through = sum_up_to_lane(count);
-    __syncthreads();
-    if (lane_of_thread() == lanes_per_warp - 1) per_warp[warp_of_thread()] = through;
-    __syncthreads();
-    std::uint32_t before = through - count, all = 0;
-    for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) {
-      if (warp < warp_of_thread()) before += per_warp[warp];
-      all += per_warp[warp];
-    }
-    std::uint32_t over = above + (before & 0xFFFFu), ties = equal + (before >> 16);
+//! Integer weights of a row; 0 for logits below `least`.
+template <class Scalar>
+struct row_weights {
+  row_runs<Scalar> runs;
+  kernel::integer_weight weight;
+  float least;
+
+  __device__ __forceinline__ row_weights(const kernel::row_source<Scalar>& source, const kernel::integer_weight& of,
+                                         float above) noexcept
+      : runs(source), weight(of), least(above) {}
+
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t id) noexcept {
+    const logit_group<compact_loads> group = runs(id);
+    return run_of(group, [this](float value) { return value >= least ? weight(static_cast<double>(value)) : 0; });
+  }
+};
+
+//! A byte for each load of a warp, how many entries are above a cut; in the upper half, how many equal it.
+[[nodiscard]] __device__ __forceinline__ std::uint64_t count_run(const run_values& mine, entry_cut cut) noexcept {
+  std::uint32_t above = 0, equal = 0;
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < compact_loads; ++k) {
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < per_load; ++i) {
-      const bool is_over = mine.at[i] > cut.value, is_tie = mine.at[i] == cut.value;
+      above += (mine.at[k][i] > cut.value ? 1u : 0u) << (8 * k);
+      equal += (mine.at[k][i] == cut.value ? 1u : 0u) << (8 * k);
+    }
+  }
+  return std::uint64_t{equal} << 32 | above;
+}
+[[nodiscard]] __device__ __forceinline__ std::uint32_t sum_of_bytes(std::uint32_t bytes) noexcept {
+  const std::uint32_t pairs = (bytes & 0x00FF00FFu) + (bytes >> 8 & 0x00FF00FFu);
+  return (pairs & 0xFFFFu) + (pairs >> 16);
+}
+
+//! Writes what is kept of a run: `places` are those of all entries before this warp's.
+template <class Write>
+__device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t index, entry_cut cut, entry_cut places,
+                                          Write& write) noexcept {
+  const std::uint64_t counts = count_run(mine, cut), through = sum_up_to_lane(counts), before = through - counts;
+  const std::uint64_t all = __shfl_sync(all_lanes, through, lanes_per_warp - 1);
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < compact_loads; ++k) {
+    std::uint32_t over = places.value + static_cast<std::uint32_t>(before >> (8 * k) & 255u);
+    std::uint32_t ties = places.ties + static_cast<std::uint32_t>(before >> (8 * k + 32) & 255u);
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) {
+      const std::uint32_t value = mine.at[k][i];
+      const bool is_over = value > cut.value, is_tie = value == cut.value;
       if (is_over || (is_tie && ties < cut.ties))
-        write(over + (ties < cut.ties ? ties : cut.ties), index + i, mine.at[i]);
+        write(over + (ties < cut.ties ? ties : cut.ties), index + k * per_warp_load + i, value);
       over += is_over ? 1u : 0u;
       ties += is_tie ? 1u : 0u;
     }
-    above += all & 0xFFFFu;
-    equal += all >> 16;
+    places.value += static_cast<std::uint32_t>(all >> (8 * k) & 255u);
+    places.ties += static_cast<std::uint32_t>(all >> (8 * k + 32) & 255u);
+  }
+}
+
+//! Calls write(place, index, value) for each entry that is kept, places ascending with indices. `values(index)` gives
+//! the values of a run. One read. Every thread gets the number of entries kept. `per_warp`: two rows of most_warps
+//! words of shared memory in turn, which may be used again behind a barrier.
+template <class Values, class Write>
+[[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
+                                                               Write& write,
+                                                               std::uint32_t (&per_warp)[2][most_warps]) noexcept {
+  std::uint32_t above = 0, equal = 0, turn = 0;  // before this round of runs
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t first = 0; first < size; first += warps_of_block() * per_warp_run, turn ^= 1) {
+    const std::uint32_t index = first + first_of_run();
+    run_values mine{};
+    if (index < size) mine = values(index);
+    std::uint32_t over = 0, ties = 0;
+    visit_run(mine, index, [&](std::uint32_t value, std::uint32_t) {
+      over += value > cut.value ? 1u : 0u;
+      ties += value == cut.value ? 1u : 0u;
+    });
+    const std::uint32_t count = __reduce_add_sync(all_lanes, over | ties << 16);
+    const warp_places places = places_of_warps(count, per_warp[turn]);
+    const bool has_ties = equal < cut.ties && count >> 16 != 0;  // the same for the warp
+    const entry_cut before{above + (places.before & 0xFFFFu), equal + (places.before >> 16)};
+    if ((count & 0xFFFFu) != 0 || has_ties) write_run(mine, index, cut, before, write);
+    above += places.all & 0xFFFFu;
+    equal += places.all >> 16;
   }
   return above + (equal < cut.ties ? equal : cut.ties);
 }

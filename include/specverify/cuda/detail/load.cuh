@@ -168,6 +168,17 @@ template <class Scalar>
   return load_group<1, false>(row, aligned, id, 0, bias).at[0];
 }
 
+//! Asks for the line of an id, where it is inside the row, so that it lies in the second-level cache when it is loaded.
+template <class Scalar>
+__device__ __forceinline__ void ask_for_line(const kernel::row_source<Scalar>& row, std::uint32_t id) noexcept {
+#if defined(__CUDA_ARCH__)
+  if (id < row.size) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(row.data + id)));
+#else
+  static_cast<void>(row);  // no byte is loaded
+  static_cast<void>(id);
+#endif
+}
+
 //! add(logit, id) for the four ids at each place of a group.
 template <std::uint32_t Loads, class Add>
 __device__ __forceinline__ void add_group(const logit_group<Loads>& group, std::uint32_t id, std::uint32_t stride,

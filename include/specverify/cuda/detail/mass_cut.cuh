@@ -10,11 +10,44 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-using wide = unsigned long long;  // what CUDA's 64-bit atomics take
+using wide = unsigned long long;
 
+//! Masses in two words each: cards add words of 32 bits in shared memory, and try again and again for 64.
 struct cut_room {
-  wide masses[radix_bins];
+  std::uint32_t low[radix_bins];
+  std::uint32_t high[radix_bins];
   std::uint32_t counts[radix_bins];
+
+  [[nodiscard]] __device__ __forceinline__ wide mass(std::uint32_t bin) const noexcept {
+    return wide{high[bin]} << 32 | low[bin];
+  }
+  //! By any number of threads at once. The sum of all masses is below 2^64.
+  __device__ __forceinline__ void add(std::uint32_t bin, std::uint32_t count, wide more) noexcept {
+    const auto lower = static_cast<std::uint32_t>(more);
+    const std::uint32_t before = atomicAdd(&low[bin], lower);
+    const std::uint32_t upper = static_cast<std::uint32_t>(more >> 32) + (before + lower < before ? 1u : 0u);
+    if (upper != 0) atomicAdd(&high[bin], upper);
+    atomicAdd(&counts[bin], count);
+  }
+};
+
+//! Entries of one thread that fell into one bin, one behind the other: most of a row lie in few bins, where atomics
+//! would wait for each other.
+struct bin_entries {
+  std::uint32_t bin, count;
+  wide mass;
+
+  __device__ __forceinline__ void add(std::uint32_t into, std::uint32_t weight, cut_room& room) noexcept {
+    if (into != bin) {
+      flush(room);
+      *this = {into, 0, 0};
+    }
+    ++count;
+    mass += weight;
+  }
+  __device__ __forceinline__ void flush(cut_room& room) const noexcept {
+    if (count != 0) room.add(bin, count, mass);
+  }
 };
 
 enum class cut_by : std::uint8_t { count, mass };
@@ -39,7 +72,7 @@ template <cut_by By>
   bin_step sum{top, 0, 0};
   for (std::uint32_t i = 0; i < per_lane; ++i) {
     sum.count += room.counts[top - i];
-    sum.weight += room.masses[top - i];
+    sum.weight += room.mass(top - i);
   }
   bin_step above{top, sum_up_to_lane(sum.count), sum_up_to_lane(sum.weight)};
   const bool is_there = (By == cut_by::mass ? above.weight : above.count) >= wanted;
@@ -49,7 +82,7 @@ template <cut_by By>
     above.count -= sum.count;
     above.weight -= sum.weight;
     for (std::uint32_t i = 0; i + 1 < per_lane; ++i) {
-      const wide count = above.count + room.counts[above.bin], weight = above.weight + room.masses[above.bin];
+      const wide count = above.count + room.counts[above.bin], weight = above.weight + room.mass(above.bin);
       if ((By == cut_by::mass ? weight : count) >= wanted) break;
       above = {above.bin - 1, count, weight};
     }
@@ -62,34 +95,39 @@ template <cut_by By>
 //! The mass of all bins.
 [[nodiscard]] __device__ __forceinline__ wide mass_of_bins(const cut_room& room) noexcept {
   wide mine = 0;
-  for (std::uint32_t bin = lane_of_thread(); bin < radix_bins; bin += lanes_per_warp) mine += room.masses[bin];
+  for (std::uint32_t bin = lane_of_thread(); bin < radix_bins; bin += lanes_per_warp) mine += room.mass(bin);
   for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
   return mine;
 }
 
-//! The smallest prefix of `size` entries, weights weight_of(i), that has `target` entries or that mass; or this share
-//! of their mass, where `share` is above 0. All positive entries where they do not reach it. Four reads of the weights.
-template <cut_by By, class WeightOf>
-[[nodiscard]] __device__ __forceinline__ mass_cut find_cut(std::uint32_t size, wide target, double share,
-                                                           const WeightOf& weight_of, cut_room& room) noexcept {
+//! Counts the weights whose upper bytes, above `shift`, are `upper`, by their next byte.
+template <class Weights>
+__device__ __forceinline__ void count_bytes(const Weights& weights, int shift, std::uint32_t upper,
+                                            cut_room& room) noexcept {
+  __syncthreads();
+  for (std::uint32_t bin = threadIdx.x; bin < radix_bins; bin += blockDim.x)
+    room.low[bin] = room.high[bin] = room.counts[bin] = 0;
+  __syncthreads();
+  const std::uint32_t least = shift == 24 || upper == 0 ? 1 : upper << (shift + 8);
+  bin_entries last{0, 0, 0};
+  weights.for_each(least, [&](std::uint32_t weight) {
+    const bool counts = weight != 0 && (shift == 24 || weight >> (shift + 8) == upper);
+    if (counts) last.add(weight >> shift & (radix_bins - 1), weight, room);
+  });
+  last.flush(room);
+  __syncthreads();
+}
+
+//! The smallest prefix of entries that has `target` of them or that mass; or this share of their mass, where `share` is
+//! above 0. All positive entries where they do not reach it. weights.for_each(least, add) calls add(w) for each weight
+//! from `least` on that is this thread's. Four reads of the weights.
+template <cut_by By, class Weights>
+[[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, wide target, double share,
+                                                           cut_room& room) noexcept {
   bin_step found{0, 0, 0};  // of the bytes so far
   SPECVERIFY_UNROLL(1)
   for (int shift = 24; shift >= 0; shift -= 8) {
-    __syncthreads();
-    for (std::uint32_t bin = threadIdx.x; bin < radix_bins; bin += blockDim.x) {
-      room.masses[bin] = 0;
-      room.counts[bin] = 0;
-    }
-    __syncthreads();
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
-      const std::uint32_t weight = weight_of(i);
-      if (weight == 0 || (shift != 24 && weight >> (shift + 8) != found.bin)) continue;
-      const std::uint32_t bin = weight >> shift & (radix_bins - 1);
-      atomicAdd(&room.masses[bin], static_cast<wide>(weight));
-      atomicAdd(&room.counts[bin], 1u);
-    }
-    __syncthreads();
+    count_bytes(weights, shift, found.bin, room);
     if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room));
     const bin_step step = find_mass_bin<By>(room, target - (By == cut_by::mass ? found.weight : found.count));
     if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // the same for all threads

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The total order (integer weight descending, id ascending) by a thread block: its k-th weight, and lists cut to k.
+//! The total order (integer weight descending, id ascending) by a thread block: the k-th of its keys, and lists that
+//! are cut.
 #ifndef SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 #define SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 
@@ -11,12 +12,12 @@ namespace cuda_detail {
 inline constexpr std::uint32_t radix_bins = 256;
 inline constexpr std::uint32_t list_capacity = 4096;  // entries of a list; twice the most that can be asked for
 
-struct order_room {
+struct alignas(16) order_room {
   std::uint32_t bins[radix_bins];
-  std::uint32_t per_warp[most_warps];
+  std::uint32_t per_warp[2][most_warps];  // in turn, so that one barrier lies between two uses
 };
 
-//! Entries in ascending id order, in shared memory.
+//! Entries in ascending id order, in shared memory. While a row is read, keys of logits stand where weights go.
 struct entry_list {
   std::uint32_t ids[list_capacity];
   std::uint32_t weights[list_capacity];
@@ -38,77 +39,172 @@ template <class Count>
   return value;
 }
 
-//! One step of the search: the highest bin in which `wanted` is reached, and how many are in higher ones. Every warp
-//! does it for itself. No bin: radix_bins.
-[[nodiscard]] __device__ __forceinline__ weight_rank find_bin(const std::uint32_t* bins,
-                                                              std::uint32_t wanted) noexcept {
+//! Entries of the warps below this one, and of all.
+struct warp_places {
+  std::uint32_t before;
+  std::uint32_t all;
+};
+
+//! `mine`: entries of this warp, the same in all its lanes. `per_warp`: most_warps words of shared memory, which may be
+//! written again behind one more barrier.
+[[nodiscard]] __device__ __forceinline__ warp_places places_of_warps(std::uint32_t mine,
+                                                                     std::uint32_t* per_warp) noexcept {
+  if (lane_of_thread() == 0) per_warp[warp_of_thread()] = mine;
+  __syncthreads();
+  const std::uint32_t lane = lane_of_thread(), theirs = lane < warps_of_block() ? per_warp[lane] : 0;
+  return {__reduce_add_sync(all_lanes, lane < warp_of_thread() ? theirs : 0u), __reduce_add_sync(all_lanes, theirs)};
+}
+
+//! A bin, how many keys lie in higher ones, and how many in it.
+struct bin_rank {
+  std::uint32_t bin;
+  std::uint32_t above;
+  std::uint32_t count;
+};
+
+//! One step of the search: the highest bin in which `wanted` is reached. Every warp does it for itself. No bin:
+//! radix_bins. `bins` begin on 16 bytes.
+[[nodiscard]] __device__ __forceinline__ bin_rank find_bin(const std::uint32_t* bins, std::uint32_t wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
   const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
+  const uint4 upper = *reinterpret_cast<const uint4*>(bins + top - 3);
+  const uint4 lower = *reinterpret_cast<const uint4*>(bins + top - 7);
+  const std::uint32_t mine[per_lane] = {upper.w, upper.z, upper.y, upper.x, lower.w, lower.z, lower.y, lower.x};
   std::uint32_t sum = 0;
-  for (std::uint32_t i = 0; i < per_lane; ++i) sum += bins[top - i];
+  SPECVERIFY_UNROLL(8)
+  for (std::uint32_t i = 0; i < per_lane; ++i) sum += mine[i];
   const std::uint32_t through = sum_up_to_lane(sum);
   const std::uint32_t reached = __ballot_sync(all_lanes, through >= wanted);
-  const std::uint32_t lane = reached == 0 ? 0 : static_cast<std::uint32_t>(__ffs(static_cast<int>(reached))) - 1;
-  std::uint32_t bin = top, above = through - sum;
-  for (std::uint32_t i = 0; i + 1 < per_lane && above + bins[bin] < wanted; ++i) above += bins[bin--];
-  const std::uint32_t found = __shfl_sync(all_lanes, bin, static_cast<int>(lane));
-  above = __shfl_sync(all_lanes, above, static_cast<int>(lane));
-  return {reached == 0 ? radix_bins : found, above};
+  const int lane = reached == 0 ? 0 : __ffs(static_cast<int>(reached)) - 1;
+  bin_rank found{top, through - sum, mine[0]};
+  bool goes_on = true;
+  SPECVERIFY_UNROLL(8)
+  for (std::uint32_t i = 1; i < per_lane; ++i) {
+    goes_on = goes_on && found.above + found.count < wanted;
+    if (goes_on) found = {found.bin - 1, found.above + found.count, mine[i]};
+  }
+  const std::uint32_t bin = __shfl_sync(all_lanes, found.bin, lane);
+  return {reached == 0 ? radix_bins : bin, __shfl_sync(all_lanes, found.above, lane),
+          __shfl_sync(all_lanes, found.count, lane)};
+}
+
+//! Keys below `low`, which is above 0, do not count; none is above `high`.
+struct key_range {
+  std::uint32_t low;
+  std::uint32_t high;
+};
+
+//! The k-th largest of `size` keys, key_of(i), or a smaller number that at most `slack` more keys than k reach; below
+//! 0: the k-th itself. And how many keys are surely above it. {0, 0} where fewer than k count. Every thread gets it.
+template <class KeyOf>
+[[nodiscard]] __device__ __forceinline__ weight_rank kth_key(std::uint32_t size, std::uint32_t k, const KeyOf& key_of,
+                                                             key_range range, int slack, order_room& room) noexcept {
+  std::uint32_t span = range.high - range.low;
+  std::uint32_t shift = span < radix_bins ? 0 : 24 - static_cast<std::uint32_t>(__clz(static_cast<int>(span)));
+  weight_rank rank{range.low, 0};
+  SPECVERIFY_UNROLL(1)
+  for (;;) {
+    __syncthreads();
+    for (std::uint32_t bin = threadIdx.x; bin < radix_bins; bin += blockDim.x) room.bins[bin] = 0;
+    __syncthreads();
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      const std::uint32_t above = key_of(i) - rank.weight;  // more than the span for smaller keys, too
+      if (above <= span) atomicAdd(&room.bins[above >> shift], 1u);
+    }
+    __syncthreads();
+    const bin_rank step = find_bin(room.bins, k - rank.above);
+    if (step.bin == radix_bins) return {0, 0};  // the same for all threads
+    rank = {rank.weight + (step.bin << shift), rank.above + step.above};
+    if (shift == 0 || static_cast<int>(rank.above + step.count - k) <= slack) return rank;
+    span = (1u << shift) - 1;
+    shift = shift < 8 ? 0 : shift - 8;
+  }
 }
 
 //! The k-th largest of `size` weights, weight_of(i), of which zeros do not count. Every thread gets it.
 template <class WeightOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_weight(std::uint32_t size, std::uint32_t k,
                                                                 const WeightOf& weight_of, order_room& room) noexcept {
-  weight_rank rank{0, 0};
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    __syncthreads();
-    for (std::uint32_t bin = threadIdx.x; bin < radix_bins; bin += blockDim.x) room.bins[bin] = 0;
-    __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
-      const std::uint32_t weight = weight_of(i);
-      const bool counts = weight != 0 && (shift == 24 || weight >> (shift + 8) == rank.weight);
-      if (counts) atomicAdd(&room.bins[weight >> shift & (radix_bins - 1)], 1u);
-    }
-    __syncthreads();
-    const weight_rank step = find_bin(room.bins, k - rank.above);
-    if (step.weight == radix_bins) return {0, 0};  // the same for all threads
-    rank = {rank.weight << 8 | step.weight, rank.above + step.above};
-  }
-  return rank;
+  return kth_key(size, k, weight_of, {1, 0xFFFFFFFFu}, -1, room);
 }
 
-//! Cuts a list to the first k of the order, ids still ascending. Returns the weight that later ids must exceed.
-[[nodiscard]] __device__ __forceinline__ std::uint32_t cut_list(entry_list& list, std::uint32_t size, std::uint32_t k,
-                                                                order_room& room) noexcept {
-  const auto weight_of = [&list](std::uint32_t i) { return list.weights[i]; };
-  const weight_rank cut = kth_weight(size, k, weight_of, room);
-  const std::uint32_t ties = k - cut.above;
-  std::uint32_t above = 0, equal = 0;  // before this part of the list
-  for (std::uint32_t first = 0; first < size; first += blockDim.x) {
-    const std::uint32_t i = first + threadIdx.x;
-    const std::uint32_t weight = i < size ? list.weights[i] : 0, id = i < size ? list.ids[i] : 0;
-    const std::uint32_t mine = weight > cut.weight ? 1u : weight == cut.weight ? 0x10000u : 0u;
-    const std::uint32_t through = sum_up_to_lane(mine);
-    __syncthreads();
-    if (lane_of_thread() == lanes_per_warp - 1) room.per_warp[warp_of_thread()] = through;
-    __syncthreads();
-    std::uint32_t before = through - mine, all = 0;
-    for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) {
-      if (warp < warp_of_thread()) before += room.per_warp[warp];
-      all += room.per_warp[warp];
+//! Keys from `high` on, and the first `ties` of those from `low` on.
+struct key_cut {
+  std::uint32_t low;
+  std::uint32_t high;
+  std::uint32_t ties;
+};
+
+//! How many keys of a list are `high` or more. Every thread gets it.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t count_from(const entry_list& list, std::uint32_t size,
+                                                                  std::uint32_t high, order_room& room) noexcept {
+  std::uint32_t mine = 0;
+  for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) mine += list.weights[i] >= high ? 1u : 0u;
+  return places_of_warps(__reduce_add_sync(all_lanes, mine), room.per_warp[1]).all;
+}
+
+inline constexpr std::uint32_t per_cut = 8;  // entries of a thread in a part of a list that is cut
+
+//! This thread's entries of a part of a list; key 0 behind its end.
+struct list_part {
+  std::uint32_t ids[per_cut];
+  std::uint32_t keys[per_cut];
+};
+
+//! Reads a part; counts of the warp: keys that are kept, and ties in the upper half.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t read_part(const entry_list& list, std::uint32_t size,
+                                                                 std::uint32_t from, const key_cut& cut,
+                                                                 list_part& part) noexcept {
+  int count = 0;
+  SPECVERIFY_UNROLL(8)
+  for (std::uint32_t j = 0; j < per_cut; ++j) {
+    const std::uint32_t i = from + j * lanes_per_warp;
+    part.keys[j] = i < size ? list.weights[i] : 0;
+    part.ids[j] = i < size ? list.ids[i] : 0;
+    const std::uint32_t over = __ballot_sync(all_lanes, part.keys[j] >= cut.high);
+    const std::uint32_t both = __ballot_sync(all_lanes, part.keys[j] >= cut.low);
+    count += __popc(over) + (__popc(both & ~over) << 16);
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+//! Writes what is kept of a part. `over`, `equal`: entries before this warp's.
+__device__ __forceinline__ void write_part(const list_part& part, std::uint32_t over, std::uint32_t equal,
+                                           const key_cut& cut, entry_list& list) noexcept {
+  const std::uint32_t below = (1u << lane_of_thread()) - 1;
+  SPECVERIFY_UNROLL(8)
+  for (std::uint32_t j = 0; j < per_cut; ++j) {
+    const bool is_over = part.keys[j] >= cut.high;
+    const std::uint32_t all_over = __ballot_sync(all_lanes, is_over);
+    const std::uint32_t ties = __ballot_sync(all_lanes, part.keys[j] >= cut.low) & ~all_over;
+    const std::uint32_t before = equal + static_cast<std::uint32_t>(__popc(ties & below));
+    const std::uint32_t taken = before < cut.ties ? before : cut.ties;
+    if (is_over || (part.keys[j] >= cut.low && before < cut.ties)) {
+      const std::uint32_t at = over + static_cast<std::uint32_t>(__popc(all_over & below)) + taken;
+      list.ids[at] = part.ids[j];
+      list.weights[at] = part.keys[j];
     }
-    const std::uint32_t equal_before = equal + (before >> 16);
-    if (mine == 1 || (mine != 0 && equal_before < ties)) {
-      const std::uint32_t at = above + (before & 0xFFFFu) + (equal_before < ties ? equal_before : ties);
-      list.ids[at] = id;
-      list.weights[at] = weight;
-    }
-    above += all & 0xFFFFu;
-    equal += all >> 16;
+    over += static_cast<std::uint32_t>(__popc(all_over));
+    equal += static_cast<std::uint32_t>(__popc(ties));
+  }
+}
+
+//! Leaves in a list what a cut keeps, ids still ascending, and returns how many.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t keep_entries(entry_list& list, std::uint32_t size,
+                                                                    const key_cut& cut, order_room& room) noexcept {
+  const std::uint32_t mine = warp_of_thread() * lanes_per_warp * per_cut + lane_of_thread();
+  std::uint32_t above = 0, equal = 0, turn = 0;  // before this part of the list
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t first = 0; first < size; first += blockDim.x * per_cut, turn ^= 1) {
+    list_part part;
+    const warp_places places = places_of_warps(read_part(list, size, first + mine, cut, part), room.per_warp[turn]);
+    write_part(part, above + (places.before & 0xFFFFu), equal + (places.before >> 16), cut, list);
+    above += places.all & 0xFFFFu;
+    equal += places.all >> 16;
   }
   __syncthreads();
-  return cut.weight;
+  return above + (equal < cut.ties ? equal : cut.ties);
 }
 
 }  // namespace cuda_detail

@@ -17,6 +17,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
+inline constexpr std::uint32_t searched_in_flight = 4;  // loads of a thread at once
+
 struct truncate_room {
   select_room select;
   cut_room cut;
@@ -30,6 +32,7 @@ struct truncated_row {
   kernel::row_source<Scalar> source;
   kernel::integer_weight weight;
   kernel::exact_weight exact;
+  double temperature;
   row_truncation cut;
   token_id* ids;
   double* weights;
@@ -41,6 +44,10 @@ struct truncated_row {
   //! Whether top_p is a share of what top_k leaves.
   [[nodiscard]] __device__ __forceinline__ bool shares_largest() const noexcept {
     return detail::is_share_of_largest(cut, source.size);
+  }
+  //! No logit below this has a weight above `floor`.
+  [[nodiscard]] __device__ __forceinline__ float least_of(std::uint32_t floor) const noexcept {
+    return least_logit(weight.maximum, temperature, floor);
   }
   //! What min_p keeps.
   [[nodiscard]] __device__ __forceinline__ entry_cut floor() const noexcept {
@@ -65,16 +72,36 @@ struct law_writer {
   }
 };
 
-//! Weights of a list, four at a time.
+//! Weights of a list.
 struct list_values {
   const entry_list& list;
   std::uint32_t size;
 
-  [[nodiscard]] __device__ __forceinline__ four_values operator()(std::uint32_t index) const noexcept {
-    four_values found;
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) found.at[i] = index + i < size ? list.weights[index + i] : 0;
+  [[nodiscard]] __device__ __forceinline__ run_values operator()(std::uint32_t index) const noexcept {
+    run_values found;
+    visit_run(found, index,
+              [this](std::uint32_t& weight, std::uint32_t i) { weight = i < size ? list.weights[i] : 0; });
     return found;
+  }
+  //! Calls add(weight) for each.
+  template <class Add>
+  __device__ __forceinline__ void for_each(std::uint32_t, const Add& add) const noexcept {
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) add(list.weights[i]);
+  }
+};
+
+//! Weights of a row that a search counts.
+template <class Scalar>
+struct searched_row {
+  const truncated_row<Scalar>& row;
+
+  //! Calls add(weight) for all from `least` on, which is above 0, and for some below it.
+  template <class Add>
+  __device__ __forceinline__ void for_each(std::uint32_t least, const Add& add) const noexcept {
+    const float low = row.least_of(least - 1);
+    read_in_groups<searched_in_flight>(row.source, [&](float value, std::uint32_t) {
+      if (value >= low) add(row.weight(static_cast<double>(value)));
+    });
   }
 };
 
@@ -88,11 +115,11 @@ struct kept_part {
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ kept_part keep_of_row(const truncated_row<Scalar>& row,
                                                                truncate_room& room) noexcept {
-  const auto weight_of = [&row](std::uint32_t id) { return row.weight(static_cast<double>(row.source.value(id))); };
+  const searched_row<Scalar> weights{row};
   entry_cut cut = row.floor();
   wide largest = 0;
   if (row.is_counted()) {
-    const mass_cut first = find_cut<cut_by::count>(row.source.size, row.cut.top_k, 0, weight_of, room.cut);
+    const mass_cut first = find_cut<cut_by::count>(weights, row.cut.top_k, 0, room.cut);
     cut = shorter(cut, first.cut);
     largest = first.kept;
   }
@@ -100,9 +127,9 @@ template <class Scalar>
     const bool known = row.shares_largest();
     const wide target = known ? detail::least_of_share(row.cut.top_p, largest) : 1;
     const double share = known ? 0.0 : row.cut.top_p;
-    cut = shorter(cut, find_cut<cut_by::mass>(row.source.size, target, share, weight_of, room.cut).cut);
+    cut = shorter(cut, find_cut<cut_by::mass>(weights, target, share, room.cut).cut);
   }
-  row_weights<Scalar> values(row.source, row.weight);
+  row_weights<Scalar> values(row.source, row.weight, row.least_of(cut.value == 0 ? 0 : cut.value - 1));
   law_writer<Scalar> write{row, nullptr, 0};
   const std::uint32_t size = compact(row.source.size, cut, values, write, room.select.order.per_warp);
   return {size, sum_of_block(write.mass, room.sums)};
@@ -112,20 +139,19 @@ template <class Scalar>
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ kept_part keep_of_list(const truncated_row<Scalar>& row,
                                                                 const float* lane_maxima, std::uint32_t blocks,
-                                                                double temperature, truncate_room& room) noexcept {
-  const selected_row<Scalar> wanted{row.source, row.weight,  lane_maxima,
-                                    blocks,     temperature, is_aligned(row.source.data)};
+                                                                truncate_room& room) noexcept {
+  const selected_row<Scalar> wanted{row.source, row.weight,      lane_maxima,
+                                    blocks,     row.temperature, is_aligned(row.source.data)};
   const entry_list& list = room.select.list;
   const std::uint32_t size = select_row(wanted, row.cut.top_k, room.select).size;
+  list_values values{list, size};
   entry_cut cut = row.floor();
   if (row.cut.top_p < 1.0) {
-    const wide total = row.shares_largest() ? 0 : integer_total(row.source, row.weight, room.sums);
+    const wide total = row.shares_largest() ? 0 : integer_total(row.source, row.weight, room.sums, row.least_of(0));
     const wide target = total > 0 ? detail::least_of_share(row.cut.top_p, total) : 1;
-    const auto weight_of = [&list](std::uint32_t i) { return list.weights[i]; };
     const double share = total > 0 ? 0.0 : row.cut.top_p;
-    cut = shorter(cut, find_cut<cut_by::mass>(size, target, share, weight_of, room.cut).cut);
+    cut = shorter(cut, find_cut<cut_by::mass>(values, target, share, room.cut).cut);
   }
-  list_values values{list, size};
   law_writer<Scalar> write{row, list.ids, 0};
   const std::uint32_t kept = compact(size, cut, values, write, room.select.order.per_warp);
   return {kept, sum_of_block(write.mass, room.sums)};
@@ -178,20 +204,20 @@ __device__ __forceinline__ void truncate_row(const kernel::row_source<Scalar>& s
   const truncated_row<Scalar> row{source,
                                   {maximum, kernel::weight_scale(temperature), false},
                                   {maximum, 1.0 / temperature, false},
+                                  temperature,
                                   cut,
                                   digests.kept_ids + first,
                                   digests.kept_weights + first,
                                   digests.kept_capacity};
   const float* const maxima = digests.lane_maxima + std::size_t{place} * digests.blocks * kernel::lane_count;
   const bool is_listed = row.is_counted() && cut.top_k <= max_device_selected;
-  const kept_part kept =
-      is_listed ? keep_of_list(row, maxima, digests.blocks, temperature, room) : keep_of_row(row, room);
+  const kept_part kept = is_listed ? keep_of_list(row, maxima, digests.blocks, room) : keep_of_row(row, room);
   close_truncated(digest, kept, row.room, row.weights, room.staged);
 }
 
 //! After the digests, a thread block a row.
 template <class Scalar>
-__global__ void __launch_bounds__(select_threads, 2) truncate_kernel(device_batch<Scalar> batch) {
+__global__ void __launch_bounds__(select_threads, 1) truncate_kernel(device_batch<Scalar> batch) {
   __shared__ truncate_room room;
   const std::uint32_t number = blockIdx.x;
   device_digest& digest = batch.digests.rows[number];
