@@ -16,6 +16,7 @@
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
+#include <specverify/session/detail/edge_text.hpp>
 #include <specverify/session/edge.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

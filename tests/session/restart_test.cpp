@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restarts of engines whose rows do not repeat: each life of an engine adds noise of its own to the logits. No session
-// dies of it, and committed text stays.
+// dies, and committed text stays.
 #include <doctest/doctest.h>
 
 #include <specverify/sparsify/conformal.hpp>

@@ -82,7 +82,7 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
 //! hello, by name; journal_corrupt.
 SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
                                                       std::span<const token_id> text) const noexcept {
-  const status corrupt{errc::journal_corrupt, part::session, 0};
+  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text) || last.salt == 0) return corrupt;
   if (!all_tokens_below(options_.vocab_size, text)) return corrupt;
   hello_message hello;

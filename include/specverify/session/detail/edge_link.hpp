@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -68,7 +67,10 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
     }
     case question::draft:
       question_.encode_under(context());
-      if (prepared_ != 0) return out.first(std::exchange(prepared_, 0));
+      if (const std::size_t ready = question_.prepared(); ready != 0) {
+        question_.prepare(0);
+        return out.first(ready);
+      }
       if (kept_.any()) return kept_.message(question_.context(), out);
       return drafts_.encode(question_.context(), options_, attachments(), out);
     case question::supply:
@@ -189,7 +191,7 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::drafting) {
-    announce_ = true;
+    link_.name_again(true);
     return {};
   }
   if (state_ == edge_state::greeting || state_ == edge_state::resuming) return ask_again(now);

@@ -55,6 +55,9 @@ class open_question {
   //! Is asked again in other words.
   void rephrase(question what) noexcept { what_ = what; }
   void encode_under(const wire_context& context) noexcept { context_ = context; }
+  //! The draft's message stands ready in its memory: so many bytes. 0: it has to be made.
+  void prepare(std::size_t bytes) noexcept { prepared_ = bytes; }
+  [[nodiscard]] std::size_t prepared() const noexcept { return prepared_; }
   void sent(std::uint32_t checksum) noexcept { checksum_ = checksum; }
   //! `timeout` 0: no deadline.
   void wait(session_time now, session_time timeout) noexcept {
@@ -69,6 +72,7 @@ class open_question {
  private:
   wire_context context_{};
   std::optional<session_time> deadline_{};
+  std::size_t prepared_ = 0;
   std::uint32_t checksum_ = 0;
   std::uint32_t attempts_ = 0;
   std::uint32_t hurries_ = 0;
@@ -183,6 +187,9 @@ class link_view {
 
   void lose() noexcept { lost_ = true; }
   void mend() noexcept { lost_ = false; }
+  //! The transport was lost while a block was drafted: it is named again before the block is sent.
+  void name_again(bool wanted) noexcept { names_again_ = wanted; }
+  [[nodiscard]] bool names_again() const noexcept { return names_again_; }
   void measure(float uplink_rate, float downlink_rate, float round_trip) noexcept {
     measured_.uplink_rate = uplink_rate;
     measured_.downlink_rate = downlink_rate;
@@ -220,6 +227,7 @@ class link_view {
   channel_report channel_{};
   channel_report measured_channel_{};
   bool lost_ = false;
+  bool names_again_ = false;
 };
 
 }  // namespace detail

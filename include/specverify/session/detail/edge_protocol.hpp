@@ -21,7 +21,7 @@ enum class due : std::uint8_t {
   nothing,
   verdict,  //!< renew the sparsifier's state from `verdict_`, then `commit`
   round,    //!< plan a round: `open_round`
-  draft     //!< the block is complete: put what the drafter knows of it into `kept_`, then `send_draft`
+  draft     //!< the block is complete: put what the drafter knows about the block into `kept_`, then `send_draft`
 };
 
 class edge_protocol : public endpoint {
@@ -133,15 +133,13 @@ class edge_protocol : public endpoint {
   link_view link_{};
   edge_drafts drafts_;
   hidden_store hidden_;
-  draft_record kept_;         // the draft of the open round as the journal has it
-  std::size_t prepared_ = 0;  // bytes of the open round's message where it stands in message_, ready to be sent
+  draft_record kept_;  // the draft of the open round as the journal has it
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};
   status failure_{};
   edge_state state_ = edge_state::idle;
   due due_ = due::nothing;
-  bool announce_ = false;  // the transport was lost while a block was drafted: named again before it is sent
   bool row_wanted_ = false;
 };
 

@@ -84,11 +84,11 @@ SPECVERIFY_BODY void edge_protocol::close_block() noexcept {
 //! Encodes the draft once: to be sent, and for the journal if it keeps drafts and there is room for this one. `beyond`:
 //! the sparsifier has a state behind a law that was not drawn from.
 SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
-  prepared_ = 0;
+  question_.prepare(0);
   if (!kept_.keeps()) return {};
   const auto message = drafts_.encode(context(), options_, attachments(), message_);
   if (!message) return message.error();
-  prepared_ = message->size();
+  question_.prepare(message->size());
   kept_draft made;
   made.round = place_.round();
   made.length = place_.length();
@@ -96,7 +96,7 @@ SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
   made.resolution = drafts_.resolution();
   made.beyond = beyond ? 1u : 0u;
   made.clamped = open_round_.clamped;
-  made.body = static_cast<std::uint32_t>(prepared_ - message_header_bytes);
+  made.body = static_cast<std::uint32_t>(question_.prepared() - message_header_bytes);
   made.support_sum = open_round_.support_sum;
   if (!kept_.begin(made)) return {};
   for (std::uint32_t i = 0; i < made.drafts; ++i) kept_.set_token(i, drafts_.token(i));
@@ -110,9 +110,9 @@ SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
 [[gnu::noinline]] SPECVERIFY_BODY status edge_protocol::send_draft(session_time now) noexcept {
   due_ = due::nothing;
   if (kept_.any()) record_draft(kept_.bytes());
-  if (announce_) {
-    announce_ = false;
-    prepared_ = 0;
+  if (link_.names_again()) {
+    link_.name_again(false);
+    question_.prepare(0);
     state_ = edge_state::resuming;
     return ask(question::resume, now);
   }

@@ -124,7 +124,7 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
 //! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms`.
 SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& last,
                                                      std::span<const token_id> text) const noexcept {
-  const status corrupt{errc::journal_corrupt, part::session, 0};
+  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
   if (last.length != text.size() || last.prompt_length > last.length || last.base_length > last.length) return corrupt;
   if (const status why = check_terms(last); !why.ok()) return why;
   if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text)) return corrupt;
@@ -146,7 +146,7 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   if (!read) return named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
   if (reading.records == 0) return no_record(reading);
-  const status corrupt{errc::journal_corrupt, part::session, 0};
+  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
   edge_snapshot_head last;
   if (!load_snapshot(last, read->last.data())) return corrupt;
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;

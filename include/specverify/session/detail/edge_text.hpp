@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the edge does with text of the cloud: what it lacks after a restart, a stream, and other drafts' text.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/edge_protocol.hpp>
+
+#include <algorithm>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Text that the edge lacks (after a restart without a journal), or the stream.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_text(std::span<const std::byte> message,
+                                                            const message_header& header, session_time now) noexcept {
+  const bool answers = question_.what() == question::resume && belongs_to(question_.context(), message, header);
+  const wire_context under = answers ? question_.context() : context();
+  const result<text_message> read = decode_text(under, format_of(options_), message, received_);
+  if (!read) return fail(read.error());
+  const text_message& value = *read;
+  if (place_.is_over()) return finish(true, now);  // of a stream that went on behind the end
+  const std::uint32_t length = place_.length(), count = static_cast<std::uint32_t>(value.tokens.size());
+  const bool fetches = state_ == edge_state::fetching_text;
+  if (place_.epoch() == 0 || (!fetches && !place_.has_prompt())) return drop(errc::unexpected_message);
+  if (value.position != length || count == 0 || place_.pending() > 0) return drop(errc::base_length_mismatch);
+  if (count > text_limit() - length) return fail({errc::base_length_mismatch, part::session, length + count});
+  return take_text(value.tokens, now);
+}
+
+//! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(const message_header& header,
+                                                                    session_time now) noexcept {
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  link_is_back();
+  discard_draft();
+  state_ = edge_state::resuming;
+  return ask(question::resume, now);
+}
+
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
+                                                              session_time now) noexcept {
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const bool fetches = state_ == edge_state::fetching_text;
+  link_is_back();
+  if (!fetches) {
+    discard_draft();
+    peer_.fetch_from(place_.length(), place_.length());
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t at = place_.length() + i;
+    if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
+    text_[at] = tokens[i];
+  }
+  place_.agree(count, text_);
+  question_.progress();
+  peer_.progress();
+  if (fetches) {
+    if (place_.length() < peer_.target_length()) return ask(question::resume, now);
+    const std::uint32_t target = peer_.target_length();
+    if (prefix_hash(text().first(target)) != peer_.target_hash())
+      return fail({errc::prefix_mismatch, part::session, target});
+    place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
+  } else {
+    place_.begin_round(place_.round() + count);
+    statistics_.rounds += count;
+  }
+  link_.begin_round(place_.round());
+  link_.stand_at(place_.length());
+  note_end();
+  write_journal(peer_.fetch_start());
+  const std::uint32_t shown = std::max(peer_.fetch_start(), place_.prompt_length());
+  session_output out = of_text(session_action::committed, shown, std::max(shown, place_.length()));
+  out.source = token_source::bonus;
+  out.stop = place_.stop();
+  statistics_.emitted += out.tokens.size();
+  if (!out.tokens.empty()) outputs_.push(out);
+  return in_step(now);
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
