@@ -2,8 +2,8 @@
 //! What a restarted session needs: the snapshot that a journal record of an edge or a cloud holds.
 //!
 //! Use it to look into a journal: `read_journal<Snapshot>(bytes, text)` gives the text and the last snapshot.
-//! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so that no
-//!             byte of it is padding; a sparsifier's state is copied as it stands in memory.
+//! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so
+//!             that none of its bytes is padding; a sparsifier's state is copied as it stands in memory.
 //! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_SNAPSHOT_HPP
