@@ -68,7 +68,6 @@ class range_encoder {
     if (low_ != 0) {
       const std::uint64_t last = 0 - range_;  // low > last: the interval reaches 2^64
       if (low_ > last) {
-        moved_ = length_;
         carry();
       } else {
         emit(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
@@ -84,11 +83,10 @@ class range_encoder {
   //! After `finish`: whether the whole code fits the span.
   [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
   //! After `finish`: whether a decoder follows the code to its end (max_bytes_ahead).
-  [[nodiscard]] bool decodable() const noexcept { return moved_ <= length_ + max_bytes_ahead; }
+  [[nodiscard]] bool decodable() const noexcept { return carried_ <= length_ + max_bytes_ahead; }
 
  private:
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
-    moved_ = offset != 0 ? length_ : moved_;
     low_ += offset;
     if (low_ < offset) carry();
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;  // whole bytes that are settled
@@ -116,7 +114,7 @@ class range_encoder {
   }
   // Adds 1 to the number written so far. The first byte never overflows: the interval lies below 1.
   void carry() noexcept {
-    std::size_t at = length_;
+    std::size_t at = carried_ = length_;
     if (!counting_) {
       while (at > 0 && out_[at - 1] == std::byte{0xff}) out_[--at] = std::byte{0};
     } else {
@@ -132,10 +130,10 @@ class range_encoder {
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
-  std::size_t moved_ = 0;  // length_ before the last step that was not the first of its symbols
-  bool counting_ = false;  // the end of the span was reached
-  std::size_t zeros_ = 0;  // if counting: zero bytes at the end of what was written
-  std::size_t ones_ = 0;   // if counting: 0xff bytes at the end of what was written
+  std::size_t carried_ = 0;  // length_ at the last carry: where it crossed bytes that end as zeros, low was below them
+  bool counting_ = false;    // the end of the span was reached
+  std::size_t zeros_ = 0;    // if counting: zero bytes at the end of what was written
+  std::size_t ones_ = 0;     // if counting: 0xff bytes at the end of what was written
 };
 
 //! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed
@@ -228,11 +226,15 @@ class range_decoder {
         ahead |= std::to_integer<std::uint64_t>(bytes_[position_ + i]) << (56 - 8 * i);
       value_ = (value_ << bits) | (ahead >> 8 >> (56 - bits));
       position_ += bits / 8;
+      range_ = width << bits;
     } else {
-      for (unsigned left = bits; left > 0; left -= 8) value_ = (value_ << 8) | next();
-      if (value_ != 0 && position_ > bytes_.size() + 8 + max_bytes_ahead) return fail();
+      narrow_at_end(width, bits);
     }
+  }
+  [[gnu::noinline]] void narrow_at_end(std::uint64_t width, unsigned bits) noexcept {
     range_ = width << bits;
+    for (; bits > 0; bits -= 8) value_ = (value_ << 8) | next();
+    if (value_ != 0 && position_ > bytes_.size() + 8 + max_bytes_ahead) fail();
   }
 
   std::span<const std::byte> bytes_;  // without zeros at the end
