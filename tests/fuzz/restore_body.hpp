@@ -8,7 +8,6 @@
 #include "fuzz/session_body.hpp"
 
 #include <cstddef>
-#include <cstring>
 
 namespace specverify_fuzz {
 
@@ -23,7 +22,7 @@ using edge_of_restore = edge_snapshot<no_state>;
 inline void mend_record(std::span<std::byte> record) {
   namespace numeric = specverify::numeric;
   const std::size_t payload = record.size() - detail::journal_head_bytes - detail::journal_check_bytes;
-  numeric::store_le(record.data(), detail::journal_magic, 4);
+  numeric::store_le(record.data(), detail::journal_name | detail::journal_layout << 24, 4);
   numeric::store_le(record.data() + 4, payload, 4);
   numeric::store_le(record.data() + 16, numeric::fnv1a(record.first(16)), 8);
   numeric::store_le(record.data() + record.size() - detail::journal_check_bytes,
@@ -36,27 +35,30 @@ template <class Snapshot, class Agreed>
 void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
   std::uint32_t length = 0;
   std::vector<token_id> text;
+  constexpr std::size_t snapshot_size = detail::snapshot_bytes<Snapshot>();
   while (journal.size() >= journal_record_bytes<Snapshot>(0)) {
     const auto number = [&](std::size_t at) {
       return static_cast<std::uint32_t>(specverify::numeric::load_le(journal.data() + at, 4));
     };
     const std::uint32_t first = number(8) <= length ? number(8) : number(8) % (length + 1), count = number(12) % 64;
-    const std::size_t bytes = journal_record_bytes<Snapshot>(count);
+    const bool holds = length == 0 || number(detail::journal_head_bytes) == snapshot_size;  // else a draft alone
+    const std::size_t least = detail::journal_bytes(count, holds ? snapshot_size : 0);
+    const std::size_t wanted = std::size_t{number(4)} + detail::journal_head_bytes + detail::journal_check_bytes;
+    const std::size_t bytes = wanted < least || wanted > journal.size() ? least : wanted;
     if (bytes > journal.size()) return;
+    specverify::numeric::store_le(journal.data() + detail::journal_head_bytes, holds ? snapshot_size : 0, 4);
     specverify::numeric::store_le(journal.data() + 8, first, 4);
     specverify::numeric::store_le(journal.data() + 12, count, 4);
     text.resize(first);
     for (std::uint32_t i = 0; i < count; ++i)
-      text.push_back(static_cast<token_id>(number(detail::journal_head_bytes + 4 * i)));
+      text.push_back(static_cast<token_id>(number(detail::journal_head_bytes + 4 + 4 * i)));
     length = first + count;
-    if (what & mend_snapshot) {
-      Snapshot last;
-      std::byte* const at = journal.data() + detail::journal_head_bytes + 4 * count;
-      std::memcpy(static_cast<void*>(&last), at, sizeof(last));
-      const std::uint64_t hash =
-          prefix_hash(std::span<const token_id>(text).first(std::min(length, agreed(last, length))));
-      std::memcpy(at + offsetof(Snapshot, length), &length, sizeof(length));
-      std::memcpy(at + offsetof(Snapshot, prefix_hash), &hash, sizeof(hash));
+    Snapshot last;
+    std::byte* const at = journal.data() + detail::journal_head_bytes + 4 + 4 * count;
+    if (holds && (what & mend_snapshot) != 0 && detail::load_snapshot(last, at)) {
+      last.prefix_hash = prefix_hash(std::span<const token_id>(text).first(std::min(length, agreed(last, length))));
+      last.length = length;
+      detail::store_snapshot(last, at);
     }
     mend_record(journal.first(bytes));
     journal = journal.subspan(bytes);

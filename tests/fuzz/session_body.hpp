@@ -272,7 +272,9 @@ class session_script {
     return [&queue, &journal, outputs = 0](const session_output& out) mutable {
       demand(++outputs < 2000, "outputs that do not end");
       if (out.action == session_action::send) queue.emplace_back(out.bytes.begin(), out.bytes.end());
-      if (out.action == session_action::journal) journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action != session_action::journal) return;
+      if (out.replaces) journal.clear();
+      journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
     };
   }
 
