@@ -53,7 +53,7 @@ struct hlm_system {
 //! Of both sides; the id of the session is the seed of a text.
 inline constexpr specverify::session_secret hlm_secret =
     specverify::secret_from_hex("686c6d20686c6d20686c6d20686c6d20");
-inline constexpr std::uint64_t hlm_salt = 1;
+inline constexpr std::uint64_t hlm_salt = 2;
 
 //! One token.
 struct hlm_step {

@@ -261,7 +261,7 @@ class session_script {
     (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_));
     check_text(edge_->text());
     check_text(cloud_->text());
-    demand(edge_->state() <= edge_state::failed, "an edge in no state");
+    demand(edge_->state() <= edge_state::stopping, "an edge in no state");
     demand(cloud_->state() <= cloud_state::failed, "a cloud in no state");
     while (to_edge_.size() > 64) to_edge_.pop_front();
     while (to_cloud_.size() > 64) to_cloud_.pop_front();

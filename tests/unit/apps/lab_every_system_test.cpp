@@ -179,7 +179,7 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
       CAPTURE(system.key);
       CAPTURE(i);
-      run_options options = options_of(system, prompts[i], 100 + i);
+      run_options options = options_of(system, prompts[i], 200 + i);
       // A link that changes from round to round, for the windows and the heads that look at it.
       options.channel = [](std::uint32_t step) {
         return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u};

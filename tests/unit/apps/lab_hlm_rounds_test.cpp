@@ -187,10 +187,10 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
     CHECK(all.steps >= 500);
     CHECK(all.rejected > 0);
     CHECK((all.carried > 0) == !std::holds_alternative<sv::always_send>(system.gate));
-    // Header, frame and rounding take about the same room everywhere: an id of a kept token is 12 bits, an entry 17 or
-    // more.
+    // Header, frame and rounding take about the same room everywhere, within 20 bits. An upload with one entry more, 17
+    // bits, would add these to that spread.
     CHECK(all.least_overhead > 60);
-    CHECK(all.most_overhead < all.least_overhead + (system.size == lab::hlm_size::full ? 8 : 17));
+    CHECK(all.most_overhead < all.least_overhead + (system.size == lab::hlm_size::full ? 8 : 20));
   }
 }
 

@@ -170,7 +170,7 @@ TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refus
   CHECK(restored([](options&) {}).ok());
   CHECK(restored([](options& o) { o.retry_limit = 3; }).ok());
   CHECK(restored([](options& o) { o.session_id = 8; }) == other(options::at_session_id));
-  CHECK(restored([](options& o) { o.secret = 77; }) == other(options::at_secret));
+  CHECK(restored([](options& o) { o.secret = secret_of(77); }) == other(options::at_secret));
   CHECK(restored([](options& o) { o.vocab_size = 31; }) == other(options::at_vocab_size));
   CHECK(restored([](options& o) { o.fingerprint.low = 1; }) == other(options::at_fingerprint));
   CHECK(restored([](options& o) { o.format.max_draft_length = 8; }) == other(options::at_max_draft_length));
