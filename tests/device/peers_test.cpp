@@ -61,8 +61,8 @@ TEST_CASE("draws: the argmax over noise, and the inverse of the running sum") {
   gpu.input(&key, 1);
   gpu.output(noise.data(), 5);
   gpu.output(inverse.data(), 5);
-  run(&peers::peer_noise_kernel, 5, peers::threads, of.p.data(), size, &key, noise.data());
-  run(&peers::peer_sum_kernel, 5, peers::threads, of.p.data(), size, &key, inverse.data());
+  run(&peers::peer_noise_kernel<peers::threads>, 5, peers::threads, of.p.data(), size, &key, noise.data());
+  run(&peers::peer_sum_kernel<peers::threads>, 5, peers::threads, of.p.data(), size, &key, inverse.data());
   REQUIRE(gpu.report() == "");
   for (std::uint32_t r = 0; r < 5; ++r) {
     const float* p = of.p.data() + std::size_t{r} * size;
@@ -103,11 +103,11 @@ TEST_CASE("verification: the first rejection, and a token of the residual behind
   gpu.output(accepted.data(), requests);
   gpu.output(chain_accepted.data(), requests);
   peers::dense_round round{p.p.data(), q.p.data(), drafts.data(), drafted, size, &key, accepted.data(), next.data()};
-  run(&peers::peer_recover_kernel, requests * (drafted + 1), peers::threads, round, recovered.data());
-  run(&peers::peer_accept_kernel, 1, peers::threads, round, requests, recovered.data());
+  run(&peers::peer_recover_kernel<peers::threads>, requests * (drafted + 1), peers::threads, round, recovered.data());
+  run(&peers::peer_accept_kernel<peers::threads>, 1, peers::threads, round, requests, recovered.data());
   round.accepted = chain_accepted.data();
   round.next = chained.data();
-  run(&peers::peer_chain_kernel, requests, peers::threads, round);
+  run(&peers::peer_chain_kernel<peers::threads>, requests, peers::threads, round);
   REQUIRE(gpu.report() == "");
   std::uint32_t longest = 0;
   for (std::uint32_t r = 0; r < requests; ++r) {

@@ -48,16 +48,16 @@ struct holed {
 TEST_CASE("snapshot: a journal keeps its bytes") {
   static_assert(std::is_trivially_copyable_v<plain> && std::is_trivially_copyable_v<learning>);
   static_assert(std::is_trivially_copyable_v<sv::cloud_snapshot>);
-  CHECK(sv::detail::snapshot_bytes<plain>() == 520);
-  CHECK(sv::detail::snapshot_bytes<learning>() == 520 + 24);
-  CHECK(sv::detail::snapshot_bytes<sv::cloud_snapshot>() == 187);
+  CHECK(sv::detail::snapshot_bytes<plain>() == 524);
+  CHECK(sv::detail::snapshot_bytes<learning>() == 524 + 24);
+  CHECK(sv::detail::snapshot_bytes<sv::cloud_snapshot>() == 199);
   plain edge;
   edge.session_id = 0x0102030405060708;
   edge.finished = true;
   const auto bytes = stored(edge);
   CHECK(bytes[0] == std::byte{8});
-  CHECK(bytes[518] == std::byte{1});
-  CHECK(bytes[519] == std::byte{0});
+  CHECK(bytes[522] == std::byte{1});
+  CHECK(bytes[523] == std::byte{0});
 }
 
 TEST_CASE("snapshot: what is written is read back") {
@@ -103,10 +103,10 @@ TEST_CASE("snapshot: a bool of 3 and an enum beyond its last value are no values
     sv::cloud_snapshot read;
     return sv::detail::load_snapshot(read, bytes.data());
   };
-  CHECK(loads(186, 1));
-  CHECK_FALSE(loads(186, 3));  // heard_any
-  CHECK(loads(40, 4));
-  CHECK_FALSE(loads(40, 200));  // terms.format.format
-  CHECK(loads(183, 2));
-  CHECK_FALSE(loads(183, 3));  // stop
+  CHECK(loads(198, 1));
+  CHECK_FALSE(loads(198, 3));  // heard_any
+  CHECK(loads(48, 4));
+  CHECK_FALSE(loads(48, 200));  // terms.format.format
+  CHECK(loads(195, 2));
+  CHECK_FALSE(loads(195, 3));  // stop
 }
