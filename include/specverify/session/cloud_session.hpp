@@ -91,8 +91,8 @@ class cloud_session : private detail::cloud_protocol {
   //! std::uint32_t round(), counts from 1
   using cloud_protocol::round;
   //! std::uint32_t keep_from()
-  //! The lowest position that the target will still be cut to: committed length - 1. An engine that cannot cut its cache
-  //! keeps a checkpoint there.
+  //! The lowest position that the target will still be cut to: committed length - 1. An engine that cannot cut its
+  //! cache keeps a checkpoint there.
   using cloud_protocol::keep_from;
   //! std::uint32_t epoch(): of the edge
   using cloud_protocol::epoch;

@@ -158,8 +158,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! std::uint32_t round(), counts from 1
   using edge_protocol::round;
   //! std::uint32_t keep_from()
-  //! The lowest position that the drafter will still be cut to: committed length - 1. An engine that cannot cut its cache
-  //! keeps a checkpoint there.
+  //! The lowest position that the drafter will still be cut to: committed length - 1. An engine that cannot cut its
+  //! cache keeps a checkpoint there.
   using edge_protocol::keep_from;
   //! std::uint32_t epoch(): lives of this edge, counts from 1
   using edge_protocol::epoch;

@@ -4,6 +4,8 @@
 
 #include "pair.hpp"
 
+#include <specverify/session/drive.hpp>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -260,8 +262,7 @@ TEST_CASE("restore: a journal is replaced by one record before it is long, and s
   };
   REQUIRE(p.edge->start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
   for (int lives = 0; lives < 200; ++lives) {
-    for (sv::session_output out = p.edge->next(); out.action != sv::session_action::none; out = p.edge->next())
-      note(edge, out);
+    (void)sv::take_outputs(*p.edge, [&](const sv::session_output& out) { note(edge, out); });
     p.new_edge();
     const auto read = p.edge->restore(edge, 1);
     REQUIRE(read.ok());
