@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_DRAFT_RECORD_HPP
 
 #include <specverify/codec/message.hpp>
+#include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/statistics.hpp>
 
