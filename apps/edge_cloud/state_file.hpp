@@ -27,12 +27,13 @@ class state_file {
   void cut(std::size_t bytes) const {
     if (std::filesystem::exists(path_)) std::filesystem::resize_file(path_, bytes);
   }
-  //! A journal that the session does not take: it is kept, for whoever wants to know why, and a new one begins.
+  //! A journal that the session does not take: it is kept under another name, for whoever wants to know why, and a new
+  //! one begins.
   void set_aside(specverify::status why) const {
     if (why.code == specverify::errc::truncated) return cut(0);  // killed in its first record: nothing was sent yet
     std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), specverify::message(why.code),
-                 next_to_it(".corrupt").c_str());
-    std::filesystem::rename(path_, next_to_it(".corrupt"));
+                 next_to(".corrupt").c_str());
+    std::filesystem::rename(path_, next_to(".corrupt"));
   }
 
   //! A record of a session. It is handed to the kernel before this returns: enough for a killed process. A host that
@@ -40,13 +41,13 @@ class state_file {
   void write(const specverify::session_output& record) {
     if (!record.replaces) return append(path_, record.bytes);
     out_.close();
-    std::filesystem::remove(next_to_it(".new"));  // of a process that was killed here
-    append(next_to_it(".new"), record.bytes);
-    std::filesystem::rename(next_to_it(".new"), path_);  // the stream goes on in the file under its new name
+    std::filesystem::remove(next_to(".new"));  // of a process that was killed here
+    append(next_to(".new"), record.bytes);
+    std::filesystem::rename(next_to(".new"), path_);  // the stream goes on in the file under its new name
   }
 
  private:
-  [[nodiscard]] std::filesystem::path next_to_it(const char* suffix) const {
+  [[nodiscard]] std::filesystem::path next_to(const char* suffix) const {
     std::filesystem::path made = path_;
     made += suffix;
     return made;

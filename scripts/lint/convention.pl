@@ -9,7 +9,6 @@ my %state = map { $_ => 1 } (
   qw(Session Model Link Clock OnOutput Environment dqn_trainer),  # a host's objects, and what drives them
   qw(range_encoder range_decoder header_writer),                  # a stream of bytes in the making
   qw(received_draft_block),                                       # memory made beforehand, filled as a span is
-  qw(Field Self Snapshot),                                        # a visitor of members, and what it visits
   qw(observation mismatch_means session_statistics offline_calibration Statistics window_progress round state_type),  # so far
   qw(message_pipe uniform_script link_end),                       # what the two ends of a link, or two sources, share
 );

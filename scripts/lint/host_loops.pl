@@ -6,7 +6,7 @@ my %single_outputs = map { $_ => 1 } qw(
   include/specverify/session/drive.hpp include/specverify/session/output.hpp examples/docs/output.cpp
   tests/session/simulation.hpp tests/unit/session/pair.hpp
   tests/unit/session/cloud_test.cpp tests/unit/session/drive_test.cpp tests/unit/session/edge_test.cpp
-  tests/unit/session/output_test.cpp tests/unit/session/restore_test.cpp tests/unit/session/semantic_test.cpp);
+  tests/unit/session/output_test.cpp tests/unit/session/semantic_test.cpp);
 my $action = qr/(?:\w+::)*session_action::/;
 my @files = files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include tests examples apps models benchmarks adapters));
 for my $file (@files) {

@@ -81,8 +81,8 @@ struct hash_model {
   }
 };
 
-//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours. With a jitter its rows
-//! do not repeat: each life of the cache, which `clear` begins, adds noise of its own to the logits, as an engine does
+//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours. With a jitter its rows do
+//! not repeat: each life of the cache, which `clear` begins, adds noise of its own to the logits, as an engine does
 //! that is fed in batches of another shape.
 class hash_engine {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restarts of engines whose rows do not repeat: each life of an engine adds noise of its own to the logits. No session
-// dies, and committed text stays.
+// Restarts of engines whose rows do not repeat: each life of an engine adds noise of its own to the logits. None ends a
+// session, and committed text stays.
 #include <doctest/doctest.h>
 
 #include <specverify/sparsify/conformal.hpp>
@@ -68,7 +68,7 @@ bool survives(std::uint64_t seed, const fault_rates& suffer, ledger& total, sv::
 
 }  // namespace
 
-TEST_CASE("restart: engines that do not repeat their rows, journals kept: no session dies, committed text stays") {
+TEST_CASE("restart: journals kept: engines that do not repeat their rows end no session, and committed text stays") {
   fault_rates kept = rates;
   kept.without_journal = 0;
   kept.kill_edge = kept.kill_cloud = 0.01;
@@ -81,7 +81,7 @@ TEST_CASE("restart: engines that do not repeat their rows, journals kept: no ses
   CHECK(total.kill_edge + total.kill_cloud > schedules());
 }
 
-TEST_CASE("restart: engines that do not repeat their rows, journals lost: no session dies while one side remembers") {
+TEST_CASE("restart: journals lost: engines that do not repeat their rows end no session while one side remembers") {
   fault_rates lost = rates;
   lost.without_journal = 0.5;
   lost.kill_edge = lost.kill_cloud = 0.01;

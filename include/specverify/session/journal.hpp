@@ -4,8 +4,7 @@
 //!
 //! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
 //!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), the
-//!           ids, the snapshot (or none), the rest: what an edge keeps of an open draft; then a 64-bit check of
-//!           the payload.
+//!           ids, the snapshot (or none), the rest: what an edge keeps of an open draft; then its 64-bit check.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
 //!             from their first position on, the last snapshot and the last draft count. A record that the end of the
 //!             file cuts off is ignored (a killed process leaves one); any other damage is journal_corrupt, another

@@ -4,6 +4,8 @@
 
 #include "pair.hpp"
 
+#include <specverify/session/drive.hpp>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -218,6 +220,7 @@ TEST_CASE("restore: a draft that was journaled is sent again, byte for byte behi
 
 TEST_CASE("restore: an edge whose draft differs from the decided one takes the cloud's text") {
   pair p;
+  p.edge_engine = hash_engine(pair::model(true), 20.0F);
   bytes draft = p.start();
   for (int i = 0; i < 2; ++i) draft = p.exchange(draft);
   const bytes before(p.edge_journal.begin(), p.edge_journal.end());  // holds the first draft
@@ -225,11 +228,12 @@ TEST_CASE("restore: an edge whose draft differs from the decided one takes the c
   auto options = p.edge_options();
   options.journal_drafts = sv::draft_journaling::never;
   p.edge.emplace(std::move(sv::edge_session::make(options, p.kept())).value());
-  p.edge_engine = hash_engine(pair::model(true), 20.0F);
+  p.edge_engine = hash_engine(pair::model(true));
   REQUIRE(p.edge->restore(before, 1).ok());
   const bytes other = p.exchange(pair::only(p.run_edge()));
   REQUIRE(sv::peek_header(other)->kind == sv::message_kind::draft);
   (void)p.answer(other);
+  REQUIRE(p.cloud->last_round().accepted > 0);
   // An older copy of the journal comes back, two epochs on.
   p.edge_journal = before;
   for (int lives = 0; lives < 2; ++lives) {
@@ -260,8 +264,7 @@ TEST_CASE("restore: a journal is replaced by one record before it is long, and s
   };
   REQUIRE(p.edge->start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
   for (int lives = 0; lives < 200; ++lives) {
-    for (sv::session_output out = p.edge->next(); out.action != sv::session_action::none; out = p.edge->next())
-      note(edge, out);
+    (void)sv::take_outputs(*p.edge, [&](const sv::session_output& out) { note(edge, out); });
     p.new_edge();
     const auto read = p.edge->restore(edge, 1);
     REQUIRE(read.ok());

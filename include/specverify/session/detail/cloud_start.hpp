@@ -82,9 +82,8 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
 //! hello, by name; journal_corrupt.
 SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
                                                       std::span<const token_id> text) const noexcept {
-  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
-  if (last.length != text.size() || last.prefix_hash != prefix_hash(text) || last.salt == 0) return corrupt;
-  if (!all_tokens_below(options_.vocab_size, text)) return corrupt;
+  if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return corrupt_snapshot();
+  if (last.salt == 0 || !all_tokens_below(options_.vocab_size, text)) return corrupt_snapshot();
   hello_message hello;
   const session_terms terms(last.terms);
   terms.write(hello);
@@ -94,8 +93,8 @@ SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last
   hello.prompt_length = last.prompt_length;
   hello.context.base_length = std::max(last.length, last.target_length);
   if (const status why = check_hello(hello); !why.ok()) return why;
-  if (!detail::check_hello(hello).ok()) return corrupt;
-  return check_kept(last, text) ? status{} : corrupt;
+  if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
+  return check_kept(last, text) ? status{} : corrupt_snapshot();
 }
 
 //! Whether the kept verdict fits the text, and the numbers of messages are such.

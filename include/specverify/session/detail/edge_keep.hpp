@@ -12,7 +12,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The block is complete: what the drafter knows about the block goes into the journal with it.
+//! The block is complete: what the drafter knows goes into the journal with the draft.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 status basic_edge_session<Sparsifier, Window, Skip>::close(session_time now) noexcept {
   if (const status why = keep_draft(beyond_known_); !why.ok()) return fail(why);

@@ -21,7 +21,7 @@ enum class due : std::uint8_t {
   nothing,
   verdict,  //!< renew the sparsifier's state from `verdict_`, then `commit`
   round,    //!< plan a round: `open_round`
-  draft     //!< the block is complete: put what the drafter knows about the block into `kept_`, then `send_draft`
+  draft     //!< the block is complete: put what the drafter knows into `kept_`, then `send_draft`
 };
 
 class edge_protocol : public endpoint {

@@ -124,17 +124,19 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
 //! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms`.
 SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& last,
                                                      std::span<const token_id> text) const noexcept {
-  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
-  if (last.length != text.size() || last.prompt_length > last.length || last.base_length > last.length) return corrupt;
+  if (last.length != text.size() || last.prompt_length > last.length || last.base_length > last.length)
+    return corrupt_snapshot();
   if (const status why = check_terms(last); !why.ok()) return why;
-  if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text)) return corrupt;
-  if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt;
+  if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text))
+    return corrupt_snapshot();
+  if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt_snapshot();
   if (last.length - last.base_length > options_.format.attachments.max_skipped)
     return {errc::beyond_limit, part::session, options_.at_max_skipped};
-  if (last.epoch == 0 || last.round == 0 || last.carry_round > last.round) return corrupt;
-  if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt;
-  if (last.finished != (last.stop != stop_reason::none)) return corrupt;
-  if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted) return corrupt;
+  if (last.epoch == 0 || last.round == 0 || last.carry_round > last.round) return corrupt_snapshot();
+  if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
+  if (last.finished != (last.stop != stop_reason::none)) return corrupt_snapshot();
+  if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted)
+    return corrupt_snapshot();
   return {};
 }
 
@@ -146,11 +148,10 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   if (!read) return named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
   if (reading.records == 0) return no_record(reading);
-  constexpr status corrupt{errc::journal_corrupt, part::session, 0};
   edge_snapshot_head last;
-  if (!load_snapshot(last, read->last.data())) return corrupt;
+  if (!load_snapshot(last, read->last.data())) return corrupt_snapshot();
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
-  if (!kept_.restore(read->draft, last.round, last.length)) return corrupt;
+  if (!kept_.restore(read->draft, last.round, last.length)) return corrupt_snapshot();
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);

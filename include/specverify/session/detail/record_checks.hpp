@@ -23,6 +23,9 @@ namespace detail {
                      [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
 }
 
+//! A snapshot that no session writes.
+[[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
+
 //! Snapshots of another size are those of the other side, or of another sparsifier.
 [[nodiscard]] constexpr status named_snapshot(status why, std::uint32_t where) noexcept {
   return why.code == errc::size_mismatch ? status{errc::options_disagree, part::session, where} : why;

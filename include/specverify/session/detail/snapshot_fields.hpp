@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The members of snapshots in the order of a journal.
+#ifndef SPECVERIFY_SESSION_DETAIL_SNAPSHOT_FIELDS_HPP
+#define SPECVERIFY_SESSION_DETAIL_SNAPSHOT_FIELDS_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/row/transform.hpp>
+#include <specverify/session/detail/record_fields.hpp>
+#include <specverify/session/output.hpp>
+
+#include <type_traits>
+
+SPECVERIFY_TYPES_BEGIN
+
+struct edge_snapshot_head;  // session/snapshot.hpp
+template <class SparsifierState>
+struct edge_snapshot;
+struct cloud_snapshot;
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+namespace detail {
+
+//! Members in the order of the journal. `Self`: the structure, const or not.
+template <class Field, class Self>
+constexpr void format_fields(Field& field, Self& format) noexcept {
+  field(format.format, law_format::top_k_tail);
+  field(format.vocab_size);
+  field(format.resolution);
+  field(format.support_size);
+  field(format.max_draft_length);
+  field(format.pad_to);
+  field(format.attachments.hidden_size);
+  field(format.attachments.hidden, hidden_format::int8);
+  field(format.attachments.hidden_with_draft);
+  field(format.attachments.channel_report);
+  field(format.attachments.max_skipped);
+  field(format.attachments.resolution_with_draft);
+}
+
+template <class Field, class Self>
+constexpr void terms_fields(Field& field, Self& terms) noexcept {
+  format_fields(field, terms.format);
+  field(terms.fingerprint_low);
+  field(terms.fingerprint_high);
+  field(terms.threshold);
+  field(terms.temperature);
+  field(terms.truncation.top_k);
+  field(terms.truncation.top_p);
+  field(terms.truncation.min_p);
+  field(terms.truncation.order, truncation_order::top_p_then_top_k);
+  field(terms.token_budget);
+  field(terms.text_chunk);
+  field(terms.rule, wire_rule::semantic);
+  field(terms.mode, session_mode::stream);
+  field(terms.bonus);
+}
+
+template <class Field, class Self>
+constexpr void observation_fields(Field& field, Self& seen) noexcept {
+  field(seen.round);
+  field(seen.position);
+  field(seen.last_drafted);
+  field(seen.last_accepted);
+  field(seen.drafted);
+  field(seen.accepted);
+  field(seen.draft_bytes);
+  field(seen.uplink_rate);
+  field(seen.downlink_rate);
+  field(seen.round_trip);
+  field(seen.draft_time);
+  field(seen.uplink_state);
+  field(seen.last_resolution);
+  field(seen.accepted_probability);
+  for (auto& known : seen.acceptance) {
+    field(known.resolution);
+    field(known.mean);
+  }
+}
+
+template <class Field, class Self>
+constexpr void head_fields(Field& field, Self& head) noexcept {
+  field(head.session_id);
+  field(head.prefix_hash);
+  observation_fields(field, head.seen);
+  field(head.channel.uplink_rate);
+  field(head.channel.downlink_rate);
+  field(head.channel.uplink_loss);
+  field(head.channel.downlink_loss);
+  field(head.channel.round_trip);
+  for (auto& word : head.draft_key.word) field(word);
+  terms_fields(field, head.terms);
+  field(head.epoch);
+  field(head.round);
+  field(head.prompt_length);
+  field(head.length);
+  field(head.carry_round);
+  field(head.carry_end);
+  field(head.base_length);
+  field(head.stop, stop_reason::budget);
+  field(head.finished);
+  field(head.draw_from_row);
+}
+
+template <class Field, class Self>
+constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
+  field(cloud.session_id);
+  field(cloud.prefix_hash);
+  field(cloud.target_hash);
+  field(cloud.nonce);
+  field(cloud.kept_hash);
+  field(cloud.salt);
+  terms_fields(field, cloud.terms);
+  field(cloud.kept.accepted);
+  field(cloud.kept.next_token);
+  field(cloud.kept.source);
+  field(cloud.kept.stop);
+  field(cloud.kept_round);
+  field(cloud.kept_base);
+  field(cloud.kept_drafted);
+  field(cloud.kept_skipped);
+  field(cloud.epoch);
+  field(cloud.round);
+  field(cloud.prompt_length);
+  field(cloud.length);
+  field(cloud.target_length);
+  field(cloud.target_round);
+  field(cloud.stop, stop_reason::budget);
+  field(cloud.next_number);
+  field(cloud.heard_number);
+  field(cloud.heard_any);
+}
+
+template <class T>
+inline constexpr bool is_edge_snapshot = false;
+template <class State>
+inline constexpr bool is_edge_snapshot<edge_snapshot<State>> = true;
+
+}  // namespace detail
+
+//! The members of a snapshot, one by one: `field(number)`, `field(enum, last)`, `field.state(value)`. `Snapshot`: one
+//! of the structures above, const or not.
+template <class Field, class Snapshot>
+constexpr void journal_fields(Field& field, Snapshot& snapshot) noexcept requires
+    std::is_base_of_v<edge_snapshot_head, Snapshot> || std::is_same_v<const Snapshot, const cloud_snapshot> {
+  if constexpr (std::is_base_of_v<edge_snapshot_head, Snapshot>) {
+    detail::head_fields(field, snapshot);
+    if constexpr (detail::is_edge_snapshot<std::remove_const_t<Snapshot>>) field.state(snapshot.sparsifier);
+  } else {
+    detail::cloud_fields(field, snapshot);
+  }
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
