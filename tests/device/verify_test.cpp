@@ -20,6 +20,14 @@ exec::cuda reading_first(std::uint32_t parts, std::uint32_t rows) {
   return how;
 }
 
+//! Rows of large_size logits, normal with a standard deviation of 3.
+template <class Scalar>
+void fill_large(batch<Scalar>& rows) {
+  generator normal{5};
+  for (std::uint32_t r = 0; r < rows.count(); ++r)
+    for (std::uint32_t id = 0; id < large_size; ++id) rows.set(r, id, 3.0 * normal.normal());
+}
+
 //! The token rule in one form: a block a round reads its rows, or all rows are read first.
 template <class Scalar>
 void verify(ragged_rounds<Scalar>& all, std::uint32_t parts, std::uint32_t trial_cap = 32) {
@@ -216,9 +224,7 @@ TEST_CASE("a round without bonus, without limits, and with exact rules at once")
 TEST_CASE("each row that is looked at is read once, others not at all") {
   const std::vector<std::uint32_t> lengths{4, 2, 0, 1};
   batch<float> rows(ragged_rounds<float>::rows_for(lengths), large_size);
-  generator normal{5};
-  for (std::uint32_t r = 0; r < rows.count(); ++r)
-    for (std::uint32_t id = 0; id < large_size; ++id) rows.set(r, id, 3.0 * normal.normal());
+  fill_large(rows);
   ragged_rounds<float> all(rows, lengths, 21);
   all.with_stops = all.with_forced = all.with_budgets = false;
   simulator::device gpu({.seed = 3});
@@ -261,9 +267,7 @@ double reads_of(const simulator::device& gpu, batch<Scalar>& rows, std::uint32_t
 TEST_CASE("few rounds: all rows are read first, once each, where the scratch holds their digests") {
   const std::vector<std::uint32_t> lengths{4, 2, 0, 1};
   batch<bfloat16_bits> rows(ragged_rounds<bfloat16_bits>::rows_for(lengths), large_size);
-  generator normal{5};
-  for (std::uint32_t r = 0; r < rows.count(); ++r)
-    for (std::uint32_t id = 0; id < large_size; ++id) rows.set(r, id, 3.0 * normal.normal());
+  fill_large(rows);
   ragged_rounds<bfloat16_bits> all(rows, lengths, 21);
   all.with_stops = all.with_forced = all.with_budgets = false;
   const auto run_with = [&](const exec::cuda& how, std::size_t size) {

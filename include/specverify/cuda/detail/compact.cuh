@@ -105,10 +105,6 @@ struct row_weights {
   }
   return std::uint64_t{equal} << 32 | above;
 }
-[[nodiscard]] __device__ __forceinline__ std::uint32_t sum_of_bytes(std::uint32_t bytes) noexcept {
-  const std::uint32_t pairs = (bytes & 0x00FF00FFu) + (bytes >> 8 & 0x00FF00FFu);
-  return (pairs & 0xFFFFu) + (pairs >> 16);
-}
 
 //! Writes what is kept of a run: `places` are those of all entries before this warp's.
 template <class Write>

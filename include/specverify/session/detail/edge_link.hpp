@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,33 +20,29 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
 }
 
 [[gnu::cold]] SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
+  const recorded_terms mine = terms(place_.prompt_length());
   hello_message hello;
+  session_terms(mine).write(hello);
   hello.context = context();
-  hello.fingerprint_low = options_.fingerprint.low;
-  hello.fingerprint_high = options_.fingerprint.high;
+  hello.fingerprint_low = mine.fingerprint_low;
+  hello.fingerprint_high = mine.fingerprint_high;
   hello.strength =
       options_.draw_from_row ? guarantee::lossy : std::min(strength_, strength_of(options_.format, options_.rule));
-  hello.rule = options_.rule;
-  hello.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
-  hello.bonus = options_.bonus;
-  hello.mode = static_cast<std::uint8_t>(options_.mode);
   hello.prompt_length = place_.prompt_length();
-  hello.token_budget = text_limit() - place_.prompt_length();
-  hello.format = format_of(options_);
-  hello.temperature = options_.transform.temperature;
-  hello.truncation = options_.transform.truncation;
-  hello.text_chunk = options_.text_chunk;
   return hello;
 }
 
-//! Whether the cloud's hello repeats ours from the fingerprint on: on other terms it would write another text. The
-//! guarantee, which it gives as format and rule support it, aside.
+//! Whether the cloud's hello repeats ours: on other terms it would write another text. Its context is its own, and it
+//! gives the guarantee as format and rule support it.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::agrees_on_terms(std::span<const std::byte> hello) const noexcept {
-  constexpr std::ptrdiff_t terms = 38, strength = 54;
-  std::array<std::byte, hello_bytes> mine;
-  if (!encode_hello(greeting(), mine)) return false;
-  return std::equal(mine.begin() + terms, mine.begin() + strength, hello.begin() + terms) &&
-         std::equal(mine.begin() + strength + 1, mine.end(), hello.begin() + strength + 1);
+  const result<hello_message> theirs = decode_hello(hello);
+  if (!theirs) return false;
+  hello_message mine = greeting();
+  mine.context = theirs->context;
+  mine.strength = theirs->strength;
+  std::array<std::byte, hello_bytes> same;  // without fields
+  if (!encode_hello(mine, same)) return false;
+  return std::equal(same.begin() + message_header_bytes, same.end(), hello.begin() + message_header_bytes);
 }
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
