@@ -66,7 +66,7 @@ echo "steps end as they should"
 # The programs themselves: in the long run all of them, else the one that no test on the simulator compiles.
 nvcc=$(bash scripts/nvcc) || exit $?
 if [ "${SPECVERIFY_LONG:-0}" != 1 ]; then
-  "$nvcc" -ptx -std=c++20 -arch=compute_80 -Werror all-warnings -Iinclude -Itests -Ibenchmarks benchmarks/cuda/bench.cu \
+  "$nvcc" -ptx -Xcicc -O0 -std=c++20 -arch=compute_80 -Werror all-warnings -Iinclude -Itests -Ibenchmarks benchmarks/cuda/bench.cu \
     -o "$work/bench.ptx" || exit 1
   exit 0
 fi
