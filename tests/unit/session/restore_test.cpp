@@ -107,7 +107,8 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
       {"heard number", [](record& s, auto&) { s.heard_number = 16; }},
   };
   for (const auto& [what, change] : forgeries) {
-    CAPTURE(std::string(what));
+    const std::string forged_member(what);
+    CAPTURE(forged_member);
     const errc forgery_is_refused = cloud_takes(forged<record>(journal, change));
     CHECK(forgery_is_refused != errc::ok);
     CHECK(forgery_is_refused != errc::unknown_session);
@@ -152,7 +153,8 @@ TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
       {"last accepted", [](record& s, auto&) { s.seen.last_accepted = s.seen.last_drafted + 1; }},
   };
   for (const auto& [what, change] : forgeries) {
-    CAPTURE(std::string(what));
+    const std::string forged_member(what);
+    CAPTURE(forged_member);
     CHECK(edge_takes(forged<record>(journal, change)).code == errc::journal_corrupt);
   }
 }
