@@ -7,6 +7,8 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
 #define SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
 
+#include <specverify/cpp20.hpp>
+
 #include <specverify/core/numeric.hpp>
 
 #include <array>
