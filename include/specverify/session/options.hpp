@@ -110,7 +110,7 @@ struct cloud_limits {
 struct cloud_options {
   session_secret secret{};  //!< of this cloud; must be set; never travels (docs/decisions/0003)
   //! another one for each session, not 0, from the system's random source (`salt_from`); a restored session has the
-  //! journal's, and none travels (docs/decisions/0013)
+  //! journal's, and none travels (docs/decisions/0014)
   std::uint64_t salt = 0;
   std::uint32_t vocab_size = 0;  //!< V of the models, 1..2^24; must be set, and each edge's is the same
   //! sizes the workspace: a hello or row with a truncation that needs more is refused; the rows bring their own (see

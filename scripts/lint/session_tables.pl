@@ -1,0 +1,84 @@
+#!/usr/bin/perl
+# The tables of sessions say what the headers say. docs/algorithms/options.md: the fields of edge_options and cloud_options
+# with their defaults, and cloud_limits in docs/session.md. docs/session.md: one line for each option, for each preset of
+# session/presets.hpp, and for each error of core/errc.def's groups `session` and `keys`, in their order.
+use strict; use warnings; use lib 'scripts/lint'; use House;
+my ($options, $presets, $codes) = map { "include/specverify/$_" } qw(session/options.hpp session/presets.hpp core/errc.def);
+my ($page, $fields_page) = qw(docs/session.md docs/algorithms/options.md);
+done(0) unless -e $options;
+my $checked = 0;
+
+# [name, default] of each data member of a struct, in order.
+sub fields {
+  my ($struct) = @_;
+  my ($body) = slurp($options) =~ /\nstruct \Q$struct\E \{\n(.*?)\n\};/s or die "$options: no struct $struct\n";
+  $body =~ s{//[^\n]*}{}g;
+  my @found;
+  for my $part (split /;/, $body) {
+    next if $part =~ /^\s*(static|friend)\b/;
+    push @found, [$1, defined $2 ? $2 : ''] if $part =~ /(\w+)\s*(?:=\s*(.*?)|\{\})\s*$/s;
+  }
+  return @found;
+}
+
+# The lines of the first table behind a mark: [cells] each, without its head.
+sub table {
+  my ($file, $mark) = @_;
+  my ($lines) = slurp($file) =~ /\Q$mark\E\n+\|[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)/s;
+  complain($file, "no table behind `$mark`") unless $lines;
+  return map { s/^\| ?| ?\|$//gr } split /\n/, $lines // '';
+}
+sub cells { return split / ?\| ?/, $_[0] }
+sub name_of { my ($first) = cells($_[0]); return $first =~ s/`//gr }
+
+# The same names in the same order; a table may be sorted otherwise where `$any_order` says so.
+sub compare {
+  my ($file, $of, $wanted, $found, $any_order) = @_;
+  my %wanted = map { $_ => 1 } @$wanted;
+  my %found = map { $_ => 1 } @$found;
+  $checked += @$wanted;
+  complain($file, "$_: missing in the table of $of") for grep { !$found{$_} } @$wanted;
+  complain($file, "$_: not in $of") for grep { !$wanted{$_} } @$found;
+  complain($file, "the table of $of has a name twice") if keys %found != @$found;
+  complain($file, "the table of $of has another order") if !$any_order && "@$wanted" ne "@$found" && keys %wanted == keys %found;
+}
+
+# A default as the page writes it: what has no number or name of its own is described there.
+sub default_of {
+  my ($value) = @_;
+  return $1 if $value =~ /^(?:\w+::)+(\w+)$/;
+  return 2**$1 if $value =~ /^1u << (\d+)$/;
+  return $value;
+}
+for my $of (['edge_options', $fields_page, '## edge_options', 2], ['cloud_options', $fields_page, '## cloud_options', 2],
+            ['cloud_limits', $page, 'So is a journal whose session was made under higher limits.', 2]) {
+  my ($struct, $file, $mark, $column) = @$of;
+  my @fields = fields($struct);
+  my @lines = table($file, $mark);
+  compare($file, $struct, [map { $_->[0] } @fields], [map { name_of($_) } @lines], 0);
+  my %said = map { name_of($_) => (cells($_))[$column] } @lines;
+  for (@fields) {
+    my ($name, $default) = ($_->[0], default_of($_->[1]));
+    next if $default eq '' || !defined $said{$name};
+    complain($file, "${struct}::$name: default is $default, the table says $said{$name}") if $said{$name} =~ s/`//gr ne $default;
+  }
+}
+
+my (%seen, @all);
+for (map { fields($_) } qw(edge_options cloud_options)) { push @all, $_->[0] unless $seen{$_->[0]}++ }
+compare($page, 'session/options.hpp', \@all, [map { name_of($_) } table($page, '<!-- table: session/options.hpp -->')], 1);
+
+my (%systems, @systems);
+my $text = slurp($presets);
+while ($text =~ /constexpr preset<[^\n]*>\s+(\w+)\(/g) { push @systems, $1 unless $systems{$1}++ }
+compare($page, 'session/presets.hpp', [grep { !/^(preset_of|gated)$/ } @systems],
+        [map { name_of($_) } table($page, '<!-- table: session/presets.hpp -->')], 1);
+
+my (@errors, $group);
+for (split /\n/, slurp($codes)) {
+  $group = $1 if m{^// ([a-z ]+)$};
+  next unless defined $group && ($group eq 'session' || $group eq 'keys');
+  push @errors, $1 if /^SPECVERIFY_ERRC\((\w+),/;
+}
+compare($page, 'core/errc.def', \@errors, [map { name_of($_) } table($page, '<!-- table: core/errc.def, session and keys -->')], 0);
+done($checked);
