@@ -15,6 +15,12 @@ inline std::uint64_t schedules() {
   return std::getenv("SPECVERIFY_LONG") != nullptr ? 10000 : 300;
 }
 
+//! Of those with everything at once.
+inline std::uint64_t unfriendly_schedules() {
+  if (const char* number = std::getenv("SPECVERIFY_SCHEDULES")) return std::strtoull(number, nullptr, 10);
+  return std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 1000;
+}
+
 inline simulation_options options_of(std::uint64_t seed) {
   simulation_options o;
   o.seed = seed;

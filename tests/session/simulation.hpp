@@ -17,6 +17,7 @@
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>
+#include <support/forge.hpp>
 #include <support/secret_of.hpp>
 
 #include <array>
@@ -38,6 +39,8 @@ struct fault_rates {
   double kill_edge = 0, kill_cloud = 0;  // before each output and each delivery
   double without_journal = 0;            // share of the kills after which the journal is gone
   double reconnect = 0;                  // before each delivery: what is under way is lost, and the edge comes back
+  double jump = 0;                       // before each step: the edge's clock jumps ahead; a new life has any clock
+  double lie = 0;                        // of each message: a bit is changed under a checksum that is right again
 };
 
 struct ledger {
@@ -47,6 +50,7 @@ struct ledger {
   std::uint64_t unknown = 0;    // questions to a cloud that lost its session
   std::uint64_t waited = 0;     // damage that was not answered at once
   std::uint64_t reconnect = 0;
+  std::uint64_t jump = 0, lie = 0;  // not in the equation
   std::uint64_t masked = 0;
   std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
 
@@ -66,6 +70,7 @@ struct ledger {
     kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud,
         kill_cloud_blank += o.kill_cloud_blank;
     lost_work += o.lost_work, unknown += o.unknown, waited += o.waited, reconnect += o.reconnect, masked += o.masked;
+    jump += o.jump, lie += o.lie;
     duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated,
         timeouts += o.timeouts;
   }
@@ -127,11 +132,10 @@ class basic_simulation {
     make_cloud();
     restart_edge();
     std::uint64_t steps = 0;
-    while (trouble_.empty() && edge_->state() != sv::edge_state::finished) {
+    while (goes_on() && (edge_->state() != sv::edge_state::finished || !up_.empty() || !down_.empty())) {
       if (++steps > options_.step_limit) return fail("the session does not end");
       if (!step()) return fail("nothing is under way and no deadline is set");
     }
-    while (trouble_.empty() && (!up_.empty() || !down_.empty())) step();
     if (!held_up_.bytes.empty()) ++ledger_.masked;  // of a life whose journal was whole: the next one asked nothing
     release(held_down_, false);
     if (!trouble_.empty()) return false;
@@ -146,6 +150,8 @@ class basic_simulation {
   //! Tokens that a run without faults under that salt has as well: those committed before a cloud lost its journal.
   [[nodiscard]] std::size_t same_until() const { return std::min(same_until_, told_.size()); }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  //! Why a side failed, in a schedule with lies; ok: none did.
+  [[nodiscard]] sv::status reason() const { return reason_; }
   [[nodiscard]] const ledger& counts() const { return ledger_; }
   [[nodiscard]] std::uint64_t scored() const { return scored_; }
   [[nodiscard]] const edge_type& edge() const { return *edge_; }
@@ -172,6 +178,7 @@ class basic_simulation {
   };
   static constexpr sv::session_time flight = 10000;
   static constexpr sv::session_time patience = 100000;
+  static constexpr std::uint64_t longest_jump = 100 * patience;
 
   [[nodiscard]] sv::wire_format format() const {
     sv::wire_format f;
@@ -242,20 +249,32 @@ class basic_simulation {
     return false;
   }
 
+  //! A side failed: the end of a schedule with lies, and trouble in one without.
+  bool end_by_name(const char* who, sv::status why) {
+    if (ledger_.lie == 0)
+      return fail(who + (" failed: " + std::string(sv::message(why.code))) + " " + std::to_string(why.where));
+    reason_ = why;
+    return false;
+  }
+  [[nodiscard]] bool goes_on() const { return trouble_.empty() && reason_.ok(); }
+  //! What the edge takes for the time.
+  [[nodiscard]] sv::session_time edge_time() const { return now_ + ahead_; }
+
   // Processes and their ends.
   void restart_edge() {
     ++life_;
     ++now_;  // a clock moves on between two processes
+    if (options_.rates.jump > 0) ahead_ = dice_.below(longest_jump);
     make_edge();
     shown_ = told_;
     if (edge_journal_.empty()) {
       if (begun_) {
-        expect(edge_->recover(options_.prompt_length, now_).ok(), "recover");
+        expect(edge_->recover(options_.prompt_length, edge_time()).ok(), "recover");
       } else {
-        expect(edge_->start(prompt_, now_).ok(), "start");
+        expect(edge_->start(prompt_, edge_time()).ok(), "start");
       }
     } else {
-      if (const auto read = edge_->restore(edge_journal_, now_); !read.ok())
+      if (const auto read = edge_->restore(edge_journal_, edge_time()); !read.ok())
         fail("restore of the edge: " + std::string(sv::name(read.error().code)));
       expect(redraws_ || told_.empty() || edge_->text().size() >= told_.size() + options_.prompt_length,
              "the restored text is shorter than what the host was told");
@@ -324,7 +343,7 @@ class basic_simulation {
     }
     up_.clear();
     down_.clear();
-    expect(edge_->reconnect(now_).ok(), "reconnect");
+    expect(edge_->reconnect(edge_time()).ok(), "reconnect");
     drain_edge();
     return true;
   }
@@ -342,7 +361,7 @@ class basic_simulation {
 
   // Outputs. True: the process was killed on the way.
   bool drain_edge() {
-    while (trouble_.empty()) {
+    while (goes_on()) {
       if (maybe_kill_edge()) return true;
       const sv::session_output out = edge_->next();
       tell("edge", sv::name(out.action), out.position, out.bytes.size());
@@ -356,6 +375,7 @@ class basic_simulation {
           break;
         case sv::session_action::send: {
           ++edge_sent_;
+          note_contexts();
           packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_};
           last_up_ = sent.arrives;
           const auto header = sv::peek_header(out.bytes);
@@ -373,7 +393,7 @@ class basic_simulation {
           {
             const std::array<float, hidden_size> hidden = hidden_of<hidden_size>(edge_engine_.knows());
             const std::array<float, 12> attention = attention_of(edge_engine_.knows());
-            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, attention}, now_);
+            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, attention}, edge_time());
           }
           break;
         case sv::session_action::rollback:
@@ -384,8 +404,7 @@ class basic_simulation {
           hear(out);
           break;
         case sv::session_action::failed:
-          return fail("the edge failed: " + std::string(sv::message(out.reason.code)) + " " +
-                      std::to_string(out.reason.where));
+          return end_by_name("the edge", out.reason);
         case sv::session_action::tentative:
           show(out);
           break;
@@ -443,7 +462,7 @@ class basic_simulation {
       }
       return true;
     };
-    while (trouble_.empty()) {
+    while (goes_on()) {
       if (killed()) return true;
       const sv::session_output out = cloud_->next();
       tell("cloud", sv::name(out.action), out.position, out.bytes.size());
@@ -457,6 +476,7 @@ class basic_simulation {
         case sv::session_action::send: {
           answered = true;
           ++cloud_sent_;
+          note_contexts();
           packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_};
           last_down_ = sent.arrives;
           if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
@@ -481,8 +501,7 @@ class basic_simulation {
           if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
           break;
         case sv::session_action::failed:
-          return fail("the cloud failed: " + std::string(sv::message(out.reason.code)) + " " +
-                      std::to_string(out.reason.where));
+          return end_by_name("the cloud", out.reason);
         default:
           break;
       }
@@ -494,7 +513,12 @@ class basic_simulation {
   bool step() {
     const bool from_edge = !up_.empty() && (down_.empty() || up_.front().arrives <= down_.front().arrives);
     const bool from_cloud = !from_edge && !down_.empty();
-    const auto deadline = edge_->deadline();
+    if (options_.rates.jump > 0 && dice_.chance(options_.rates.jump)) {
+      ++ledger_.jump;
+      ahead_ += dice_.below(longest_jump);
+    }
+    auto deadline = edge_->deadline();
+    if (deadline.has_value()) deadline = *deadline - std::min(*deadline, ahead_);
     const sv::session_time next = from_edge    ? up_.front().arrives
                                   : from_cloud ? down_.front().arrives
                                                : ~sv::session_time{0};
@@ -502,7 +526,7 @@ class basic_simulation {
       now_ = std::max(now_, *deadline);
       if (maybe_kill_edge(10)) return true;  // a deadline is ten flights long
       const std::uint64_t before = edge_->statistics().timeouts;
-      (void)edge_->tick(now_);
+      (void)edge_->tick(edge_time());
       if (edge_->statistics().timeouts != before) dead_ = false;  // noticed
       drain_edge();
       return true;
@@ -533,8 +557,24 @@ class basic_simulation {
     return fault::none;
   }
 
+  void maybe_lie(packet& p) {
+    if (options_.rates.lie == 0) return;
+    if (dice_.chance(options_.rates.lie) && forge(p.bytes, contexts_, dice_.below(8 * p.bytes.size()))) ++ledger_.lie;
+  }
+  //! What a message that is sent now may be under.
+  void note_contexts() {
+    if (options_.rates.lie == 0) return;
+    const auto note = [&](std::uint32_t epoch, std::uint32_t round, std::span<const token_id> text) {
+      contexts_.push_back({options_.session_id, epoch, 0, 0, 0, 0});
+      contexts_.push_back(
+          {options_.session_id, epoch, round, static_cast<std::uint32_t>(text.size()), sv::prefix_hash(text), 0});
+    };
+    note(edge_->epoch(), edge_->round(), edge_->text().first(edge_->agreed_length()));
+    note(cloud_->epoch(), cloud_->round(), cloud_->text());
+  }
   void arrive(packet p, bool upward) {
     packet& held = upward ? held_up_ : held_down_;
+    maybe_lie(p);
     const fault what = draw(p, upward);
     switch (what) {
       case fault::drop:
@@ -591,10 +631,10 @@ class basic_simulation {
   }
   //! True: the receiver was killed while it worked on the message.
   bool deliver(const packet& p, bool upward) {
-    if (!trouble_.empty()) return false;
+    if (!goes_on()) return false;
     if (!upward) {
       const std::uint64_t sent = edge_sent_;
-      const sv::status used = edge_->receive(p.bytes, now_);
+      const sv::status used = edge_->receive(p.bytes, edge_time());
       tell("edge hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
       if (p.late && used.ok() && dead_) {  // it is the answer, as nothing else came since the deadline
         dead_ = false;
@@ -651,6 +691,9 @@ class basic_simulation {
   std::deque<packet> up_, down_;
   packet held_up_{}, held_down_{};
   sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
+  sv::session_time ahead_ = 0;  // the edge's clock is ahead of the link's
+  std::vector<sv::wire_context> contexts_;
+  sv::status reason_{};
   std::uint32_t life_ = 0, cloud_life_ = 0;
   // the edge lost its journal, and with it tokens that it committed alone: it draws the same ones again
   bool redraws_ = false;

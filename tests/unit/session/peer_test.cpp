@@ -5,6 +5,8 @@
 
 #include <specverify/session/drive.hpp>
 
+#include <support/forge.hpp>
+
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -621,24 +623,7 @@ struct forger {
   }
   void change(bytes& sent) {
     note();
-    if (seen++ != message || byte >= sent.size() || (byte >= 4 && byte < 8)) return;
-    const auto header = peek_header(sent);
-    const bool greets = header->kind == message_kind::hello || header->kind == message_kind::resume;
-    wire_context under{};
-    if (!greets) {
-      const auto fits = [&](const wire_context& one) { return message_checksum(one, sent) == header->checksum; };
-      const auto found = std::find_if(contexts.rbegin(), contexts.rend(), fits);
-      if (found == contexts.rend()) return;
-      under = *found;
-    }
-    sent[byte] ^= static_cast<std::byte>(1u << bit);
-    if (greets) {
-      under = specverify::detail::load_context(sent, header->kind == message_kind::hello ? 10 : 8);
-      specverify::numeric::store_le(sent.data() + 1, under.round, 1);
-      specverify::numeric::store_le(sent.data() + 2, under.base_length, 2);
-    }
-    specverify::numeric::store_le(sent.data() + 4, message_checksum(under, sent), 4);
-    done = true;
+    if (seen++ == message && byte < sent.size()) done = specverify_test::forge(sent, contexts, 8 * byte + bit);
   }
 };
 

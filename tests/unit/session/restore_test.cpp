@@ -6,6 +6,8 @@
 
 #include <specverify/session/drive.hpp>
 
+#include <support/forge.hpp>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -283,4 +285,67 @@ TEST_CASE("restore: equal sessions write equal bytes") {
   play(q);
   CHECK(p.edge_journal == q.edge_journal);
   CHECK(p.cloud_journal == q.cloud_journal);
+}
+
+TEST_CASE("restore: a text that both sides have agreed on asks nobody; one that is only complete is compared first") {
+  pair p;
+  bytes question = p.start();
+  while (sv::peek_header(question)->kind != sv::message_kind::stop) question = p.exchange(question);
+  const bytes complete = p.edge_journal;
+  (void)p.exchange(question);
+  REQUIRE(p.edge->state() == sv::edge_state::finished);
+  pair agreed;
+  REQUIRE(agreed.edge->restore(p.edge_journal, 1).ok());
+  CHECK(agreed.run_edge().empty());
+  CHECK(agreed.edge->state() == sv::edge_state::finished);
+
+  SUBCASE("the cloud has the same text") {
+    p.new_edge();
+    REQUIRE(p.edge->restore(complete, 1).ok());
+    p.finish(pair::only(p.run_edge()));
+    CHECK(p.edge->state() == sv::edge_state::finished);
+    CHECK_FALSE(p.cloud_failure.has_value());
+  }
+  SUBCASE("the cloud has forgotten it: nobody has another one") {
+    p.new_edge();
+    p.new_cloud();
+    REQUIRE(p.edge->restore(complete, 1).ok());
+    CHECK(p.cloud->receive(pair::only(p.run_edge()), 1).code == errc::unknown_session);
+    CHECK(p.hear(pair::only(p.run_cloud())).empty());
+    CHECK(p.edge->state() == sv::edge_state::finished);
+  }
+  SUBCASE("the journal ends with another token than the cloud's text") {
+    p.new_edge();
+    const bytes other = forged<edge_record>(complete, [](edge_record& s, std::vector<token_id>& text) {
+      text.back() = text.back() == 0 ? 1 : 0;
+      s.prefix_hash = sv::prefix_hash(text);
+    });
+    REQUIRE(p.edge->restore(other, 1).ok());
+    CHECK(p.edge->receive(p.answer(pair::only(p.run_edge())), 1).code == errc::prefix_mismatch);
+    (void)p.run_edge();
+    REQUIRE(p.edge_failure.has_value());
+    CHECK(p.edge_failure->code == errc::prefix_mismatch);
+  }
+}
+
+TEST_CASE("SEC-1 restore: text that is fetched towards a place that the cloud does not have is told all the same") {
+  pair p;
+  bytes draft = p.start();
+  for (int i = 0; i < 2; ++i) draft = p.exchange(draft);
+  REQUIRE(sv::peek_header(draft)->kind == sv::message_kind::draft);
+  (void)p.answer(draft);  // the edge is killed before it hears the verdict, and has not kept its draft
+  const std::uint32_t before = p.edge->agreed_length(), length = p.cloud->length();
+  const bytes without_draft = forged<edge_record>(p.edge_journal, [](edge_record&, std::vector<token_id>&) {});
+  p.new_edge();
+  REQUIRE(p.edge->restore(without_draft, 1).ok());
+  bytes place = p.answer(pair::only(p.run_edge()));
+  unsigned bit = 0;
+  while ((length >> bit & 1u) != 0) ++bit;
+  REQUIRE(forge(place, {}, 8 * 24 + bit));  // its length: more than the cloud has
+  bytes question = p.hear(place);
+  p.story.clear();
+  p.last_commit.clear();
+  while (sv::peek_header(question)->kind != sv::message_kind::draft) question = p.exchange(question);
+  CHECK(p.last_commit.size() == length - before);
+  CHECK(p.story.find("committed") < p.story.find("tentative"));
 }

@@ -106,26 +106,35 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   return follow_greeting(peer, now);
 }
 
+//! The cloud has no text beyond what both agreed on: in step, or it lacks some.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_shorter(const wire_context& peer,
+                                                                   session_time now) noexcept {
+  const std::uint32_t length = peer.base_length;
+  const bool all = length == place_.agreed();
+  if (peer.prefix_hash != (all ? place_.hash() : prefix_hash(text().first(length))))
+    return fail({errc::prefix_mismatch, part::session, length});
+  if (!all) {
+    state_ = edge_state::sending_text;
+    return ask(question::text, now);
+  }
+  if (peer.round < place_.round()) return fail({errc::stale_round, part::session, peer.round});
+  place_.begin_round(peer.round);
+  return in_step(now);
+}
+
 //! Compares the cloud's text with ours: sends what it lacks, fetches what we lack.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_greeting(const wire_context& peer,
                                                                     session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
   peer_.stands_at(length, peer.round);
+  if (state_ == edge_state::fetching_text && length <= place_.agreed()) {  // it was aimed beyond what the cloud has
+    forget_fetch();
+    state_ = edge_state::resuming;
+  }
   // nobody has the prompt
   if (!place_.has_prompt() && length < place_.prompt_length())
     return fail({errc::unknown_session, part::session, length});
-  if (length <= place_.agreed()) {
-    const bool all = length == place_.agreed();
-    if (peer.prefix_hash != (all ? place_.hash() : prefix_hash(text().first(length))))
-      return fail({errc::prefix_mismatch, part::session, length});
-    if (all) {
-      if (peer.round < place_.round()) return fail({errc::stale_round, part::session, peer.round});
-      place_.begin_round(peer.round);
-      return in_step(now);
-    }
-    state_ = edge_state::sending_text;
-    return ask(question::text, now);
-  }
+  if (length <= place_.agreed()) return follow_shorter(peer, now);
   // A stream that went on behind the end: the cloud compares what both have.
   if (place_.is_over() && options_.mode == session_mode::stream) return finish(true, now);
   // One round ahead: the cloud holds the verdict of the draft that is open here. Where that draft is forgotten, another
@@ -178,7 +187,7 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   if (state_ == edge_state::finished) return drop(errc::session_closed);
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
-    if (question_.what() == question::stop) return finish(false);  // nobody has another text
+    if (place_.is_over()) return finish(false);  // nobody has another text
     heard_ = {};
     forget_fetch();
     peer_.greet();

@@ -222,7 +222,7 @@ SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   return fail(why);
 }
 
-//! The text is complete. With `tell` the cloud compares it with its own first.
+//! The text is complete. With `tell` the cloud compares it with its own first; else it has, and the journal says so.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
   ahead_.cancel();
   if (tell) {
@@ -231,6 +231,7 @@ SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   }
   state_ = edge_state::finished;
   question_.close();
+  write_journal(place_.length());
   emit_end();
   return {};
 }

@@ -85,6 +85,7 @@ class edge_protocol : public endpoint {
                                    session_time now) noexcept;
   [[nodiscard]] bool agrees_on_terms(std::span<const std::byte> hello) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
                                   session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,

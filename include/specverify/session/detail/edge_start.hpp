@@ -134,7 +134,7 @@ SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& l
     return {errc::beyond_limit, part::session, options_.at_max_skipped};
   if (last.epoch == 0 || last.round == 0 || last.carry_round > last.round) return corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
-  if (last.finished != (last.stop != stop_reason::none)) return corrupt_snapshot();
+  if (last.finished && last.stop == stop_reason::none) return corrupt_snapshot();
   if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted)
     return corrupt_snapshot();
   return {};
@@ -162,11 +162,16 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   link_.restore(last.seen, last.channel);
   sparsifier_state_.restore(read->last);
   statistics_.restarts += 1;
+  state_ = last.finished ? edge_state::finished : edge_state::resuming;
   write_journal(last.length);
   announce_text();
   restore_draft();
-  if (!last.finished) state_ = edge_state::resuming;
-  if (const status why = last.finished ? finish(false, now) : ask(question::resume, now); !why.ok()) return why;
+  if (last.finished) {
+    ahead_.cancel();
+    emit_end();
+  } else if (const status why = ask(question::resume, now); !why.ok()) {
+    return why;
+  }
   return reading;
 }
 
@@ -223,7 +228,7 @@ SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) 
   now.carry_round = ahead_.carry_round();
   now.carry_end = ahead_.carry_end();
   now.stop = place_.stop();
-  now.finished = place_.is_over();
+  now.finished = state_ == edge_state::finished;
   record(first_position, sparsifier_state_.with(now), kept_.bytes());
 }
 
