@@ -3,7 +3,7 @@
 # docs/README.md names every page, pages of algorithms say first when to use them, and the first screen has at most 6000 bytes.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $blocks = 0;
-for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
+for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md)) {
   my $text = slurp($page);
   my $markers = () = $text =~ /<!-- example: /g;
   my $found = 0;
@@ -17,7 +17,7 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
   }
   complain($page, 'a marker is not followed by a code block') if $found != $markers;
 }
-for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md)) {
+for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md)) {
   (my $folder = $page) =~ s{[^/]+$}{};
   my $text = slurp($page);
   $text =~ s/^```.*?^```//msg;

@@ -29,7 +29,7 @@ sub look {
     }
   }
 }
-my @pages = grep { !/CHANGELOG/ } (files(qr/\.md$/, qw(docs apps models examples adapters)), grep { -e } qw(README.md CONTRIBUTING.md));
+my @pages = grep { !/CHANGELOG/ } (files(qr/\.md$/, qw(docs apps models examples adapters)), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md));
 for my $page (@pages) {
   my $text = text_of($page);
   $text =~ s/^```(\w+).*?^```/my $gone = $&; "\n" x ($gone =~ tr{\n}{})/msge;

@@ -16,7 +16,7 @@ sub check_sentences {
     complain($at, "a sentence of $words words: " . substr($sentence, 0, 60) . '...') if $words > $most;
   }
 }
-my @pages = (files(qr/\.md$/, qw(docs apps models examples adapters)), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md));
+my @pages = (files(qr/\.md$/, qw(docs apps models examples adapters)), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md));
 for my $page (@pages) {
   my ($fence, $number, $begin, $paragraph) = (0, 0, 0, '');
   my $flush = sub { check_sentences("$page:$begin", $paragraph) if $paragraph =~ /\S/; $paragraph = '' };
