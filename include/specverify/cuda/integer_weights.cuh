@@ -65,7 +65,7 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(row_threads, 4)
+__global__ void __launch_bounds__(row_threads, 3)
     weights_kernel(device_rows<Scalar> rows, device_transform transform, device_weights out) {
   __shared__ weights_room room;
   const device_total found = weights_of_row(rows, transform, out.values + blockIdx.x * out.pitch, room);
