@@ -14,8 +14,6 @@ using namespace specverify_test;
 
 namespace {
 
-constexpr std::array<float, 4> jitters{0.0F, 1e-5F, 1e-3F, 1e-2F};
-
 //! A schedule whose engines shake. False: it ended otherwise than it should, which doctest has noted.
 template <class Skip = sv::always_send, class Sparsifier = sv::top_k>
 bool survives(simulation_options o, const fault_rates& suffer, ledger& total, const Skip& skip = {},

@@ -5,21 +5,20 @@
 
 #include <session/simulation.hpp>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 
 namespace specverify_test {
 
-inline std::uint64_t schedules() {
+//! As many as SPECVERIFY_SCHEDULES says, else `in_long` with SPECVERIFY_LONG=1, else `in_short`.
+inline std::uint64_t schedules(std::uint64_t in_short = 300, std::uint64_t in_long = 10000) {
   if (const char* number = std::getenv("SPECVERIFY_SCHEDULES")) return std::strtoull(number, nullptr, 10);
-  return std::getenv("SPECVERIFY_LONG") != nullptr ? 10000 : 300;
+  return std::getenv("SPECVERIFY_LONG") != nullptr ? in_long : in_short;
 }
 
-//! Of those with everything at once.
-inline std::uint64_t unfriendly_schedules() {
-  if (const char* number = std::getenv("SPECVERIFY_SCHEDULES")) return std::strtoull(number, nullptr, 10);
-  return std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 1000;
-}
+//! What the lives of an engine may add to its logits.
+inline constexpr std::array<float, 4> jitters{0.0F, 1e-5F, 1e-3F, 1e-2F};
 
 inline simulation_options options_of(std::uint64_t seed) {
   simulation_options o;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message that somebody changed, and whose checksum he repaired.
+// A message that was changed and given a valid checksum again.
 #ifndef SPECVERIFY_TESTS_SUPPORT_FORGE_HPP
 #define SPECVERIFY_TESTS_SUPPORT_FORGE_HPP
 
