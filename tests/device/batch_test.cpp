@@ -91,6 +91,15 @@ TEST_CASE("what is refused, and why") {
   CHECK(make([](auto& r, auto&) { r.data = nullptr; }).code == errc::null_span);
   CHECK(make([](auto& r, auto&) { r.pitch = 1024; }).code == errc::size_mismatch);
   CHECK(make([](auto& r, auto&) { r.count = 0; }).code == errc::size_mismatch);
+  static const std::uint64_t mask[2] = {};
+  CHECK(make([](auto& r, auto& t) {
+          r.pitch = r.size = 65;
+          t.mask_words = mask;
+          t.mask_pitch = 1;
+        }).where == 2);
+  CHECK(make([](auto&, auto& t) {
+          t.mask_words = reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(mask) + 4);
+        }).code == errc::invalid_argument);
   CHECK(make([](auto&, auto& t) { t.temperature = -1; }).code == errc::invalid_temperature);
   CHECK(make([](auto&, auto& t) { t.temperature = __builtin_nan(""); }).code == errc::invalid_temperature);
   CHECK(make([](auto&, auto& t) { t.truncation.top_p = 0; }).code == errc::invalid_truncation);

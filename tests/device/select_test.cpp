@@ -148,6 +148,23 @@ TEST_CASE("ties at the bar and one entry a lane: the host's entries in one read"
   }
 }
 
+TEST_CASE("W of the row goes with its largest entries, where it was asked for") {
+  batch<float> rows(3, 4001);
+  for (std::uint32_t r = 0; r < rows.count(); ++r) fill_hard(rows, r, r);
+  rows.temperature(1) = 0.0;  // one id has all
+  selection selected(rows.count(), 16);
+  simulator::device gpu;
+  rows.name_to(gpu);
+  selected.name_to(gpu);
+  REQUIRE(read_rows(exec::cuda{}, rows.made(), {false, true}).ok());
+  REQUIRE(select(exec::cuda{}, rows.made(), 16, selected.out()).ok());
+  REQUIRE(gpu.report() == "");
+  for (std::uint32_t r = 0; r < rows.count(); ++r) {
+    CHECK(selected.supports[r].total_weight >= kernel::weight_one);
+    CHECK(selected.supports[r].total_weight == rows.digests.rows[r].total_weight);
+  }
+}
+
 TEST_CASE("more entries than a large row has lanes with a large one, in one read") {
   batch<float> rows(1, large_size);
   fill_hard(rows, 0, 0);

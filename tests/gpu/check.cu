@@ -74,6 +74,7 @@ void check_size(std::uint32_t size, std::uint64_t rows, std::uint32_t most, std:
 
 void check_all(std::uint64_t rows, report& found) {
   check_known_answers(found["known answers"]);
+  check_half_precision(found["half precision"]);
   const bool small = rows < 10000;
   check_shared_functions(small ? 1000 : 1000000, found["shared functions"]);
   const std::uint32_t most = small ? 3 : 1024;

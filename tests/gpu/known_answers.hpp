@@ -35,6 +35,12 @@ __global__ void shared_kernel(const float* logits, std::uint32_t count, double t
   if (at < count) out[at] = values_at(logits[at], at, temperature);
 }
 
+//! Half precision, by an instruction of the card: all 2^16 numbers.
+__global__ void half_kernel(float* out) {
+  const std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x;
+  out[at] = kernel::to_working(float16_bits{static_cast<std::uint16_t>(at)});
+}
+
 }  // namespace gpu_checks
 SPECVERIFY_TYPES_END
 
@@ -74,6 +80,21 @@ inline void check_shared_functions(std::uint32_t count, tally& found) {
     found.expect(made[i].random == host.random, "Philox", 0, i);
     found.expect(same_bits(made[i].exact, host.exact), "exact exponential", 0, i);
     found.expect(same_bits(made[i].logarithm, host.logarithm), "logarithm", 0, i);
+  }
+}
+
+//! What a number of half precision is as a float: the host's bits, and a NaN for a NaN.
+inline void check_half_precision(tally& found) {
+  constexpr std::uint32_t count = 1u << 16;
+  scene where(3);
+  const array<float> out(where, count);
+  const status why = cuda_detail::enqueue(exec::cuda{}, {count / 128, 128}, &gpu_checks::half_kernel, out.data());
+  if (!taken(why, "half_kernel", found)) return;
+  const std::vector<float> made = out.read();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float host = kernel::to_working(float16_bits{static_cast<std::uint16_t>(i)});
+    found.expect(same_bits(made[i], host) || (numeric::is_nan(made[i]) && numeric::is_nan(host)), "half precision", 0,
+                 i);
   }
 }
 

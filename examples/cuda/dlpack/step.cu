@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A draw from each row of logits, for engines in Python: a library that takes the tensors of torch, JAX or CuPy by
 // DLPack. It allocates nothing, waits for nothing, and a CUDA graph may capture its call.
-//   nvcc -std=c++17 -O2 -shared -Xcompiler -fPIC -Iinclude examples/cuda/dlpack/step.cu -o libstep.so
+//   nvcc -std=c++17 -O2 -arch=sm_80 -shared -Xcompiler -fPIC -Iinclude examples/cuda/dlpack/step.cu -o libstep.so
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
 

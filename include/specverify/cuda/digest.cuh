@@ -137,22 +137,8 @@ struct lane_part {
   }
 };
 
-//! Adds the steps from `step` on to the lanes of a thread, as long as `Loads` are left for one group. Inside: the
-//! block is whole.
-template <std::uint32_t Loads, bool Inside, class Scalar>
-__device__ __forceinline__ void add_steps(const digest_thread<Scalar>& self, std::uint32_t block, std::uint32_t steps,
-                                          const kernel::envelope<float>& weight, std::uint32_t& step,
-                                          std::uint32_t& bias, lane_part& mine) noexcept {
-  SPECVERIFY_UNROLL(1)
-  for (; step + Loads <= steps; step += Loads) {
-    const logit_group<Loads> group =
-        load_group<Loads, Inside>(self.row, self.aligned, self.id_of(block, step), kernel::lane_count, bias);
-    SPECVERIFY_UNROLL(32)
-    for (std::uint32_t k = 0; k < Loads; ++k) mine.add(group.at[k], weight);
-  }
-}
-
-//! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; fewer at the end of a row.
+//! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; the last block of a row may have
+//! fewer.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ lane_part read_lanes(const digest_thread<Scalar>& self, std::uint32_t block,
                                                               std::uint32_t pass,
@@ -161,15 +147,16 @@ template <std::uint32_t InFlight, class Scalar>
   static_assert((whole - 1) % InFlight == 0, "no step of a whole block is left");
   const float none = kernel::negative_infinity<float>();
   lane_part mine{{0, 0, 0, 0}, {none, none, none, none}};
-  const std::uint32_t left = self.row.size - block * kernel::block_size;
-  std::uint32_t bias = self.first_bias(block), step = 1;
+  const std::uint32_t steps = kernel::block_width(self.row.size - block * kernel::block_size) / kernel::lane_count;
+  std::uint32_t bias = self.first_bias(block);
   mine.add(self.first_of(pass, block, bias), weight);
-  if (left >= kernel::block_size) {
-    add_steps<InFlight, true>(self, block, whole, weight, step, bias, mine);
-  } else {
-    const std::uint32_t steps = kernel::block_width(left) / kernel::lane_count;
-    add_steps<3, false>(self, block, steps, weight, step, bias, mine);
-    add_steps<1, false>(self, block, steps, weight, step, bias, mine);
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t step = 1; step < steps; step += InFlight) {
+    const logit_group<InFlight> group =
+        load_group<InFlight>(self.row, self.aligned, self.id_of(block, step), kernel::lane_count, bias);
+    SPECVERIFY_UNROLL(32)
+    for (std::uint32_t k = 0; k < InFlight; ++k)
+      if (step + k < steps) mine.add(group.at[k], weight);  // a weight of -infinity is above 0
   }
   return mine;
 }
@@ -367,23 +354,56 @@ __global__ void __launch_bounds__(digest_threads, 1)
   return has_nan ? best_entry{numeric::bits_as<float>(0x7FC00000u), 0} : block;
 }
 
-//! Closes a row whose parts are done, by one thread block.
-template <bool Plain, class Scalar>
-[[nodiscard]] __device__ __forceinline__ device_digest close_parts(const kernel::row_source<Scalar>& row,
-                                                                   const device_transform& transform,
-                                                                   std::uint32_t number, float reference,
-                                                                   const digest_place& place,
-                                                                   digest_room& room) noexcept {
-  const best_entry block = best_of_lanes(place, room);
-  if (!kernel::is_finite(block.value)) {
-    device_digest refused;
-    refused.why = find_error(row, &room.least);
-    return refused;
+//! The part of a split row that a thread block reads.
+struct split_part {
+  std::uint32_t row, first, last;  // blocks of 1024 ids
+  std::uint32_t parts;
+  float reference;
+  std::uint32_t* counter;  // of parts that have ended
+  std::uint32_t* ended;    // in shared memory
+};
+
+//! Whether this thread block is the last of a row's parts to end. Every thread gets the answer.
+[[nodiscard]] __device__ __forceinline__ bool is_last_part(std::uint32_t* counter, std::uint32_t parts,
+                                                           std::uint32_t& ended) noexcept {
+  __syncthreads();
+  if (threadIdx.x == 0) {  // for the block: fences on both sides of the counter
+    __threadfence();
+    ended = atomicAdd(counter, 1u) + 1;
+    __threadfence();
   }
-  if (!is_usable(reference, block.value, transform, number))
-    return digest_row<digest_in_flight, Plain>(row, transform, number, place, room);
-  const best_entry best = find_in_block(row, place, block, room);
-  return make_digest(best, reference, temperature_of(transform, number), place, room);
+  __syncthreads();
+  return ended == parts;
+}
+
+//! Reads a part of a row, and closes the row if all other parts are done. Where its maximum stands too high above the
+//! reference, the last block reads all of it. `digest` is right in thread 0. Whether the row was closed.
+template <std::uint32_t InFlight, class Scalar>
+[[nodiscard]] __device__ __forceinline__ bool digest_part(digest_thread<Scalar>& self,
+                                                          const device_transform& transform, const split_part& part,
+                                                          const digest_place& place, digest_room& room,
+                                                          device_digest& digest) noexcept {
+  float reference = part.reference;
+  std::uint32_t first = part.first, last = part.last;
+  for (bool again = false;; again = true) {
+    const double temperature = temperature_of(transform, part.row);
+    (void)digest_blocks<InFlight>(self, first, last, envelope_of(reference, temperature), place);
+    if (!again && !is_last_part(part.counter, part.parts, *part.ended)) return false;
+    if (again) __syncthreads();
+    const best_entry block = best_of_lanes(place, room);
+    if (!kernel::is_finite(block.value)) {
+      digest.why = find_error(self.row, &room.least);
+      return true;
+    }
+    if (again || is_usable(reference, block.value, transform, part.row)) {
+      const best_entry best = find_in_block(self.row, place, block, room);
+      digest = make_digest(best, reference, temperature, place, room);
+      return true;
+    }
+    reference = block.value;
+    first = 0;
+    last = place.blocks;
+  }
 }
 
 template <class Scalar, bool Plain>
@@ -392,28 +412,20 @@ __global__ void __launch_bounds__(digest_threads, 1)
   __shared__ digest_room room;
   __shared__ std::uint32_t ended;
   const std::uint32_t number = blockIdx.x / parts, size = (out.blocks + parts - 1) / parts;
-  const double temperature = temperature_of(transform, number);
-  if (!is_temperature(temperature)) {  // the same for all parts of a row
+  if (!is_temperature(temperature_of(transform, number))) {  // the same for all parts of a row
     if (threadIdx.x == 0 && blockIdx.x % parts == 0) out.rows[number].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
-  const kernel::row_source<Scalar> row = open_as<Plain>(rows, transform, number);
-  const digest_place place = place_of(out, number);
-  digest_thread<Scalar> self(row, Plain, room.lanes);
+  digest_thread<Scalar> self(open_as<Plain>(rows, transform, number), Plain, room.lanes);
   self.is_held = false;
-  const float reference = out.rows[number].reference;
   const std::uint32_t first = blockIdx.x % parts * size, end = first + size;
-  (void)digest_blocks<Plain ? plain_in_flight : digest_in_flight>(self, first, end < out.blocks ? end : out.blocks,
-                                                                  envelope_of(reference, temperature), place);
-  __syncthreads();
-  if (threadIdx.x == 0) {  // for the block: fences on both sides of the counter
-    __threadfence();
-    ended = atomicAdd(out.parts + number, 1u) + 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (ended != parts) return;  // the same for the block
-  const device_digest digest = close_parts<Plain>(row, transform, number, reference, place, room);
+  const float reference = out.rows[number].reference;
+  const split_part mine{number, first, end < out.blocks ? end : out.blocks, parts, reference, out.parts + number,
+                        &ended};
+  device_digest digest;
+  constexpr std::uint32_t loads = Plain ? plain_in_flight : digest_in_flight;
+  if (!digest_part<loads>(self, transform, mine, place_of(out, number), room, digest))
+    return;  // the same for the block
   if (threadIdx.x == 0) out.rows[number] = digest;
 }
 

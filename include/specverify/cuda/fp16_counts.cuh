@@ -94,7 +94,7 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(row_threads, 3) counts_kernel(device_batch<Scalar> batch, device_laws out) {
+__global__ void __launch_bounds__(row_threads, 2) counts_kernel(device_batch<Scalar> batch, device_laws out) {
   __shared__ counts_room room;
   const device_digest& digest = batch.digests.rows[blockIdx.x];
   const std::size_t first = blockIdx.x * out.pitch;

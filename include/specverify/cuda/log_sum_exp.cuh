@@ -109,7 +109,7 @@ template <class Scalar>
   quick_part mine;
   SPECVERIFY_UNROLL(1)
   for (; id < row.size; id += quick_in_flight * stride)
-    mine.add(load_group<quick_in_flight, false>(row, aligned, id, stride, bias), scale, inverse);
+    mine.add(load_group<quick_in_flight>(row, aligned, id, stride, bias), scale, inverse);
   const float top = top_of_block(mine.reference, room.tops);
   mine.move(top, inverse);
   const double sum = real_sum_of_block(mine.sum, room.sums);

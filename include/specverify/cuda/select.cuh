@@ -183,7 +183,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   if (block == no_id) return;  // the same for the warp
   const std::uint32_t first = first_id(block);
   std::uint32_t bias = row.source.bias_count == 0 ? 0 : row.source.bias_from(first);
-  found = load_group<warp_loads, false>(row.source, row.aligned, first, per_warp_load, bias);
+  found = load_group<warp_loads>(row.source, row.aligned, first, per_warp_load, bias);
 }
 
 //! Bit b: entry b is at the bar or above it.
@@ -305,6 +305,7 @@ __global__ void __launch_bounds__(select_threads, 1)
       weights[i] = room.list.weights[i];
     }
   }
+  if (support.why.ok()) support.total_weight = digest.total_weight;
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 

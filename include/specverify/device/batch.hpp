@@ -157,7 +157,7 @@ struct device_uniforms {
 namespace device_detail {
 
 [[nodiscard]] SPECVERIFY_INLINE constexpr status refusal(errc code, std::size_t where = 0) noexcept {
-  return {code, part::row, static_cast<std::uint32_t>(where)};
+  return {code, part::row, where > 0xFFFFFFFFu ? 0xFFFFFFFFu : static_cast<std::uint32_t>(where)};
 }
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t whole_lines(std::size_t bytes) noexcept {
   return (bytes + 63) / 64 * 64;
@@ -201,6 +201,12 @@ template <class Scalar>
   if (rows.pitch < rows.size || rows.count == 0) return refusal(errc::size_mismatch);
   if (transform.bias_begin != nullptr && (transform.bias_ids == nullptr || transform.bias_values == nullptr))
     return refusal(errc::null_span);
+  if (transform.mask_words != nullptr) {
+    const std::size_t words = (std::size_t{rows.size} + 63) / 64;
+    if (transform.mask_pitch != 0 && transform.mask_pitch < words) return refusal(errc::size_mismatch, words);
+    if (reinterpret_cast<std::uintptr_t>(transform.mask_words) % sizeof(std::uint64_t) != 0)
+      return refusal(errc::invalid_argument);
+  }
   row_truncation cut = transform.truncation;
   if (transform.truncations != nullptr) cut = {};
   const bool usable = numeric::is_finite(transform.temperature) && transform.temperature >= 0.0 &&
@@ -240,9 +246,10 @@ template <class Scalar>
 }
 
 //! Joins rows and transform with memory for what is found of them. Nothing is read or written: cheap enough to do at
-//! every step. Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows),
-//! invalid_temperature, invalid_truncation; workspace_too_small (`where` = bytes needed); invalid_argument (memory that
-//! is not aligned to 64 bytes).
+//! every step. Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows;
+//! mask_pitch below the words of a row, `where` = words), invalid_temperature, invalid_truncation; workspace_too_small
+//! (`where` = bytes needed, at most 2^32 - 1); invalid_argument (memory that is not aligned to 64 bytes, or a mask not
+//! to 8).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE result<device_batch<Scalar>> make_device_batch(const device_rows<Scalar>& rows,
                                                                                const device_transform& transform,

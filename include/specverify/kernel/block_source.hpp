@@ -49,6 +49,11 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
   return bits_as<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
+#if defined(__CUDA_ARCH__)
+  float found;  // exact, whatever the flags: no value of half precision is a subnormal float
+  asm("cvt.f32.f16 %0, %1;" : "=f"(found) : "h"(value.bits));
+  return found;
+#else
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
@@ -57,6 +62,7 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
   const std::uint32_t bias = exponent == 31 ? 224u : 112u;
   const std::uint32_t large = ((exponent + bias) << 23) | (mantissa << 13);
   return bits_as<float>((exponent == 0 ? bits_as<std::uint32_t>(small) : large) | sign);
+#endif
 }
 
 //! A row with its bias and mask, opened. Trivially copyable.

@@ -71,7 +71,7 @@ struct row_runs {
   [[nodiscard]] __device__ __forceinline__ logit_group<compact_loads> operator()(std::uint32_t id) noexcept {
     const std::uint32_t run = id - lane_of_thread() * per_load, next = run + warps_of_block() * per_warp_run;
     ask_for_line(row, next + lane_of_thread() * (per_warp_run / lanes_per_warp));
-    return load_group<compact_loads, false>(row, aligned, id, per_warp_load, bias);
+    return load_group<compact_loads>(row, aligned, id, per_warp_load, bias);
   }
 };
 

@@ -15,4 +15,8 @@
 #include <a_compiler_for_CUDA_is_needed>
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "specverify/cuda needs compute capability 8.0: name an architecture (nvcc -arch=sm_80, CUDA_ARCHITECTURES 80)"
+#endif
+
 #endif

@@ -77,18 +77,10 @@ __device__ __forceinline__ void forbid(std::uint32_t allowed, four_logits& found
     if ((allowed >> i & 1u) == 0) found.at[i] = kernel::negative_infinity<float>();
 }
 
-//! Four stored logits inside a row.
-template <bool Aligned, class Scalar>
-[[nodiscard]] __device__ __forceinline__ four_logits load_inside(const kernel::row_source<Scalar>& row,
-                                                                 std::uint32_t id) noexcept {
-  if constexpr (Aligned) return load_aligned(row.data + id);
-  return {{row.stored(id), row.stored(id + 1), row.stored(id + 2), row.stored(id + 3)}};
-}
-
-//! Four logits at the end of a row, without bias: -infinity behind it.
+//! Four logits one by one, without bias: at the end of a row, -infinity behind it, and where no wide load can be.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ four_logits load_at_end(const kernel::row_source<Scalar>& row,
-                                                                 std::uint32_t id) noexcept {
+[[nodiscard]] __device__ __forceinline__ four_logits load_each(const kernel::row_source<Scalar>& row,
+                                                               std::uint32_t id) noexcept {
   four_logits found;
   SPECVERIFY_UNROLL(4)
   for (std::uint32_t i = 0; i < per_load; ++i)
@@ -116,43 +108,40 @@ struct logit_group {
   four_logits at[Loads];
 };
 
-//! The stored logits of four ids at each of id, id + stride, ... inside a row, those forbidden -infinity.
-template <bool Aligned, std::uint32_t Loads, class Scalar>
-__device__ __forceinline__ void load_group_inside(const kernel::row_source<Scalar>& row, std::uint32_t id,
-                                                  std::uint32_t stride, logit_group<Loads>& found) noexcept {
+//! The stored logits of four ids at each of id, id + stride, ... inside an aligned row, those forbidden -infinity.
+template <std::uint32_t Loads, class Scalar>
+__device__ __forceinline__ void load_wide(const kernel::row_source<Scalar>& row, std::uint32_t id, std::uint32_t stride,
+                                          logit_group<Loads>& found) noexcept {
   if (row.mask == nullptr) {
     SPECVERIFY_UNROLL(32)
-    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_inside<Aligned>(row, id + k * stride);
+    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_aligned(row.data + id + k * stride);
     return;
   }
   std::uint32_t allowed[Loads];
   SPECVERIFY_UNROLL(32)
   for (std::uint32_t k = 0; k < Loads; ++k) {
     allowed[k] = allowed_from(row, id + k * stride);
-    found.at[k] = load_inside<Aligned>(row, id + k * stride);
+    found.at[k] = load_aligned(row.data + id + k * stride);
   }
   SPECVERIFY_UNROLL(32)
   for (std::uint32_t k = 0; k < Loads; ++k) forbid(allowed[k], found.at[k]);
 }
 
 //! The logits of four ids at each of id, id + stride, ...; multiples of 4. All loads are under way before one of them
-//! is waited for: nothing between them is a branch. Inside: none is behind the end of the row; else those behind it are
-//! -infinity. `bias` as in add_biases.
-template <std::uint32_t Loads, bool Inside, class Scalar>
+//! is waited for: nothing between them is a branch. Those behind the end of the row are -infinity. `bias` as in
+//! add_biases.
+template <std::uint32_t Loads, class Scalar>
 [[nodiscard]] __device__ __forceinline__ logit_group<Loads> load_group(const kernel::row_source<Scalar>& row,
                                                                        bool aligned, std::uint32_t id,
                                                                        std::uint32_t stride,
                                                                        std::uint32_t& bias) noexcept {
   logit_group<Loads> found;
   const std::uint32_t end = id + (Loads - 1) * stride + per_load;
-  const bool inside = Inside || end <= row.size;
-  if (inside && aligned) {
-    load_group_inside<true>(row, id, stride, found);
-  } else if (inside) {
-    load_group_inside<false>(row, id, stride, found);
+  if (aligned && end <= row.size) {
+    load_wide(row, id, stride, found);
   } else {
     SPECVERIFY_UNROLL(32)
-    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_at_end(row, id + k * stride);
+    for (std::uint32_t k = 0; k < Loads; ++k) found.at[k] = load_each(row, id + k * stride);
   }
   if (bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < end) {
     SPECVERIFY_UNROLL(32)
@@ -165,7 +154,7 @@ template <std::uint32_t Loads, bool Inside, class Scalar>
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
                                                                std::uint32_t id, std::uint32_t& bias) noexcept {
-  return load_group<1, false>(row, aligned, id, 0, bias).at[0];
+  return load_group<1>(row, aligned, id, 0, bias).at[0];
 }
 
 //! Asks for the line of an id, where it is inside the row, so that it lies in the second-level cache when it is loaded.
@@ -199,9 +188,8 @@ __device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>&
   std::uint32_t id = threadIdx.x * per_load;
   std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(id);
   SPECVERIFY_UNROLL(1)
-  for (; id + (Loads - 1) * stride + per_load <= row.size; id += Loads * stride)
-    add_group(load_group<Loads, true>(row, aligned, id, stride, bias), id, stride, add);
-  if (id < row.size) add_group(load_group<Loads, false>(row, aligned, id, stride, bias), id, stride, add);
+  for (; id < row.size; id += Loads * stride)
+    add_group(load_group<Loads>(row, aligned, id, stride, bias), id, stride, add);
 }
 
 //! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is

@@ -65,8 +65,7 @@ struct bin_step {
 };
 
 //! The highest bin in which `wanted` is reached. Every warp does it for itself.
-template <cut_by By>
-[[nodiscard]] __device__ __forceinline__ bin_step find_mass_bin(const cut_room& room, wide wanted) noexcept {
+[[nodiscard]] __device__ __forceinline__ bin_step find_mass_bin(const cut_room& room, cut_by by, wide wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
   const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
   bin_step sum{top, 0, 0};
@@ -75,7 +74,7 @@ template <cut_by By>
     sum.weight += room.mass(top - i);
   }
   bin_step above{top, sum_up_to_lane(sum.count), sum_up_to_lane(sum.weight)};
-  const bool is_there = (By == cut_by::mass ? above.weight : above.count) >= wanted;
+  const bool is_there = (by == cut_by::mass ? above.weight : above.count) >= wanted;
   const std::uint32_t reached = __ballot_sync(all_lanes, is_there);
   const int lane = reached == 0 ? static_cast<int>(lanes_per_warp) - 1 : __ffs(static_cast<int>(reached)) - 1;
   if (reached != 0) {  // the same for the warp
@@ -83,7 +82,7 @@ template <cut_by By>
     above.weight -= sum.weight;
     for (std::uint32_t i = 0; i + 1 < per_lane; ++i) {
       const wide count = above.count + room.counts[above.bin], weight = above.weight + room.mass(above.bin);
-      if ((By == cut_by::mass ? weight : count) >= wanted) break;
+      if ((by == cut_by::mass ? weight : count) >= wanted) break;
       above = {above.bin - 1, count, weight};
     }
   }
@@ -121,20 +120,20 @@ __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, s
 //! The smallest prefix of entries that has `target` of them or that mass; or this share of their mass, where `share` is
 //! above 0. All positive entries where they do not reach it. weights.for_each(least, add) calls add(w) for each weight
 //! from `least` on that is this thread's. Four reads of the weights.
-template <cut_by By, class Weights>
-[[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, wide target, double share,
+template <class Weights>
+[[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, cut_by by, wide target, double share,
                                                            cut_room& room) noexcept {
   bin_step found{0, 0, 0};  // of the bytes so far
   SPECVERIFY_UNROLL(1)
   for (int shift = 24; shift >= 0; shift -= 8) {
     count_bytes(weights, shift, found.bin, room);
     if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room));
-    const bin_step step = find_mass_bin<By>(room, target - (By == cut_by::mass ? found.weight : found.count));
+    const bin_step step = find_mass_bin(room, by, target - (by == cut_by::mass ? found.weight : found.count));
     if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // the same for all threads
     found = {found.bin << 8 | step.bin, found.count + step.count, found.weight + step.weight};
   }
-  const wide missing = target - (By == cut_by::mass ? found.weight : found.count);
-  const wide ties = By == cut_by::mass ? (missing + found.bin - 1) / found.bin : missing;
+  const wide missing = target - (by == cut_by::mass ? found.weight : found.count);
+  const wide ties = by == cut_by::mass ? (missing + found.bin - 1) / found.bin : missing;
   return {{found.bin, static_cast<std::uint32_t>(ties)}, found.weight + ties * found.bin};
 }
 

@@ -56,7 +56,7 @@ struct truncated_row {
   }
 };
 
-//! Places the ids and e_v of one law, as many as there is room for.
+//! Places the ids of one law, as many as there is room for.
 template <class Scalar>
 struct law_writer {
   const truncated_row<Scalar>& row;
@@ -66,9 +66,7 @@ struct law_writer {
   __device__ __forceinline__ void operator()(std::uint32_t place, std::uint32_t index, std::uint32_t weight) noexcept {
     mass += weight;
     if (place >= row.room) return;
-    const std::uint32_t id = of_index == nullptr ? index : of_index[index];
-    row.ids[place] = static_cast<token_id>(id);
-    row.weights[place] = row.exact(static_cast<double>(row.source.value(id)));
+    row.ids[place] = static_cast<token_id>(of_index == nullptr ? index : of_index[index]);
   }
 };
 
@@ -118,16 +116,16 @@ template <class Scalar>
   const searched_row<Scalar> weights{row};
   entry_cut cut = row.floor();
   wide largest = 0;
-  if (row.is_counted()) {
-    const mass_cut first = find_cut<cut_by::count>(weights, row.cut.top_k, 0, room.cut);
-    cut = shorter(cut, first.cut);
-    largest = first.kept;
-  }
-  if (row.cut.top_p < 1.0) {
-    const bool known = row.shares_largest();
-    const wide target = known ? detail::least_of_share(row.cut.top_p, largest) : 1;
-    const double share = known ? 0.0 : row.cut.top_p;
-    cut = shorter(cut, find_cut<cut_by::mass>(weights, target, share, room.cut).cut);
+  SPECVERIFY_UNROLL(1)
+  for (int search = 0; search < 2; ++search) {  // top_k, then top_p: one copy of a search
+    const bool counted = search == 0;
+    if (counted ? !row.is_counted() : !(row.cut.top_p < 1.0)) continue;
+    const bool known = counted || row.shares_largest();
+    const wide target = counted ? row.cut.top_k : known ? detail::least_of_share(row.cut.top_p, largest) : 1;
+    const mass_cut found =
+        find_cut(weights, counted ? cut_by::count : cut_by::mass, target, known ? 0.0 : row.cut.top_p, room.cut);
+    cut = shorter(cut, found.cut);
+    largest = found.kept;
   }
   row_weights<Scalar> values(row.source, row.weight, row.least_of(cut.value == 0 ? 0 : cut.value - 1));
   law_writer<Scalar> write{row, nullptr, 0};
@@ -150,11 +148,20 @@ template <class Scalar>
     const wide total = row.shares_largest() ? 0 : integer_total(row.source, row.weight, room.sums, row.least_of(0));
     const wide target = total > 0 ? detail::least_of_share(row.cut.top_p, total) : 1;
     const double share = total > 0 ? 0.0 : row.cut.top_p;
-    cut = shorter(cut, find_cut<cut_by::mass>(values, target, share, room.cut).cut);
+    cut = shorter(cut, find_cut(values, cut_by::mass, target, share, room.cut).cut);
   }
   law_writer<Scalar> write{row, list.ids, 0};
   const std::uint32_t kept = compact(size, cut, values, write, room.select.order.per_warp);
   return {kept, sum_of_block(write.mass, room.sums)};
+}
+
+//! e_v of the ids that are kept.
+template <class Scalar>
+__device__ __forceinline__ void write_weights(const truncated_row<Scalar>& row, std::uint32_t kept) noexcept {
+  const std::uint32_t count = kept < row.room ? kept : row.room;
+  SPECVERIFY_UNROLL(1)
+  for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+    row.weights[i] = row.exact(static_cast<double>(row.source.value(static_cast<std::uint32_t>(row.ids[i]))));
 }
 
 //! The sum of kept weights in the order of their ids, by the first warp; its first lane has it.
@@ -212,6 +219,9 @@ __device__ __forceinline__ void truncate_row(const kernel::row_source<Scalar>& s
   const float* const maxima = digests.lane_maxima + std::size_t{place} * digests.blocks * kernel::lane_count;
   const bool is_listed = row.is_counted() && cut.top_k <= max_device_selected;
   const kept_part kept = is_listed ? keep_of_list(row, maxima, digests.blocks, room) : keep_of_row(row, room);
+  __syncthreads();
+  write_weights(row, kept.size);
+  __syncthreads();
   close_truncated(digest, kept, row.room, row.weights, room.staged);
 }
 

@@ -81,7 +81,7 @@ template <class Scalar>
     SPECVERIFY_UNROLL(1)
     for (std::uint32_t at = threadIdx.x % per_term * per_load; at < kernel::exact_size && at < left; at += stride) {
       const logit_group<sum_in_flight> group =
-          load_group<sum_in_flight, false>(row, aligned, from + at, kernel::lane_count, bias);
+          load_group<sum_in_flight>(row, aligned, from + at, kernel::lane_count, bias);
       SPECVERIFY_UNROLL(8)
       for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // behind the end of the row: 0 is added
         SPECVERIFY_UNROLL(4)
