@@ -137,8 +137,8 @@ struct lane_part {
   }
 };
 
-//! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; the last block of a row may have
-//! fewer.
+//! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; the last block of a row may
+//! have fewer.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ lane_part read_lanes(const digest_thread<Scalar>& self, std::uint32_t block,
                                                               std::uint32_t pass,
@@ -377,7 +377,7 @@ struct split_part {
 }
 
 //! Reads a part of a row, and closes the row if all other parts are done. Where its maximum stands too high above the
-//! reference, the last block reads all of it. `digest` is right in thread 0. Whether the row was closed.
+//! reference, the last block reads the whole row. `digest` is right in thread 0. Whether the row was closed.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool digest_part(digest_thread<Scalar>& self,
                                                           const device_transform& transform, const split_part& part,
