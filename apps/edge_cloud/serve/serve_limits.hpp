@@ -69,7 +69,7 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"disk_full", "the server's disk share is used up; try later"},
     {"host_failed", "the server failed at this session; begin a new one"},
     {"connections", "the server has as many connections as it may; try later"},
-    {"connections_of_device", "this device has as many connections as it may; close one first"},
+    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once"},
     {"half_open", "newer connections pushed this one out before it was authenticated; connect again"},
     {"first_frame_late", "the connection was not authenticated in time; send the first frame at once"},
     {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file"},

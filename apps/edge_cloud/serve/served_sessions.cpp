@@ -18,10 +18,10 @@ specverify::status named(refusal why) {
 }
 
 //! This side does not know what the message is about: the device says hello.
-std::vector<std::byte> unknown_session(std::span<const std::byte> message) {
+void answer_unknown(const visitor& from, std::span<const std::byte> message) {
   const auto header = specverify::peek_header(message);
-  if (!header) return {};
-  return refusal_message(0, {specverify::errc::unknown_session, specverify::part::session, header->checksum});
+  if (!header) return;
+  from.send(refusal_message(0, {specverify::errc::unknown_session, specverify::part::session, header->checksum}));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span
       pass_on(at, message, now);
       useful = at->second.session && at->second.session->unreadable() == bad;
     } else if (from->session) {
-      from->send(unknown_session(message));
+      answer_unknown(*from, message);
     }
   }
   if (why != refusal::none) log_.refused(why, name_of(*from), now);
@@ -98,9 +98,10 @@ refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span
 refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                                std::span<const std::byte> message, std::uint64_t now) {
   auto at = entries_.find(id);
-  if (at == entries_.end()) {
+  const bool opened = at == entries_.end();
+  if (opened) {
     if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {
-      from->send(unknown_session(message));
+      answer_unknown(*from, message);
       from->useless += 1;
       return refusal::none;
     }
@@ -124,8 +125,7 @@ refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64
     return found.ended;
   }
   pass_on(at, message, now);
-  at = entries_.find(id);
-  if (at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
+  if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
     from->useless += 1;
     log_.event(name_of(*from) + ": " + name_of(id) + " was not opened: " +
                    specverify::message(at->second.session->why_refused().code),
@@ -184,7 +184,7 @@ void served_sessions::work(std::uint64_t now) {
   const auto at = entries_.find(id);
   if (at == entries_.end()) return;
   at->second.waits = false;
-  if (!at->second.session) return;
+  if (!at->second.session || !at->second.session->wants_work()) return;
   step(at, now, [&](entry& e, const message_sender& send) { return e.session->work(now, send); });
 }
 
