@@ -62,8 +62,6 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
  private:
-  static constexpr std::size_t kept_capacity = std::size_t{1} << 16;  // of an empty queue, in bytes
-
   void read() {
     const std::span<std::byte> space = reader_.space();
     asio::async_read(stream_, asio::buffer(space.data(), space.size()),
@@ -83,11 +81,10 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
   void write_next() {
-    if (queued_.capacity() > kept_capacity) queued_.shrink_to_fit();
     writing_ = std::exchange(queued_, {});
     asio::async_write(stream_, asio::buffer(writing_),
                       [self = this->shared_from_this()](asio::error_code error, std::size_t) {
-                        self->writing_.clear();
+                        self->writing_ = {};
                         if (error) return self->lost();
                         if (!self->queued_.empty()) return self->write_next();
                         if (self->finishing_) self->lost();

@@ -10,6 +10,7 @@
 #include "link_lane.hpp"
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <thread>
 
