@@ -167,7 +167,7 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
 void serve_guests::drop(std::uint64_t number, refusal why) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
-  log_.refused(why, at->second.name, microseconds_now());
+  if (why != refusal::none) log_.refused(why, at->second.name, microseconds_now());
   const std::shared_ptr<connection> line = std::move(at->second.line);
   guests_.erase(at);
   asio::post(line->stream().get_executor(), [line] { line->close(); });
@@ -179,7 +179,7 @@ void serve_guests::sweep(std::uint64_t now) {
     const guest& g = at->second;
     const std::uint64_t silent = now > g.heard ? now - g.heard : 0;
     if (g.leaving) {
-      if (silent > leaving_time) drop(at->first, refusal::server_ends);
+      if (silent > leaving_time) drop(at->first, refusal::none);
     } else if (!g.known) {
       if (exceeds(refusal::first_frame_late, silent, limits_.first_frame_seconds * second))
         drop(at->first, refusal::first_frame_late);

@@ -51,8 +51,7 @@ enum class refusal : std::uint32_t {
   unsent_bytes,
   unsent_in_all,
   useless_frames,
-  certificate,
-  server_ends
+  certificate
 };
 
 struct refusal_words {
@@ -60,7 +59,7 @@ struct refusal_words {
   std::string_view text;  //!< what is wrong, and what to do
 };
 
-inline constexpr std::array<refusal_words, 20> refusal_table{{
+inline constexpr std::array<refusal_words, 19> refusal_table{{
     {"none", "nothing was refused"},
     {"not_the_owner", "another device opened this session id; take another id, best a random one"},
     {"sessions", "the server holds as many sessions as it may; try later"},
@@ -80,7 +79,6 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"unsent_in_all", "too many bytes wait for all connections, most of them for this one; connect again"},
     {"useless_frames", "too many frames were of no use; connect again and say hello or resume first"},
     {"certificate", "the certificate names no device; its common name is the device id in decimal digits"},
-    {"server_ends", "the server ends; connect again later and resume"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

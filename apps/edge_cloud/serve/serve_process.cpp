@@ -52,7 +52,11 @@ class serve_process {
     acceptor_.async_accept([this](asio::error_code error, asio::ip::tcp::socket socket) {
       accepting_ = false;
       if (error) return;  // no descriptor is left, most likely: the tick accepts again
-      guests_.adopt(std::move(socket), microseconds_now());
+      try {
+        guests_.adopt(std::move(socket), microseconds_now());
+      } catch (const std::exception& failure) {  // of this connection alone
+        log_.event(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
+      }
       accept();
     });
   }
