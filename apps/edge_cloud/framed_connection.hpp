@@ -20,9 +20,9 @@ template <class Stream>
 class basic_framed_connection : public std::enable_shared_from_this<basic_framed_connection<Stream>> {
  public:
   struct handlers {
-    std::function<void(frame)> on_frame;    //!< it must not call close()
-    std::function<void()> on_close;         //!< called once, when the peer is gone; never after close()
-    std::function<void()> on_too_long = {}; //!< before on_close: a frame was announced that is too long
+    std::function<void(frame)> on_frame;     //!< it must not call close()
+    std::function<void()> on_close;          //!< called once, when the peer is gone; never after close()
+    std::function<void()> on_too_long = {};  //!< before on_close: a frame was announced that is too long
   };
 
   explicit basic_framed_connection(Stream stream) : stream_(std::move(stream)) {

@@ -78,8 +78,8 @@ void device_link::dial() {
   asio::async_connect(dialing_, endpoints_, [this](asio::error_code error, const asio::ip::tcp::endpoint&) {
     if (error == asio::error::operation_aborted) return;
     if (error) return dial_later(error.message());
-    auto line = std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), *tls_)
-                                                  : peer_stream(std::move(dialing_)));
+    auto line =
+        std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), *tls_) : peer_stream(std::move(dialing_)));
     dialing_ = asio::ip::tcp::socket(io_);
     secure(std::move(line));
   });
@@ -98,7 +98,8 @@ void device_link::secure(std::shared_ptr<connection> line) {
 
 void device_link::begin(std::shared_ptr<connection> line) {
   line_ = std::move(line);
-  line_->start({[this](frame message) { take(std::move(message)); }, [this] { lost("the server closed the connection"); }});
+  line_->start(
+      {[this](frame message) { take(std::move(message)); }, [this] { lost("the server closed the connection"); }});
   if (first_) line_->send(*first_);
   events_.on_connect();
 }

@@ -10,8 +10,7 @@ namespace edge_cloud {
 engine_text::~engine_text() { pool_.leave(*this); }
 
 specverify::status engine_text::append(std::uint32_t position, std::span<const specverify::token_id> tokens) {
-  if (position > tokens_.size())
-    return {specverify::errc::base_length_mismatch, specverify::part::host, position};
+  if (position > tokens_.size()) return {specverify::errc::base_length_mismatch, specverify::part::host, position};
   truncate(position);
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return {};

@@ -20,8 +20,9 @@ void serve_commands::add_to(CLI::App& app) {
 
 std::optional<int> serve_commands::run(const CLI::App& app) {
   if (!app.got_subcommand("serve") && !app.got_subcommand("device")) return std::nullopt;
-  throw std::runtime_error("this program was built without OpenSSL or spdlog: install both (Debian: libssl-dev, "
-                           "libspdlog-dev), configure and build again");
+  throw std::runtime_error(
+      "this program was built without OpenSSL or spdlog: install both (Debian: libssl-dev, "
+      "libspdlog-dev), configure and build again");
 }
 
 }  // namespace edge_cloud

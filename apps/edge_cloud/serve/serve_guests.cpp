@@ -40,7 +40,8 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   // A stranger that says nothing must not keep others out: the oldest one makes room.
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
-  if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open)) drop(oldest->first, refusal::half_open);
+  if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
+    drop(oldest->first, refusal::half_open);
 
   asio::error_code ignored;
   socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ignored);
@@ -154,8 +155,8 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
   if (at == guests_.end() || at->second.leaving) return;
   const std::uint64_t now = microseconds_now();
   log_.refused(why, at->second.name, now);
-  const std::vector<std::byte> told = refusal_message(
-      0, {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
+  const std::vector<std::byte> told =
+      refusal_message(0, {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
   at->second.line->send(told);
   at->second.leaving = true;
   at->second.heard = now;

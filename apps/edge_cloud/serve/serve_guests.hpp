@@ -41,10 +41,10 @@ class serve_guests {
   using connection = basic_framed_connection<peer_stream>;
   struct guest {
     std::shared_ptr<connection> line;
-    std::string name;                   // for the log: an address, then a device
-    std::uint64_t heard = 0;            // when it came, or its last whole frame
-    std::shared_ptr<visitor> known{};   // once its device is
-    bool leaving = false;               // only what waits is still sent
+    std::string name;                  // for the log: an address, then a device
+    std::uint64_t heard = 0;           // when it came, or its last whole frame
+    std::shared_ptr<visitor> known{};  // once its device is
+    bool leaving = false;              // only what waits is still sent
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 

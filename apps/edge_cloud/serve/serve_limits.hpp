@@ -12,22 +12,22 @@ namespace edge_cloud {
 
 //! Each is a promise about memory, disk or time; docs/serving.md adds them up.
 struct serve_limits {
-  std::uint32_t sessions = 256;                //!< kept at once, finished ones included
-  std::uint32_t sessions_of_device = 4;        //!< of them, opened by one device
-  std::uint32_t connections = 256;             //!< authenticated ones
-  std::uint32_t connections_of_device = 4;     //!< of them, of one device
-  std::uint32_t half_open = 32;                //!< not yet authenticated; one more pushes the oldest out
-  std::uint32_t first_frame_seconds = 5;       //!< until a connection has to be authenticated
-  std::uint32_t idle_connection_seconds = 120; //!< without a whole frame; single bytes do not count
-  std::uint32_t idle_session_seconds = 3600;   //!< without a message of its owner; then it is forgotten
-  std::uint32_t frame_bytes = 1u << 15;        //!< of a frame; a longer one is not read
-  std::uint32_t unsent_bytes = 1u << 20;       //!< that wait for one connection
-  std::uint32_t unsent_in_all = 1u << 24;      //!< that wait for all of them
-  std::uint32_t useless_frames = 64;           //!< of a connection: rubbish, strange ids, refused greetings
-  std::uint32_t draft_length = 12;             //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;      //!< on disk, for one session
-  std::uint64_t disk_bytes = 1u << 28;         //!< on disk, for all of them
-  std::uint32_t engines = 16;                  //!< caches of the model; sessions beyond wait or are fed again
+  std::uint32_t sessions = 256;                 //!< kept at once, finished ones included
+  std::uint32_t sessions_of_device = 4;         //!< of them, opened by one device
+  std::uint32_t connections = 256;              //!< authenticated ones
+  std::uint32_t connections_of_device = 4;      //!< of them, of one device
+  std::uint32_t half_open = 32;                 //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t first_frame_seconds = 5;        //!< until a connection has to be authenticated
+  std::uint32_t idle_connection_seconds = 120;  //!< without a whole frame; single bytes do not count
+  std::uint32_t idle_session_seconds = 3600;    //!< without a message of its owner; then it is forgotten
+  std::uint32_t frame_bytes = 1u << 15;         //!< of a frame; a longer one is not read
+  std::uint32_t unsent_bytes = 1u << 20;        //!< that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;       //!< that wait for all of them
+  std::uint32_t useless_frames = 64;            //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t draft_length = 12;              //!< drafts of a message
+  std::uint32_t journal_bytes = 1u << 16;       //!< on disk, for one session
+  std::uint64_t disk_bytes = 1u << 28;          //!< on disk, for all of them
+  std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
 };
 
 //! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter is

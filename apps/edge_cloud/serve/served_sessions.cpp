@@ -91,7 +91,7 @@ refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span
   if (why == refusal::none && useful) return refusal::none;
   from->useless += 1;
   return exceeds(refusal::useless_frames, from->useless, parts_.limits.useless_frames) ? refusal::useless_frames
-                                                                                        : refusal::none;
+                                                                                       : refusal::none;
 }
 
 //! A hello or a resume. Only a hello opens a session.
@@ -127,8 +127,8 @@ refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64
   pass_on(at, message, now);
   if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
     from->useless += 1;
-    log_.event(name_of(*from) + ": " + name_of(id) + " was not opened: " +
-                   specverify::message(at->second.session->why_refused().code),
+    log_.event(name_of(*from) + ": " + name_of(id) +
+                   " was not opened: " + specverify::message(at->second.session->why_refused().code),
                now);
     forget(at);
   }
@@ -209,8 +209,9 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   }
   if (e.session->is_over() && !e.told) {
     const specverify::status reason = e.session->why_refused();
-    log_.event(name_of(of->first) + (reason.ok() ? ": complete" : std::string(": over: ") + specverify::message(reason.code)),
-               now);
+    log_.event(
+        name_of(of->first) + (reason.ok() ? ": complete" : std::string(": over: ") + specverify::message(reason.code)),
+        now);
   }
   e.told = e.session->is_over();
 }

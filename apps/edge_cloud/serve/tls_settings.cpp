@@ -53,7 +53,8 @@ std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
 
 std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
-  if (files.peer_authority.empty()) throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");
+  if (files.peer_authority.empty())
+    throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");
   auto made = context_of(files, asio::ssl::context::tls_client);
   made->set_verify_mode(asio::ssl::verify_peer);
   return made;
