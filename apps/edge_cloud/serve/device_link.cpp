@@ -3,6 +3,7 @@
 
 #include "../edge_process.hpp"
 #include "device_keys.hpp"
+#include "emulated_link.hpp"
 
 #include <specverify/codec/message.hpp>
 
@@ -149,8 +150,12 @@ int run_device_process(run_settings run, const device_settings& settings) {
   std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
   run.edge_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
   const std::uint64_t session_id = run.session_id;
-  return run_edge_process(run, [&settings, session_id](asio::io_context& io, link_events events) {
+  const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
     return std::make_unique<device_link>(io, settings, session_id, std::move(events));
+  };
+  if (!settings.emulate_link) return run_edge_process(run, dial);
+  return run_edge_process(run, [&](asio::io_context& io, link_events events) {
+    return std::make_unique<emulated_link>(io, run.link, std::move(events), dial);
   });
 }
 

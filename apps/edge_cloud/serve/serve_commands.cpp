@@ -91,6 +91,8 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   command.add_option("--tls-name", device.server_name, "name in the server's certificate; default: the host");
+  command.add_flag("--emulate-link", device.emulate_link, "messages go over the link that these options describe");
+  add_link_options(command, run.link);
   add_tls(command, device.tls, "--tls-ca", "who signed the server's certificate, PEM");
 }
 

@@ -117,7 +117,8 @@ void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   found.known->device = device;
   found.known->send = [this, number](std::span<const std::byte> message) { send(number, message); };
   found.name += ", device " + std::to_string(device);
-  found.line->accept_up_to(limits_.frame_bytes);
+  const bool bounded = exceeds(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes);
+  found.line->accept_up_to(bounded ? limits_.frame_bytes : max_frame_bytes);
 }
 
 void serve_guests::send(std::uint64_t number, std::span<const std::byte> message) {

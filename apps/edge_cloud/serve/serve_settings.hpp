@@ -27,6 +27,7 @@ struct device_settings {
   std::filesystem::path secret{};         //!< empty: the state folder's file `secret`
   std::string server_name{};              //!< in the server's certificate; empty: the host
   std::uint32_t connect_seconds = 60;     //!< gives up after so long without a connection
+  bool emulate_link = false;              //!< messages go over the run's link
   tls_settings tls{};
 };
 

@@ -78,7 +78,8 @@ void session_folder::set_aside(specverify::status why) {
 refusal session_folder::write(const specverify::session_output& record) {
   // While one journal takes the place of another, both stand on the disk.
   const std::uint64_t both = journal_bytes_ + record.bytes.size();
-  if (exceeds(refusal::journal_full, both, limits_.journal_bytes)) return refusal::journal_full;
+  if (exceeds(refusal::journal_full, counted_ + record.bytes.size(), limits_.journal_bytes))
+    return refusal::journal_full;
   if (exceeds(refusal::disk_full, share_.used + record.bytes.size(), limits_.disk_bytes)) return refusal::disk_full;
   if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal");
   journal_->write(record);
