@@ -11,9 +11,6 @@ import subprocess
 import tempfile
 import time
 
-# numbers of apps/edge_cloud/serve/serve_limits.hpp
-NOT_THE_OWNER, KEY_UNKNOWN = 1, 11
-
 
 def key_of(device):
     return hashlib.sha256(b"a key of this test, %d" % device).hexdigest()
@@ -24,9 +21,11 @@ def first_frame(device, key=None):
 
 
 def private(path, text):
+    """Written once: a process that was started earlier may be reading it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o600)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+        path.chmod(0o600)
     return path
 
 
@@ -39,22 +38,30 @@ def crc32c(data):
     return state ^ 0xFFFFFFFF
 
 
-def greeting(message, at, session):
+def greeting(message, at, session, epoch=None, number=None):
     """A hello or resume whose context stands at this byte, for another session id, under a good checksum."""
     made = bytearray(message)
     made[at:at + 8] = struct.pack("<Q", session)
+    if epoch is not None:
+        made[at + 8:at + 12] = struct.pack("<I", epoch)
+    if number is not None:
+        made[0] = made[0] & 15 | number << 4
     covered = bytes(made[at:at + 28]) + struct.pack("<I", len(made)) + bytes(made[:4]) + bytes(made[8:])
     made[4:8] = struct.pack("<I", crc32c(covered))
     return bytes(made)
 
 
-def hello_for(hello, session):
-    return greeting(hello, 10, session)
+def hello_for(hello, session, epoch=None, number=None):
+    return greeting(hello, 10, session, epoch, number)
 
 
-def resume_for(hello, session):
+def resume_for(hello, session, epoch=None):
     """The context of a hello, asked for as one that was there before."""
-    return greeting(bytes([hello[0] & 0xF0 | 6]) + hello[1:8] + hello[10:38], 8, session)
+    return greeting(bytes([hello[0] & 0xF0 | 6]) + hello[1:8] + hello[10:38], 8, session, epoch)
+
+
+def framed(message):
+    return len(message).to_bytes(3, "little") + message
 
 
 class Connection:
@@ -68,7 +75,7 @@ class Connection:
             self.send(first_frame(device, key))
 
     def send(self, message):
-        self.raw(len(message).to_bytes(3, "little") + message)
+        self.raw(framed(message))
 
     def raw(self, data):
         try:
