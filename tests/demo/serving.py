@@ -29,12 +29,19 @@ def private(path, text):
     return path
 
 
+def crc_of_byte(state):
+    for _ in range(8):
+        state = (state >> 1) ^ (0x82F63B78 if state & 1 else 0)
+    return state
+
+
+CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
+
+
 def crc32c(data):
     state = 0xFFFFFFFF
     for byte in data:
-        state ^= byte
-        for _ in range(8):
-            state = (state >> 1) ^ (0x82F63B78 if state & 1 else 0)
+        state = (state >> 8) ^ CRC_TABLE[(state ^ byte) & 255]
     return state ^ 0xFFFFFFFF
 
 
@@ -82,6 +89,11 @@ class Connection:
             self.socket.sendall(data)
         except (ConnectionError, TimeoutError):
             pass
+
+    def was_dropped(self):
+        """Reads nothing."""
+        state = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        return state != 1  # established
 
     def closed_within(self, seconds):
         """Reads whatever comes. What came is in `heard`."""
