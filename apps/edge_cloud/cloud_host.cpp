@@ -2,11 +2,10 @@
 #include "cloud_host.hpp"
 
 #include "clock.hpp"
+#include "cloud_settings.hpp"
 #include "served_transform.hpp"
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
-
-#include <random>
 
 namespace edge_cloud {
 
@@ -23,25 +22,13 @@ std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_m
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model,
                                        const std::optional<mismatch_scorer>& scorer) {
-  static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
-  specverify::cloud_options options;
-  options.secret = specverify::secret_from_hex(run.cloud_secret);
-  options.salt = run.salt != 0 ? run.salt : specverify::salt_from(std::random_device{});
-  options.vocab_size = model.vocab_size;
   specverify::draft_format bulkiest;  // of this demo
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
   bulkiest.max_draft_length = demo_max_draft_length;
   if (scorer) bulkiest.attachments = scored_attachments(scorer->hidden_size(), true);
   bulkiest.attachments.max_skipped = demo_max_skipped;
-  options.limits = specverify::cloud_session::limits_for({bulkiest, model.vocab_size});
-  options.lazy = run.lazy;
-  options.fingerprint = model.fingerprint;
-  options.max_text_length = model.context;
-  options.stop_tokens = end;
-  auto made = specverify::cloud_session::make(options);
-  if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
-  return std::move(made).value();
+  return make_cloud(run, model, specverify::cloud_session::limits_for({bulkiest, model.vocab_size}));
 }
 
 }  // namespace

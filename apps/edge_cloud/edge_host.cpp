@@ -28,6 +28,7 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   options.secret = specverify::secret_from_hex(run.edge_secret);
   options.vocab_size = model.vocab_size;
   options.format = plan.format;
+  options.format.pad_to = run.pad_to;
   options.mode = plan.mode;
   options.rule = plan.rule;
   options.bonus = plan.bonus;

@@ -13,18 +13,28 @@ namespace edge_cloud {
 
 namespace {
 
+//! Frames as they are, to the loopback.
+class loopback_link final : public edge_link {
+ public:
+  loopback_link(asio::io_context& io, std::uint16_t port, link_events events)
+      : client_(io, {asio::ip::address_v4::loopback(), port}, std::move(events.on_frame), std::move(events.on_connect),
+                std::move(events.on_loss)) {}
+  void send(std::span<const std::byte> message) override { client_.send(message); }
+
+ private:
+  framed_client client_;
+};
+
 class edge_process {
  public:
-  edge_process(const run_settings& run, const side_model& model, std::uint16_t port)
+  edge_process(const run_settings& run, const side_model& model, const make_link& link)
       : screen_(stdout),
         deadline_(io_),
         host_(
-            run, model, [this](std::span<const std::byte> message) { link_.send(message); },
+            run, model, [this](std::span<const std::byte> message) { link_->send(message); },
             [this](token_kind kind, std::string_view piece, bool restored) { show(kind, piece, restored); }),
-        link_(
-            io_, {asio::ip::address_v4::loopback(), port},
-            [this](const frame& message) { host_.receive(message), after_input(); }, [this] { connected(); },
-            [this] { host_.disconnect(), after_input(); }) {}
+        link_(link(io_, {[this](const frame& message) { host_.receive(message), after_input(); },
+                         [this] { connected(); }, [this] { host_.disconnect(), after_input(); }})) {}
 
   run_report run() {
     io_.run();
@@ -66,19 +76,25 @@ class edge_process {
   live_text screen_;
   asio::steady_timer deadline_;
   edge_host host_;
-  framed_client link_;
+  std::unique_ptr<edge_link> link_;
   bool began_ = false;
 };
 
 }  // namespace
 
-int run_edge_process(const run_settings& run, std::uint16_t port) {
+int run_edge_process(const run_settings& run, const make_link& link) {
   require_files(system_named(run.system), run);
   side_model model = load_side(run.models, "drafter.safetensors");
   model.pass_seconds = paced(run.pace, paper_edge_pass);
-  edge_process process(run, model, port);
+  edge_process process(run, model, link);
   save(process.run(), run.state / "report.json");
   return 0;
+}
+
+int run_edge_process(const run_settings& run, std::uint16_t port) {
+  return run_edge_process(run, [port](asio::io_context& io, link_events events) {
+    return std::make_unique<loopback_link>(io, port, std::move(events));
+  });
 }
 
 }  // namespace edge_cloud

@@ -3,11 +3,14 @@
 #ifndef EDGE_CLOUD_EDGE_PROCESS_HPP
 #define EDGE_CLOUD_EDGE_PROCESS_HPP
 
+#include "edge_link.hpp"
 #include "run_settings.hpp"
 
 namespace edge_cloud {
 
 //! The exit code of the process.
+int run_edge_process(const run_settings& run, const make_link& link);
+//! Its cloud, or a link to it, is on the loopback.
 int run_edge_process(const run_settings& run, std::uint16_t port);
 
 }  // namespace edge_cloud

@@ -41,6 +41,9 @@ class frame_reader {
  public:
   static constexpr std::size_t step_bytes = std::size_t{1} << 16;
 
+  //! From the next frame on, longer ones are too long. At most max_frame_bytes.
+  void accept_up_to(std::size_t bytes) noexcept { most_ = std::min(bytes, max_frame_bytes); }
+
   //! Where the next bytes of the stream go, all of them; empty once a peer has announced too much.
   [[nodiscard]] std::span<std::byte> space() noexcept {
     if (too_long_) return {};
@@ -54,7 +57,7 @@ class frame_reader {
       received_ = message_.size();
     } else {
       length_ = decode_prefix(prefix_);
-      too_long_ = *length_ > max_frame_bytes;
+      too_long_ = *length_ > most_;
       if (too_long_) return std::nullopt;
     }
     if (received_ < *length_) {
@@ -65,7 +68,7 @@ class frame_reader {
     received_ = 0;
     return std::exchange(message_, {});
   }
-  //! A frame above max_frame_bytes was announced: the stream cannot be followed any further.
+  //! A frame above the limit was announced: the stream cannot be followed any further.
   [[nodiscard]] bool too_long() const noexcept { return too_long_; }
   //! Bytes of memory held for the message that is under way.
   [[nodiscard]] std::size_t memory() const noexcept { return message_.capacity(); }
@@ -75,6 +78,7 @@ class frame_reader {
   std::optional<std::size_t> length_;  // of the message, once its prefix was read
   frame message_;
   std::size_t received_ = 0;
+  std::size_t most_ = max_frame_bytes;
   bool too_long_ = false;
 };
 

@@ -7,7 +7,6 @@
 
 #include <asio.hpp>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,17 +15,26 @@
 
 namespace edge_cloud {
 
-class framed_connection : public std::enable_shared_from_this<framed_connection> {
+//! `Stream` is a TCP socket, or what has its calls (serve/peer_stream.hpp).
+template <class Stream>
+class basic_framed_connection : public std::enable_shared_from_this<basic_framed_connection<Stream>> {
  public:
   struct handlers {
-    std::function<void(frame)> on_frame;
-    std::function<void()> on_close;  //!< called once, when the peer is gone; never after close()
+    std::function<void(frame)> on_frame;     //!< it must not call close()
+    std::function<void()> on_close;          //!< called once, when the peer is gone; never after close()
+    std::function<void()> on_too_long = {};  //!< before on_close: a frame was announced that is too long
   };
 
-  explicit framed_connection(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {
+  explicit basic_framed_connection(Stream stream) : stream_(std::move(stream)) {
     asio::error_code ignored;
-    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    stream_.set_option(asio::ip::tcp::no_delay(true), ignored);
   }
+
+  [[nodiscard]] Stream& stream() noexcept { return stream_; }
+  //! As frame_reader::accept_up_to.
+  void accept_up_to(std::size_t bytes) noexcept { reader_.accept_up_to(bytes); }
+  //! Bytes that wait to be taken by the system, prefixes included.
+  [[nodiscard]] std::size_t unsent() const noexcept { return queued_.size() + writing_.size(); }
 
   void start(handlers called) {
     handlers_ = std::move(called);
@@ -34,38 +42,52 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
   }
 
   void send(std::span<const std::byte> message) {
-    if (!socket_.is_open()) return;
+    if (!stream_.is_open() || finishing_) return;
     const frame_prefix prefix = encode_prefix(message.size());
-    frame& queued = outgoing_.emplace_back(prefix.begin(), prefix.end());
-    queued.insert(queued.end(), message.begin(), message.end());
-    if (outgoing_.size() == 1) write_next();
+    queued_.insert(queued_.end(), prefix.begin(), prefix.end());
+    queued_.insert(queued_.end(), message.begin(), message.end());
+    if (writing_.empty()) write_next();
+  }
+
+  //! Sends what waits, reads no more, and is lost then.
+  void finish() {
+    finishing_ = true;
+    if (unsent() == 0) lost();
   }
 
   void close() {
     handlers_ = {};
     asio::error_code ignored;
-    socket_.close(ignored);
+    stream_.close(ignored);
   }
 
  private:
   void read() {
     const std::span<std::byte> space = reader_.space();
-    asio::async_read(socket_, asio::buffer(space.data(), space.size()),
-                     [self = shared_from_this()](asio::error_code error, std::size_t) {
-                       if (error) return self->lost();
-                       std::optional<frame> whole = self->reader_.filled();
-                       if (self->reader_.too_long()) return self->lost();
-                       if (whole && self->handlers_.on_frame) self->handlers_.on_frame(*std::move(whole));
-                       self->read();
-                     });
+    asio::async_read(stream_, asio::buffer(space.data(), space.size()),
+                     [self = this->shared_from_this()](asio::error_code error, std::size_t) { self->take(error); });
+  }
+
+  void take(asio::error_code error) {
+    if (error) return lost();
+    std::optional<frame> whole = reader_.filled();
+    if (reader_.too_long()) {
+      if (handlers_.on_too_long) handlers_.on_too_long();
+      return lost();
+    }
+    if (finishing_) return;
+    if (whole && handlers_.on_frame) handlers_.on_frame(*std::move(whole));
+    if (!finishing_ && stream_.is_open()) read();
   }
 
   void write_next() {
-    asio::async_write(socket_, asio::buffer(outgoing_.front()),
-                      [self = shared_from_this()](asio::error_code error, std::size_t) {
+    writing_ = std::exchange(queued_, {});
+    asio::async_write(stream_, asio::buffer(writing_),
+                      [self = this->shared_from_this()](asio::error_code error, std::size_t) {
+                        self->writing_ = {};
                         if (error) return self->lost();
-                        self->outgoing_.pop_front();
-                        if (!self->outgoing_.empty()) self->write_next();
+                        if (!self->queued_.empty()) return self->write_next();
+                        if (self->finishing_) self->lost();
                       });
   }
 
@@ -75,12 +97,14 @@ class framed_connection : public std::enable_shared_from_this<framed_connection>
     if (on_close) on_close();
   }
 
-  asio::ip::tcp::socket socket_;
+  Stream stream_;
   handlers handlers_;
   frame_reader reader_;
-  std::deque<frame> outgoing_;
+  frame queued_, writing_;
+  bool finishing_ = false;
 };
 
+using framed_connection = basic_framed_connection<asio::ip::tcp::socket>;
 using connection_pointer = std::shared_ptr<framed_connection>;
 
 }  // namespace edge_cloud

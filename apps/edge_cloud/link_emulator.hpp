@@ -7,10 +7,9 @@
 
 #include "framed_client.hpp"
 #include "framed_server.hpp"
-#include "link_lane.hpp"
+#include "link_direction.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 namespace edge_cloud {
@@ -47,62 +46,9 @@ class link_emulator {
   [[nodiscard]] lane_counters down() const { return down_.counters(); }
 
  private:
-  //! The frames that are under way in one direction.
-  class direction {
-   public:
-    direction(asio::io_context& io, link_lane lane, std::function<void(const frame&)> deliver)
-        : lane_(std::move(lane)), timer_(io), deliver_(std::move(deliver)) {}
-
-    void accept(frame message) {
-      const passage way = schedule(framed_bytes(message.size()));
-      if (way.lost) return;
-      flying_.push_back({way.arrival, std::move(message)});
-      if (flying_.size() == 1) wait();
-    }
-
-    void begin_trace(std::uint64_t origin) {
-      const std::lock_guard lock(guard_);
-      lane_.begin_trace(origin);
-    }
-
-    [[nodiscard]] lane_counters counters() const {
-      const std::lock_guard lock(guard_);
-      return lane_.counters();
-    }
-
-   private:
-    struct flight {
-      time_point arrival;
-      frame message;
-    };
-
-    passage schedule(std::uint64_t bytes) {
-      const std::lock_guard lock(guard_);
-      return lane_.send(std::chrono::steady_clock::now(), bytes);
-    }
-
-    void wait() {
-      timer_.expires_at(flying_.front().arrival);
-      timer_.async_wait([this](asio::error_code error) {
-        if (error) return;
-        while (!flying_.empty() && flying_.front().arrival <= std::chrono::steady_clock::now()) {
-          deliver_(flying_.front().message);
-          flying_.pop_front();
-        }
-        if (!flying_.empty()) wait();
-      });
-    }
-
-    mutable std::mutex guard_;
-    link_lane lane_;
-    asio::steady_timer timer_;
-    std::function<void(const frame&)> deliver_;
-    std::deque<flight> flying_;
-  };
-
   asio::io_context io_{1};
-  direction up_;
-  direction down_;
+  link_direction up_;
+  link_direction down_;
   std::atomic<bool> reached_cloud_{false};
   framed_server edge_;
   framed_client cloud_;

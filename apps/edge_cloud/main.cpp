@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // edge_cloud demo: the main job, everything on this machine. edge_cloud trace: a channel for it.
+// edge_cloud serve, edge_cloud device: a cloud for devices that nobody knows, and one of them.
 // edge_cloud cloud, edge_cloud link, edge_cloud edge: its three parts by hand, each in a terminal of its own.
 #include "cloud_process.hpp"
 #include "demo.hpp"
 #include "edge_process.hpp"
 #include "link_process.hpp"
+#include "serve/serve_commands.hpp"
+#include "side_options.hpp"
 #include "systems.hpp"
 #include "trace_file.hpp"
 
@@ -22,28 +25,6 @@ namespace {
 
 using namespace edge_cloud;
 
-void add_model_options(CLI::App& app, run_settings& run) {
-  app.add_option("--temperature", run.temperature, "of both models; the same on both sides")
-      ->capture_default_str()
-      ->check(CLI::Range(0.05, 4.0));
-  app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
-  app.add_option("--pace", run.pace,
-                 "paper: a forward pass takes as long as the table's modelled column counts; none: as long as it takes")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"paper", "none"}));
-  app.add_option("--head", run.head, "weights of the decision head, for the systems that score mismatches")
-      ->check(CLI::ExistingFile);
-}
-
-void add_text_options(CLI::App& app, run_settings& run) {
-  app.add_option("--tokens", run.tokens, "how many tokens to write at most")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 400));
-  app.add_option("--session-id", run.session_id,
-                 "one id, one text: the keys of all draws derive from it, the secrets and the salt")
-      ->capture_default_str();
-}
-
 void add_edge_options(CLI::App& app, run_settings& run) {
   app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")
       ->check(CLI::ExistingFile);
@@ -55,49 +36,12 @@ void add_edge_options(CLI::App& app, run_settings& run) {
       ->capture_default_str();
 }
 
-auto kilo(double& value) {
-  return [&value](const double& given) { value = given * 1e3; };
-}
-
-// What a link has apart from its uplink's rate.
-void add_steady_options(CLI::App& app, link_settings& link) {
-  app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
-                                  "downlink in kbit/s, default 4000")
-      ->check(CLI::Range(1.0, 1e7));
-  app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));
-  app.add_option("--loss", link.loss, "probability that a message is lost")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 0.9));
-}
-
-void add_link_options(CLI::App& app, link_settings& link) {
-  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")
-      ->check(CLI::Range(1.0, 1e7));
-  add_steady_options(app, link);
-  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e4));
-  app.add_option("--link-seed", link.seed, "of jitter and loss")->capture_default_str();
-  const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
-  app.add_option_function<std::string>(
-         "--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
-      ->check(CLI::ExistingFile);
-  app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")
-      ->capture_default_str()
-      ->check(CLI::Range(0.01, 3600.0));
-}
-
 // The demo sets it by itself.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
                  "when the trace begins, in microseconds of this machine's steady clock")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
-}
-
-void add_salt_option(CLI::App& app, run_settings& run) {
-  app.add_option("--salt", run.salt, "of the cloud's key, to write the same text again; default: a new one each time")
-      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
 }
 
 std::string not_a_secret(const std::string& text) {
@@ -112,6 +56,7 @@ struct side_options {
 
   void add_to(CLI::App& app, std::string& secret, const char* port_help) {
     add_model_options(app, run);
+    add_head_option(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     app.add_option("--secret", secret, "of this side, 32 hex digits; the other side never learns it")
         ->capture_default_str()
@@ -150,6 +95,7 @@ int main(int argc, char** argv) try {
   add_text_options(*demo_command, demo.run);
   add_salt_option(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
+  add_head_option(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())
@@ -172,8 +118,7 @@ int main(int argc, char** argv) try {
                    "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
-  edge_command->add_option("--retry-ms", edge.run.retry_ms, "ask again after so long without an answer")
-      ->capture_default_str();
+  add_retry_option(*edge_command, edge.run);
   add_text_options(*edge_command, edge.run);
   edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
   CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
@@ -206,7 +151,11 @@ int main(int argc, char** argv) try {
                                              "of a fading uplink, default 100");
   add_steady_options(*trace_command, of_trace);
 
+  serve_commands strangers;
+  strangers.add_to(app);
+
   CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> code = strangers.run(app)) return *code;
   if (app.got_subcommand("trace")) return std::fputs(drawn_trace(model, of_trace).c_str(), stdout) < 0 ? 1 : 0;
   if (!prompt_file.empty()) demo.prompts = openings(prompt_file, prompt_lines);
   if (app.got_subcommand("demo")) return run_demo(demo) ? 0 : 1;

@@ -36,6 +36,7 @@ struct run_settings {
   bool lazy = false;      //!< the cloud asks for one mismatch's state at a time
   //! of a system that leaves it open: fh, sh, lazy, or the round trip decides
   std::string protocol = "round-trip";
+  std::uint32_t pad_to = 1;     //!< messages are padded to a multiple of so many bytes, at both sides
   std::string pace = "none";    //!< of the models: paper or none (pace.hpp)
   link_settings link;           //!< what the edge reports of its channel
   std::filesystem::path state;  //!< journal and report of this process

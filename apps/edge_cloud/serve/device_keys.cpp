@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_keys.hpp"
+
+#include <specverify/core/secret.hpp>
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace edge_cloud {
+
+namespace {
+
+constexpr unsigned digit_of(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return 16;
+}
+
+[[noreturn]] void bad_line(const std::string& name, std::size_t line, const std::string& what) {
+  throw std::runtime_error(name + ", line " + std::to_string(line) + ": " + what);
+}
+
+std::string first_word(const std::filesystem::path& file) {
+  std::istringstream words(private_text(file));
+  std::string word;
+  words >> word;
+  return word;
+}
+
+// The rights are set before the first byte is written.
+void write_private(const std::filesystem::path& file, const std::string& text) {
+  namespace fs = std::filesystem;
+  fs::path fresh = file;
+  fresh += ".new";
+  { const std::ofstream made(fresh, std::ios::trunc); }
+  fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);
+  {
+    std::ofstream out(fresh);
+    out << text << '\n' << std::flush;
+    if (!out) throw std::runtime_error(fresh.string() + ": cannot be written");
+  }
+  fs::rename(fresh, file);
+}
+
+std::string random_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    throw std::runtime_error("the system gives no random bytes");
+  std::string text;
+  for (const unsigned byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15u];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {
+  std::array<std::byte, first_frame_bytes> made{};
+  for (std::size_t i = 0; i < 8; ++i) made[i] = static_cast<std::byte>((device >> (8 * i)) & 0xFFu);
+  std::copy(key.begin(), key.end(), made.begin() + 8);
+  return made;
+}
+
+std::optional<device_key> key_from_hex(std::string_view text) {
+  device_key made{};
+  if (text.size() != 2 * made.size()) return std::nullopt;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const unsigned high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+    if (high > 15 || low > 15) return std::nullopt;
+    made[i] = static_cast<std::byte>(16 * high + low);
+  }
+  if (made == device_key{}) return std::nullopt;
+  return made;
+}
+
+std::optional<std::uint64_t> device_id_from(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+device_keys::device_keys(std::string_view text, const std::string& name) {
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::string id, key, more;
+    if (!(words >> id) || id.front() == '#') continue;
+    if (!(words >> key) || words >> more) bad_line(name, number, "a line is a device id and its key, with a space");
+    const auto device = device_id_from(id);
+    if (!device) bad_line(name, number, "a device id is a number of decimal digits below 2^64");
+    const auto read = key_from_hex(key);
+    if (!read) bad_line(name, number, "a key is 64 hex digits, not all of them 0");
+    if (!keys_.emplace(*device, *read).second) bad_line(name, number, "device " + id + " stands here twice");
+  }
+  if (keys_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID KEY`");
+}
+
+std::optional<std::uint64_t> device_keys::device_of(std::span<const std::byte> frame) const {
+  if (frame.size() != first_frame_bytes) return std::nullopt;
+  std::uint64_t device = 0;
+  for (std::size_t i = 0; i < 8; ++i) device |= std::to_integer<std::uint64_t>(frame[i]) << (8 * i);
+  // An unknown id is compared too, with a key that no file can hold.
+  static constexpr device_key nobody{};
+  const auto found = keys_.find(device);
+  const device_key& key = found == keys_.end() ? nobody : found->second;
+  const bool same = CRYPTO_memcmp(frame.data() + 8, key.data(), key.size()) == 0;
+  if (!same || found == keys_.end()) return std::nullopt;
+  return device;
+}
+
+std::string private_text(const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  if (!fs::is_regular_file(file)) throw std::runtime_error(file.string() + ": there is no such file");
+  const fs::perms others = fs::perms::group_all | fs::perms::others_all;
+  if ((fs::status(file).permissions() & others) != fs::perms::none)
+    throw std::runtime_error(file.string() + ": others may read it; run: chmod 600 " + file.string());
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) throw std::runtime_error(file.string() + ": cannot be read");
+  return text.str();
+}
+
+device_keys load_device_keys(const std::filesystem::path& file) {
+  return device_keys(private_text(file), file.string());
+}
+
+device_key load_device_key(const std::filesystem::path& file) {
+  const auto key = key_from_hex(first_word(file));
+  if (!key) throw std::runtime_error(file.string() + ": a key is 64 hex digits, not all of them 0");
+  return *key;
+}
+
+std::string secret_from_file(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) write_private(file, random_secret());
+  std::string secret = first_word(file);
+  if (specverify::secret_from_hex(secret).is_missing())
+    throw std::runtime_error(file.string() + ": a secret is 32 hex digits, not all of them 0");
+  return secret;
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who may connect: a file of devices, and the first frame of a connection without a client certificate.
+//!
+//! The file has a line `DEVICE-ID KEY` for each device: the id in decimal digits, the key as 64 hex digits. Empty lines
+//! and lines that begin with # are left out. Key files of both sides are for their owner's eyes alone (chmod 600).
+#ifndef EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
+#define EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace edge_cloud {
+
+using device_key = std::array<std::byte, 32>;
+
+//! {device id, 8 bytes, least significant first; key}: nothing else is read before it fits.
+inline constexpr std::size_t first_frame_bytes = 8 + device_key{}.size();
+[[nodiscard]] std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key);
+
+//! 64 hex digits, not all of them 0.
+[[nodiscard]] std::optional<device_key> key_from_hex(std::string_view text);
+//! Decimal digits alone, within 64 bits.
+[[nodiscard]] std::optional<std::uint64_t> device_id_from(std::string_view text);
+
+class device_keys {
+ public:
+  //! Throws std::runtime_error that names the line and what is wrong with it: not two words, an id that is no number, a
+  //! key that is not 64 hex digits or is zero, an id that stands twice; or that no device is named.
+  explicit device_keys(std::string_view text, const std::string& name = "the list of devices");
+
+  //! Whose first frame this is. Takes the same time for an unknown id as for a wrong key.
+  [[nodiscard]] std::optional<std::uint64_t> device_of(std::span<const std::byte> frame) const;
+  [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
+
+ private:
+  std::unordered_map<std::uint64_t, device_key> keys_;
+};
+
+//! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
+[[nodiscard]] std::string private_text(const std::filesystem::path& file);
+//! Throws as private_text and device_keys do.
+[[nodiscard]] device_keys load_device_keys(const std::filesystem::path& file);
+//! The key of one device: a file of 64 hex digits. Throws as private_text does, and what is wrong with the key.
+[[nodiscard]] device_key load_device_key(const std::filesystem::path& file);
+//! A secret of 32 hex digits from a file that only its owner may read; made at random where there is no file yet.
+//! Throws as private_text does, and what is wrong with the secret.
+[[nodiscard]] std::string secret_from_file(const std::filesystem::path& file);
+
+}  // namespace edge_cloud
+
+#endif

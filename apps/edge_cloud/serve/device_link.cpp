@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_link.hpp"
+
+#include "../edge_process.hpp"
+#include "device_keys.hpp"
+#include "emulated_link.hpp"
+
+#include <specverify/codec/message.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace edge_cloud {
+
+namespace {
+
+struct host_and_port {
+  std::string host, port;
+};
+
+//! The last colon parts them, so that [::1]:7002 is one too.
+host_and_port parted(const std::string& server) {
+  const std::size_t colon = server.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == server.size())
+    throw std::runtime_error("--connect " + server + ": give HOST:PORT");
+  host_and_port made{server.substr(0, colon), server.substr(colon + 1)};
+  if (made.host.front() == '[' && made.host.back() == ']') made.host = made.host.substr(1, made.host.size() - 2);
+  return made;
+}
+
+//! What a server refuses, where the message is one of its refusals: of the connection, or of the session.
+std::optional<refusal> refused(std::span<const std::byte> message, std::uint64_t session_id) {
+  specverify::wire_context contexts[2];
+  contexts[1].session_id = session_id;
+  for (const specverify::wire_context& context : contexts) {
+    const auto read = specverify::decode_refuse(context, message);
+    if (read && read->reason.reporter == specverify::part::host) return static_cast<refusal>(read->reason.where);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+device_link::device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id,
+                         link_events events)
+    : io_(io),
+      events_(std::move(events)),
+      session_id_(session_id),
+      tls_(device_tls(settings.tls)),
+      dialing_(io),
+      redial_(io),
+      patience_(settings.connect_seconds),
+      since_(std::chrono::steady_clock::now()) {
+  const host_and_port server = parted(settings.server);
+  server_name_ = settings.server_name.empty() ? server.host : settings.server_name;
+  if (settings.key.empty() && settings.tls.certificate.empty())
+    throw std::runtime_error("give --device-key-file, or --tls-certificate of this device: the server knows it by one");
+  if (!settings.key.empty()) {
+    const auto bytes = first_frame(settings.device, load_device_key(settings.key));
+    first_.emplace(bytes.begin(), bytes.end());
+  }
+  asio::ip::tcp::resolver resolver(io);
+  asio::error_code error;
+  for (const auto& found : resolver.resolve(server.host, server.port, error)) endpoints_.push_back(found.endpoint());
+  if (error || endpoints_.empty()) throw std::runtime_error("--connect " + settings.server + ": " + error.message());
+  dial();
+}
+
+device_link::~device_link() {
+  if (line_) line_->close();
+}
+
+void device_link::send(std::span<const std::byte> message) {
+  if (line_) line_->send(message);
+}
+
+void device_link::dial() {
+  asio::async_connect(dialing_, endpoints_, [this](asio::error_code error, const asio::ip::tcp::endpoint&) {
+    if (error == asio::error::operation_aborted) return;
+    if (error) return dial_later(error.message());
+    auto line =
+        std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), *tls_) : peer_stream(std::move(dialing_)));
+    dialing_ = asio::ip::tcp::socket(io_);
+    secure(std::move(line));
+  });
+}
+
+void device_link::secure(std::shared_ptr<connection> line) {
+  peer_stream::tls* const inside = line->stream().encrypted();
+  if (inside == nullptr) return begin(std::move(line));
+  inside->set_verify_callback(asio::ssl::host_name_verification(server_name_));
+  SSL_set_tlsext_host_name(inside->native_handle(), server_name_.c_str());
+  inside->async_handshake(asio::ssl::stream_base::client, [this, line](asio::error_code error) {
+    if (error == asio::error::operation_aborted) return;
+    error ? dial_later("TLS: " + error.message()) : begin(line);
+  });
+}
+
+void device_link::begin(std::shared_ptr<connection> line) {
+  line_ = std::move(line);
+  line_->start(
+      {[this](frame message) { take(std::move(message)); }, [this] { lost("the server closed the connection"); }});
+  if (first_) line_->send(*first_);
+  events_.on_connect();
+}
+
+//! Refusals of the server are said in plain words. Those of the session end it; those of the connection are over with it,
+//! but that of a key.
+void device_link::take(frame message) {
+  since_ = std::chrono::steady_clock::now();
+  pause_ = std::chrono::milliseconds(50);
+  const std::optional<refusal> why = refused(message, session_id_);
+  if (!why) return events_.on_frame(std::move(message));
+  const refusal_words words = words_of(*why);
+  const std::string said = "the server refuses (" + std::string(words.name) + "): " + std::string(words.text);
+  switch (*why) {
+    case refusal::connections:
+    case refusal::sessions:
+    case refusal::useless_frames:
+      std::fprintf(stderr, "%s\n", said.c_str());
+      pause_ = std::chrono::milliseconds(1000);
+      return;
+    default:
+      throw std::runtime_error(said);
+  }
+}
+
+void device_link::lost(const std::string& why) {
+  line_.reset();
+  dial_later(why);
+  events_.on_loss();
+}
+
+void device_link::dial_later(const std::string& why) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - since_ > patience_)
+    throw std::runtime_error("no connection for " + std::to_string(patience_.count()) + " seconds: " + why);
+  asio::error_code ignored;
+  dialing_.close(ignored);
+  redial_.expires_after(pause_);
+  pause_ = std::min(2 * pause_, std::chrono::milliseconds(2000));
+  redial_.async_wait([this](asio::error_code error) {
+    if (!error) dial();
+  });
+}
+
+int run_device_process(run_settings run, const device_settings& settings) {
+  std::filesystem::create_directories(run.state);
+  std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
+  run.edge_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  const std::uint64_t session_id = run.session_id;
+  const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
+    return std::make_unique<device_link>(io, settings, session_id, std::move(events));
+  };
+  if (!settings.emulate_link) return run_edge_process(run, dial);
+  return run_edge_process(run, [&](asio::io_context& io, link_events events) {
+    return std::make_unique<emulated_link>(io, run.link, std::move(events), dial);
+  });
+}
+
+}  // namespace edge_cloud

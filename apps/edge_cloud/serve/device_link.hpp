@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A device's way to a server of strangers: TCP or TLS, the first frame, and again when it was lost.
+#ifndef EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
+#define EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
+
+#include "../edge_link.hpp"
+#include "../framed_connection.hpp"
+#include "serve_settings.hpp"
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace edge_cloud {
+
+class device_link final : public edge_link {
+ public:
+  //! `session_id`: whose refusals are told from the log's point of view. Throws std::runtime_error: the server's name is
+  //! not known, a file of key or certificate is not what it must be.
+  device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id, link_events events);
+  ~device_link() override;
+  device_link(const device_link&) = delete;
+  device_link& operator=(const device_link&) = delete;
+
+  void send(std::span<const std::byte> message) override;
+
+ private:
+  using connection = basic_framed_connection<peer_stream>;
+
+  void dial();
+  void dial_later(const std::string& why);
+  void secure(std::shared_ptr<connection> line);
+  void begin(std::shared_ptr<connection> line);
+  void take(frame message);
+  void lost(const std::string& why);
+
+  asio::io_context& io_;
+  link_events events_;
+  std::uint64_t session_id_;
+  std::unique_ptr<asio::ssl::context> tls_;
+  std::string server_name_;
+  std::optional<frame> first_;  // none where the certificate says who it is
+  std::vector<asio::ip::tcp::endpoint> endpoints_;
+  asio::ip::tcp::socket dialing_;
+  asio::steady_timer redial_;
+  std::shared_ptr<connection> line_;
+  std::chrono::seconds patience_;
+  std::chrono::steady_clock::time_point since_;  // without a connection
+  std::chrono::milliseconds pause_{50};
+};
+
+//! The exit code of the process.
+int run_device_process(run_settings run, const device_settings& settings);
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A TCP stream that may be inside TLS: one type for both, with the calls of a socket.
+#ifndef EDGE_CLOUD_SERVE_PEER_STREAM_HPP
+#define EDGE_CLOUD_SERVE_PEER_STREAM_HPP
+
+#include <asio.hpp>
+#include <asio/ssl.hpp>
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+namespace edge_cloud {
+
+class peer_stream {
+ public:
+  using socket = asio::ip::tcp::socket;
+  using tls = asio::ssl::stream<socket>;
+  using executor_type = socket::executor_type;
+  using lowest_layer_type = socket::lowest_layer_type;
+
+  explicit peer_stream(socket plain) : stream_(std::move(plain)) {}
+  peer_stream(socket inner, asio::ssl::context& context) : stream_(std::make_unique<tls>(std::move(inner), context)) {}
+
+  [[nodiscard]] executor_type get_executor() { return lowest_layer().get_executor(); }
+  [[nodiscard]] lowest_layer_type& lowest_layer() {
+    if (tls* inside = encrypted()) return inside->lowest_layer();
+    return std::get<socket>(stream_).lowest_layer();
+  }
+  //! None on a plain stream.
+  [[nodiscard]] tls* encrypted() {
+    auto* inside = std::get_if<std::unique_ptr<tls>>(&stream_);
+    return inside != nullptr ? inside->get() : nullptr;
+  }
+
+  template <class Buffers, class Handler>
+  void async_read_some(const Buffers& buffers, Handler&& handler) {
+    if (tls* inside = encrypted()) return inside->async_read_some(buffers, std::forward<Handler>(handler));
+    std::get<socket>(stream_).async_read_some(buffers, std::forward<Handler>(handler));
+  }
+  template <class Buffers, class Handler>
+  void async_write_some(const Buffers& buffers, Handler&& handler) {
+    if (tls* inside = encrypted()) return inside->async_write_some(buffers, std::forward<Handler>(handler));
+    std::get<socket>(stream_).async_write_some(buffers, std::forward<Handler>(handler));
+  }
+
+  template <class Option>
+  void set_option(const Option& option, asio::error_code& error) {
+    lowest_layer().set_option(option, error);
+  }
+  [[nodiscard]] bool is_open() { return lowest_layer().is_open(); }
+  //! Without TLS's goodbye: the frames say where the stream may end.
+  void close(asio::error_code& error) { lowest_layer().close(error); }
+
+ private:
+  std::variant<socket, std::unique_ptr<tls>> stream_;
+};
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands `serve` and `device`. Where the program was built without OpenSSL they say so.
+#ifndef EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
+#define EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
+
+#include <memory>
+#include <optional>
+
+namespace CLI {
+class App;
+}
+
+namespace edge_cloud {
+
+class serve_commands {
+ public:
+  serve_commands();
+  ~serve_commands();
+  serve_commands(const serve_commands&) = delete;
+  serve_commands& operator=(const serve_commands&) = delete;
+
+  void add_to(CLI::App& app);
+  //! The exit code, where one of the two was given. Throws what is wrong with its options.
+  [[nodiscard]] std::optional<int> run(const CLI::App& app);
+
+ private:
+  struct options;
+  std::unique_ptr<options> options_;
+};
+
+}  // namespace edge_cloud
+
+#endif

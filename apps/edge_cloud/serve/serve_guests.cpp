@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_guests.hpp"
+
+#include "../clock.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace edge_cloud {
+
+namespace {
+
+//! Of the system's own queue, so that what waits is counted here.
+constexpr int send_buffer_bytes = 1 << 16;
+
+constexpr std::uint64_t second = 1'000'000;
+constexpr std::uint64_t leaving_time = 2 * second;
+
+}  // namespace
+
+serve_guests::serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
+                           serve_log& log, frame_taker on_frame)
+    : limits_(limits), keys_(keys), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
+
+//! How many guests are as wanted, and the one of them that came first.
+template <class Wanted>
+std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
+  std::size_t found = 0;
+  oldest = guests_.end();
+  for (auto at = guests_.begin(); at != guests_.end(); ++at) {
+    if (!wanted(at->second)) continue;
+    if (found++ == 0) oldest = at;
+  }
+  return found;
+}
+
+void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
+  // A stranger that says nothing must not keep others out: the oldest one makes room.
+  guest_map::iterator oldest;
+  const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
+  if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
+    drop(oldest->first, refusal::half_open);
+
+  asio::error_code ignored;
+  socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ignored);
+  const auto from = socket.remote_endpoint(ignored);
+  guest made;
+  made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
+  made.heard = now;
+  made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
+                                                           : peer_stream(std::move(socket)));
+  const std::uint64_t number = ++numbers_;
+  const std::shared_ptr<connection> line = made.line;
+  guests_.emplace(number, std::move(made));
+  peak_connections_ = std::max(peak_connections_, guests_.size());
+  if (peer_stream::tls* inside = line->stream().encrypted()) {
+    inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
+      if (!line->stream().is_open()) return;  // it was dropped meanwhile
+      error ? void(guests_.erase(number)) : begin(number);
+    });
+  } else {
+    begin(number);
+  }
+}
+
+//! The stream stands. Without a certificate the first frame has to say who it is.
+void serve_guests::begin(std::uint64_t number) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  connection& line = *at->second.line;
+  if (keys_) {
+    line.accept_up_to(first_frame_bytes);
+  } else {
+    const auto device = certified_device(line.stream());
+    if (!device) return drop(number, refusal::certificate);
+    let_in(number, *device);
+  }
+  line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
+              [this, number] {
+                const auto found = guests_.find(number);
+                if (found != guests_.end())
+                  log_.refused(refusal::frame_too_long, found->second.name, microseconds_now());
+              }});
+}
+
+void serve_guests::take(std::uint64_t number, const frame& message) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end() || at->second.leaving) return;
+  if (!at->second.known) return authenticate(number, message);
+  at->second.heard = microseconds_now();
+  const std::shared_ptr<visitor> known = at->second.known;
+  if (const refusal why = on_frame_(known, message); why != refusal::none) turn_away(number, why);
+}
+
+void serve_guests::authenticate(std::uint64_t number, const frame& message) {
+  frame first = message;
+  const auto device = keys_->device_of(first);
+  OPENSSL_cleanse(first.data(), first.size());
+  if (!device) return turn_away(number, refusal::key_unknown);
+  guests_.at(number).heard = microseconds_now();
+  let_in(number, *device);
+}
+
+void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
+  guest_map::iterator oldest;
+  if (exceeds(refusal::connections, count([](const guest& g) { return g.known && !g.leaving; }, oldest) + 1,
+              limits_.connections))
+    return turn_away(number, refusal::connections);
+  // A device that lost its connection comes again before the old one is found dead.
+  const auto same = [&](const guest& g) { return g.known && !g.leaving && g.known->device == device; };
+  if (exceeds(refusal::connections_of_device, count(same, oldest) + 1, limits_.connections_of_device))
+    drop(oldest->first, refusal::connections_of_device);
+  guest& found = guests_.at(number);
+  found.known = std::make_shared<visitor>();
+  found.known->device = device;
+  found.known->send = [this, number](std::span<const std::byte> message) { send(number, message); };
+  found.name += ", device " + std::to_string(device);
+  const bool bounded = exceeds(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes);
+  found.line->accept_up_to(bounded ? limits_.frame_bytes : max_frame_bytes);
+}
+
+void serve_guests::send(std::uint64_t number, std::span<const std::byte> message) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end() || at->second.leaving || !has_room(number, framed_bytes(message.size()))) return;
+  at->second.line->send(message);
+  peak_unsent_ = std::max(peak_unsent_, at->second.line->unsent());
+}
+
+//! Whether so many bytes more may wait for it. A guest that lets too many wait is dropped.
+bool serve_guests::has_room(std::uint64_t number, std::size_t bytes) {
+  std::size_t in_all = bytes;
+  auto most = guests_.find(number);
+  for (auto at = guests_.begin(); at != guests_.end(); ++at) {
+    in_all += at->second.line->unsent();
+    if (at->second.line->unsent() > most->second.line->unsent()) most = at;
+  }
+  if (exceeds(refusal::unsent_bytes, guests_.at(number).line->unsent() + bytes, limits_.unsent_bytes)) {
+    drop(number, refusal::unsent_bytes);
+    return false;
+  }
+  if (exceeds(refusal::unsent_in_all, in_all, limits_.unsent_in_all)) {
+    const bool this_one = most->first == number;
+    in_all -= most->second.line->unsent();
+    drop(most->first, refusal::unsent_in_all);
+    if (this_one) return false;
+  }
+  peak_unsent_in_all_ = std::max(peak_unsent_in_all_, in_all);
+  return true;
+}
+
+//! It hears why, and is closed then.
+void serve_guests::turn_away(std::uint64_t number, refusal why) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end() || at->second.leaving) return;
+  const std::uint64_t now = microseconds_now();
+  log_.refused(why, at->second.name, now);
+  const std::vector<std::byte> told =
+      refusal_message(0, {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
+  at->second.line->send(told);
+  at->second.leaving = true;
+  at->second.heard = now;
+  const std::shared_ptr<connection> line = at->second.line;
+  asio::post(line->stream().get_executor(), [line] { line->finish(); });
+}
+
+//! It is closed at once; the socket goes when whatever called has returned.
+void serve_guests::drop(std::uint64_t number, refusal why) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  if (why != refusal::none) log_.refused(why, at->second.name, microseconds_now());
+  const std::shared_ptr<connection> line = std::move(at->second.line);
+  guests_.erase(at);
+  asio::post(line->stream().get_executor(), [line] { line->close(); });
+}
+
+void serve_guests::sweep(std::uint64_t now) {
+  for (auto at = guests_.begin(); at != guests_.end();) {
+    const auto next = std::next(at);
+    const guest& g = at->second;
+    const std::uint64_t silent = now > g.heard ? now - g.heard : 0;
+    if (g.leaving) {
+      if (silent > leaving_time) drop(at->first, refusal::none);
+    } else if (!g.known) {
+      if (exceeds(refusal::first_frame_late, silent, limits_.first_frame_seconds * second))
+        drop(at->first, refusal::first_frame_late);
+    } else if (exceeds(refusal::idle_connection, silent, limits_.idle_connection_seconds * second)) {
+      drop(at->first, refusal::idle_connection);
+    }
+    at = next;
+  }
+}
+
+void serve_guests::close_all() {
+  for (auto& [number, g] : guests_) g.line->close();
+  guests_.clear();
+}
+
+}  // namespace edge_cloud

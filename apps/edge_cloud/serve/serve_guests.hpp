@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The connections of a server: who is let in, how long it may be silent, and how many bytes may wait for it. Nothing
+//! but the first frame is read of a guest whose device is not known.
+#ifndef EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
+#define EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
+
+#include "../framed_connection.hpp"
+#include "device_keys.hpp"
+#include "served_sessions.hpp"
+#include "tls_settings.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace edge_cloud {
+
+class serve_guests {
+ public:
+  using frame_taker = std::function<refusal(const std::shared_ptr<visitor>&, const frame&)>;
+
+  //! `keys` is empty where client certificates say who a device is. `tls` may be null.
+  serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
+               serve_log& log, frame_taker on_frame);
+  ~serve_guests() { close_all(); }
+  serve_guests(const serve_guests&) = delete;
+  serve_guests& operator=(const serve_guests&) = delete;
+
+  void adopt(asio::ip::tcp::socket socket, std::uint64_t now);
+  //! Closes who was silent for too long.
+  void sweep(std::uint64_t now);
+  void close_all();
+
+  // Most at once, so far.
+  [[nodiscard]] std::size_t peak_connections() const noexcept { return peak_connections_; }
+  [[nodiscard]] std::size_t peak_unsent() const noexcept { return peak_unsent_; }
+  [[nodiscard]] std::size_t peak_unsent_in_all() const noexcept { return peak_unsent_in_all_; }
+
+ private:
+  using connection = basic_framed_connection<peer_stream>;
+  struct guest {
+    std::shared_ptr<connection> line;
+    std::string name;                  // for the log: an address, then a device
+    std::uint64_t heard = 0;           // when it came, or its last whole frame
+    std::shared_ptr<visitor> known{};  // once its device is
+    bool leaving = false;              // only what waits is still sent
+  };
+  using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
+
+  void begin(std::uint64_t number);
+  void take(std::uint64_t number, const frame& message);
+  void authenticate(std::uint64_t number, const frame& message);
+  void let_in(std::uint64_t number, std::uint64_t device);
+  void send(std::uint64_t number, std::span<const std::byte> message);
+  [[nodiscard]] bool has_room(std::uint64_t number, std::size_t bytes);
+  void turn_away(std::uint64_t number, refusal why);
+  void drop(std::uint64_t number, refusal why);
+  template <class Wanted>
+  [[nodiscard]] std::size_t count(Wanted&& wanted, guest_map::iterator& oldest);
+
+  const serve_limits& limits_;
+  const std::optional<device_keys>& keys_;
+  asio::ssl::context* tls_;
+  serve_log& log_;
+  frame_taker on_frame_;
+  guest_map guests_;
+  std::uint64_t numbers_ = 0;
+  std::size_t peak_connections_ = 0, peak_unsent_ = 0, peak_unsent_in_all_ = 0;
+};
+
+}  // namespace edge_cloud
+
+#endif

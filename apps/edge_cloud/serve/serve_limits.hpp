@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server holds for strangers at most, and the name of each refusal.
+#ifndef EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
+#define EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace edge_cloud {
+
+//! Each is a promise about memory, disk or time; docs/serving.md adds them up.
+struct serve_limits {
+  std::uint32_t sessions = 256;                 //!< kept at once, finished ones included
+  std::uint32_t sessions_of_device = 4;         //!< of them, opened by one device
+  std::uint32_t connections = 256;              //!< authenticated ones
+  std::uint32_t connections_of_device = 4;      //!< of them, of one device
+  std::uint32_t half_open = 32;                 //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t first_frame_seconds = 5;        //!< until a connection has to be authenticated
+  std::uint32_t idle_connection_seconds = 120;  //!< without a whole frame; single bytes do not count
+  std::uint32_t idle_session_seconds = 3600;    //!< without a message of its owner; then it is forgotten
+  std::uint32_t frame_bytes = 1u << 15;         //!< of a frame; a longer one is not read
+  std::uint32_t unsent_bytes = 1u << 20;        //!< that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;       //!< that wait for all of them
+  std::uint32_t useless_frames = 64;            //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t draft_length = 12;              //!< drafts of a message
+  std::uint32_t journal_bytes = 1u << 16;       //!< on disk, for one session
+  std::uint64_t disk_bytes = 1u << 28;          //!< on disk, for all of them
+  std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
+};
+
+//! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter is
+//! the host; add at the end.
+enum class refusal : std::uint32_t {
+  none,
+  not_the_owner,
+  sessions,
+  sessions_of_device,
+  journal_full,
+  disk_full,
+  host_failed,
+  connections,
+  connections_of_device,
+  half_open,
+  first_frame_late,
+  key_unknown,
+  idle_connection,
+  idle_session,
+  frame_too_long,
+  unsent_bytes,
+  unsent_in_all,
+  useless_frames,
+  certificate
+};
+
+struct refusal_words {
+  std::string_view name;  //!< in logs and reports
+  std::string_view text;  //!< what is wrong, and what to do
+};
+
+inline constexpr std::array<refusal_words, 19> refusal_table{{
+    {"none", "nothing was refused"},
+    {"not_the_owner", "another device opened this session id; take another id, best a random one"},
+    {"sessions", "the server holds as many sessions as it may; try later"},
+    {"sessions_of_device", "this device has as many open sessions as it may; finish one first"},
+    {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far"},
+    {"disk_full", "the server's disk share is used up; try later"},
+    {"host_failed", "the server failed at this session; begin a new one"},
+    {"connections", "the server has as many connections as it may; try later"},
+    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once"},
+    {"half_open", "newer connections pushed this one out before it was authenticated; connect again"},
+    {"first_frame_late", "the connection was not authenticated in time; send the first frame at once"},
+    {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file"},
+    {"idle_connection", "no whole message came for too long; connect again and resume"},
+    {"idle_session", "the session had no message for too long; say hello again with its text"},
+    {"frame_too_long", "a frame was announced that is longer than any message; the stream is no stream of frames"},
+    {"unsent_bytes", "too many bytes wait for this connection; read what the server sends"},
+    {"unsent_in_all", "too many bytes wait for all connections, most of them for this one; connect again"},
+    {"useless_frames", "too many frames were of no use; connect again and say hello or resume first"},
+    {"certificate", "the certificate names no device; its common name is the device id in decimal digits"},
+}};
+
+[[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {
+  const auto index = static_cast<std::size_t>(why);
+  return index < refusal_table.size() ? refusal_table[index] : refusal_words{"unknown", "a refusal of a newer server"};
+}
+
+//! Every limit is held here, so that a test can link a program that lets one of them go.
+[[nodiscard]] bool exceeds(refusal limit, std::uint64_t value, std::uint64_t most);
+
+}  // namespace edge_cloud
+
+#endif

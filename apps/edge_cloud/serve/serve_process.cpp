@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_process.hpp"
+
+#include "../clock.hpp"
+#include "../pace.hpp"
+#include "serve_guests.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <fstream>
+
+namespace edge_cloud {
+
+namespace {
+
+constexpr int system_buffer = 1 << 15;  // bytes that the system holds for a connection
+
+class serve_process {
+ public:
+  serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
+      : run_(run),
+        keys_(settings.devices.empty() ? std::nullopt : std::optional(load_device_keys(settings.devices))),
+        tls_(server_tls(settings.tls)),
+        engines_(model, settings.limits.engines),
+        parts_{run_, model, settings.limits, engines_},
+        sessions_(parts_, log_, microseconds_now()),
+        guests_(settings.limits, keys_, tls_.get(), log_,
+                [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
+        end_(io_, SIGTERM, SIGINT),
+        acceptor_(io_, checked_endpoint(settings)),
+        tick_(io_) {
+    end_.async_wait([this](asio::error_code, int) { io_.stop(); });
+  }
+
+  void run() {
+    const std::uint16_t port = acceptor_.local_endpoint().port();
+    log_.event("listens on " + acceptor_.local_endpoint().address().to_string() + " port " + std::to_string(port) +
+                   (tls_ ? ", TLS 1.3" : ", without TLS"),
+               microseconds_now());
+    std::ofstream(run_.state / "port.new") << port << '\n';
+    std::filesystem::rename(run_.state / "port.new", run_.state / "port");
+    accept();
+    tick();
+    work_later();
+    io_.run();
+    guests_.close_all();
+    save_report();
+  }
+
+ private:
+  void accept() {
+    accepting_ = true;
+    acceptor_.async_accept([this](asio::error_code error, asio::ip::tcp::socket socket) {
+      accepting_ = false;
+      if (error) return;  // no descriptor is left, most likely: the tick accepts again
+      try {
+        socket.set_option(asio::socket_base::send_buffer_size(system_buffer));  // else the system holds megabytes more
+        guests_.adopt(std::move(socket), microseconds_now());
+      } catch (const std::exception& failure) {  // of this connection alone
+        log_.event(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
+      }
+      accept();
+    });
+  }
+
+  void tick() {
+    tick_.expires_after(std::chrono::milliseconds(500));
+    tick_.async_wait([this](asio::error_code error) {
+      if (error) return;
+      const std::uint64_t now = microseconds_now();
+      guests_.sweep(now);
+      sessions_.sweep(now);
+      if (!accepting_) accept();
+      tick();
+    });
+  }
+
+  refusal take(const std::shared_ptr<visitor>& from, const frame& message) {
+    const refusal why = sessions_.receive(from, message, microseconds_now());
+    work_later();
+    return why;
+  }
+
+  //! One pass of an engine at a time: what came in meanwhile is heard before the next one.
+  void work_later() {
+    if (!sessions_.has_work() || planned_) return;
+    planned_ = true;
+    asio::post(io_, [this] {
+      planned_ = false;
+      if (sessions_.has_work()) sessions_.work(microseconds_now());
+      work_later();
+    });
+  }
+
+  void save_report() {
+    nlohmann::ordered_json report;
+    report["peak_sessions"] = sessions_.peak();
+    report["peak_connections"] = guests_.peak_connections();
+    report["peak_unsent"] = guests_.peak_unsent();
+    report["peak_unsent_in_all"] = guests_.peak_unsent_in_all();
+    report["peak_disk"] = sessions_.disk().peak;
+    report["engines"] = engines_.made();
+    for (std::size_t i = 1; i < refusal_table.size(); ++i)
+      report["refused"][std::string(refusal_table[i].name)] = log_.count(static_cast<refusal>(i));
+    std::ofstream(run_.state / "report.json") << report.dump(2) << '\n';
+  }
+
+  run_settings run_;
+  std::optional<device_keys> keys_;
+  std::unique_ptr<asio::ssl::context> tls_;
+  asio::io_context io_{1};
+  serve_log log_;
+  engine_pool engines_;
+  serve_parts parts_;
+  served_sessions sessions_;
+  serve_guests guests_;
+  asio::signal_set end_;
+  asio::ip::tcp::acceptor acceptor_;
+  asio::steady_timer tick_;
+  bool accepting_ = false;
+  bool planned_ = false;
+};
+
+}  // namespace
+
+int run_serve_process(run_settings run, const serve_settings& settings) {
+  (void)checked_endpoint(settings);  // before anything is loaded
+  std::filesystem::create_directories(run.state);
+  std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
+  std::filesystem::remove(run.state / "port");
+  run.cloud_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  side_model model = load_side(run.models, "target.safetensors");
+  model.pass_seconds = paced(run.pace, paper_cloud_pass);
+  serve_process(run, settings, model).run();
+  return 0;
+}
+
+}  // namespace edge_cloud

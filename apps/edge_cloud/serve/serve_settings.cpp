@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_settings.hpp"
+
+#include <stdexcept>
+
+namespace edge_cloud {
+
+asio::ip::tcp::endpoint checked_endpoint(const serve_settings& settings) {
+  const bool tls = settings.tls.wanted(), insecure = !settings.insecure_listen.empty();
+  const std::string& text = insecure ? settings.insecure_listen : settings.listen;
+  asio::error_code error;
+  const asio::ip::address address = asio::ip::make_address(text, error);
+  if (error) throw std::runtime_error("--listen " + text + ": this is no address; give one like 127.0.0.1 or ::1");
+  if (!address.is_loopback() && !tls && !insecure)
+    throw std::runtime_error("--listen " + text +
+                             ": everybody on the way could read and change messages. Give --tls-certificate and "
+                             "--tls-key, or --insecure-listen " +
+                             text + " where the network is yours alone");
+  if (insecure && tls) throw std::runtime_error("--insecure-listen goes without TLS; with TLS give --listen");
+  const bool certified = tls && !settings.tls.peer_authority.empty();
+  if (!certified && settings.devices.empty())
+    throw std::runtime_error("nobody is known: give --devices FILE, or --tls-client-ca for devices with certificates");
+  if (certified && !settings.devices.empty())
+    throw std::runtime_error("--devices and --tls-client-ca are two ways to know devices; give one of them");
+  return {address, settings.port};
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server and a device of strangers are started with, beyond what a run has.
+#ifndef EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
+#define EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
+
+#include "serve_limits.hpp"
+#include "tls_settings.hpp"
+
+#include <string>
+
+namespace edge_cloud {
+
+struct serve_settings {
+  std::uint16_t port = 7002;         //!< 0: a free one, which the state folder's file `port` says
+  std::string listen = "127.0.0.1";  //!< an address of this machine
+  std::string insecure_listen{};     //!< one without TLS that is not the loopback
+  std::filesystem::path devices{};   //!< their keys; not where they show certificates
+  std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
+  tls_settings tls{};
+  serve_limits limits{};
+};
+
+struct device_settings {
+  std::string server = "127.0.0.1:7002";  //!< host:port
+  std::uint64_t device = 0;               //!< this device's id
+  std::filesystem::path key{};            //!< of this device; empty where its certificate says who it is
+  std::filesystem::path secret{};         //!< empty: the state folder's file `secret`
+  std::string server_name{};              //!< in the server's certificate; empty: the host
+  std::uint32_t connect_seconds = 60;     //!< gives up after so long without a connection
+  bool emulate_link = false;              //!< messages go over the run's link
+  tls_settings tls{};
+};
+
+//! Where to listen. Throws std::runtime_error that says what to do: an address is none, one that is not the loopback
+//! has neither TLS nor --insecure-listen, or nobody could be told from a stranger.
+[[nodiscard]] asio::ip::tcp::endpoint checked_endpoint(const serve_settings& settings);
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "served_session.hpp"
+
+#include "../cloud_settings.hpp"
+#include "../served_transform.hpp"
+#include "../wire_plan.hpp"
+
+namespace edge_cloud {
+
+namespace {
+
+using specverify::session_action;
+
+//! Room for every system of this program that needs no decision head. Whole fp16 laws come one a round.
+specverify::cloud_limits limits_of(const serve_parts& parts) {
+  specverify::draft_format dense, whole_row;
+  dense.format = specverify::law_format::dense_lattice;
+  dense.resolution = 720;  // of the finest lattice (systems.hpp)
+  dense.max_draft_length = parts.limits.draft_length;
+  whole_row.format = specverify::law_format::fp16_row;
+  whole_row.resolution = 0;
+  whole_row.max_draft_length = 1;
+  dense.attachments.max_skipped = whole_row.attachments.max_skipped = demo_max_skipped;
+  const std::uint32_t vocab_size = parts.model.vocab_size;
+  specverify::cloud_limits made = specverify::cloud_session::limits_for({dense, vocab_size});
+  const specverify::cloud_limits other = specverify::cloud_session::limits_for({whole_row, vocab_size});
+  made.max_law_entries = std::max(made.max_law_entries, other.max_law_entries);
+  constexpr std::uint32_t with_padding = 1u << 14;  // a device may pad its messages
+  made.max_message_bytes = std::max({made.max_message_bytes, other.max_message_bytes, with_padding});
+  return made;
+}
+
+}  // namespace
+
+served_session::served_session(const serve_parts& parts, session_folder& folder)
+    : parts_(parts),
+      folder_(folder),
+      session_(make_cloud(parts.run, parts.model, limits_of(parts))),
+      text_(parts.engines) {}
+
+bool served_session::restore(const message_sender& send) {
+  const std::vector<std::byte> kept = folder_.load();
+  if (kept.empty()) return false;
+  const auto found = session_.restore(kept);
+  if (!found) {
+    folder_.set_aside(found.error());
+    return false;
+  }
+  folder_.cut(found->valid_bytes);
+  return take(send) == refusal::none;
+}
+
+refusal served_session::receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
+  (void)specverify::deliver(session_, message, now);  // outputs are always taken: it is never busy
+  return take(send);
+}
+
+refusal served_session::work(std::uint64_t now, const message_sender& send) {
+  if (const specverify::status why = compute(now); !why.ok()) (void)session_.engine_failed(why);
+  return take(send);
+}
+
+bool served_session::is_over() const noexcept {
+  return session_.state() == specverify::cloud_state::finished || session_.state() == specverify::cloud_state::failed;
+}
+
+//! One pass of the engine. The session may want its rows no longer: then they are not fed, and the text knows them.
+specverify::status served_session::compute(std::uint64_t now) {
+  const std::uint32_t rows = std::exchange(wanted_rows_, 0u);
+  if (!session_.wants_rows()) return {};
+  if (!misplaced_.ok()) return misplaced_;
+  specverify::row_transform served;
+  served.temperature = parts_.run.temperature;
+  if (const specverify::status why = check_served(session_.transform(), served); !why.ok()) return why;
+  engine* fed = nullptr;
+  if (const specverify::status why = text_.feed(rows, fed); !why.ok()) return why;
+  (void)specverify::supply(session_, *fed, now);  // what it does not take it says in an output
+  return {};
+}
+
+refusal served_session::take(const message_sender& send) {
+  refusal ended = refusal::none;
+  const specverify::session_work work =
+      specverify::take_outputs(session_, [&](const specverify::session_output& out) -> specverify::status {
+        if (out.action == session_action::send) send(out.bytes);
+        if (out.action == session_action::rollback) text_.truncate(out.position);
+        if (out.action != session_action::journal) return {};
+        ended = folder_.write(out);
+        if (ended == refusal::none) return {};
+        return {specverify::errc::beyond_limit, specverify::part::host, static_cast<std::uint32_t>(ended)};
+      });
+  if (work.wait == specverify::session_wait::rows) {
+    misplaced_ = text_.append(work.asked.position, work.asked.tokens);
+    wanted_rows_ = work.asked.rows;
+  } else if (work.wait == specverify::session_wait::scores) {  // there is no decision head
+    (void)session_.engine_failed({specverify::errc::unsupported, specverify::part::host, 0});
+    return take(send);
+  }
+  return ended;
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One session of a server: the library's cloud, its engine's text and its folder. It throws nothing on bytes of a peer,
+//! and ends itself where a limit says so.
+#ifndef EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
+#define EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/drive.hpp>
+
+#include "../run_settings.hpp"
+#include "engine_pool.hpp"
+#include "session_folder.hpp"
+
+#include <functional>
+
+namespace edge_cloud {
+
+//! Takes a message for the device.
+using message_sender = std::function<void(std::span<const std::byte>)>;
+
+//! What the sessions of a server have in common; all of it outlives them.
+struct serve_parts {
+  const run_settings& run;
+  const side_model& model;
+  const serve_limits& limits;
+  engine_pool& engines;
+};
+
+class served_session {
+ public:
+  //! A blank one. Throws what the library says is wrong with the options.
+  served_session(const serve_parts& parts, session_folder& folder);
+
+  //! Goes on from the folder's journal. False: there was none that this server takes, and the session is blank.
+  [[nodiscard]] bool restore(const message_sender& send);
+  //! A message of the session's owner. none, or the limit that ended the session: it takes nothing more.
+  [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send);
+
+  //! The engine is wanted. `work` is one pass of it. none, or the limit that ended the session.
+  [[nodiscard]] bool wants_work() const noexcept { return wanted_rows_ > 0; }
+  [[nodiscard]] refusal work(std::uint64_t now, const message_sender& send);
+
+  //! No device has begun it.
+  [[nodiscard]] bool is_blank() const noexcept { return session_.state() == specverify::cloud_state::blank; }
+  //! Nothing is left to do but to repeat answers: the text is complete, or one side gave up.
+  [[nodiscard]] bool is_over() const noexcept;
+  //! Why it was refused, or failed; ok while it goes on.
+  [[nodiscard]] specverify::status why_refused() const noexcept { return session_.refusal(); }
+  //! Messages that no device writes: damage does not come over a stream of frames.
+  [[nodiscard]] std::uint64_t unreadable() const noexcept {
+    return session_.statistics().corrupt + session_.statistics().truncated;
+  }
+
+ private:
+  [[nodiscard]] refusal take(const message_sender& send);
+  [[nodiscard]] specverify::status compute(std::uint64_t now);
+
+  const serve_parts& parts_;
+  session_folder& folder_;
+  specverify::cloud_session session_;
+  engine_text text_;
+  std::uint32_t wanted_rows_ = 0;
+  specverify::status misplaced_{};  // not ok: the session and its engine disagree about the position
+};
+
+}  // namespace edge_cloud
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "served_sessions.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace edge_cloud {
+
+namespace {
+
+std::string name_of(std::uint64_t id) { return "session " + std::to_string(id); }
+std::string name_of(const visitor& from) { return "device " + std::to_string(from.device); }
+
+specverify::status named(refusal why) {
+  const bool host = why == refusal::host_failed;
+  return {host ? specverify::errc::engine_failed : specverify::errc::beyond_limit, specverify::part::host,
+          static_cast<std::uint32_t>(why)};
+}
+
+//! This side does not know what the message is about: the device says hello.
+void answer_unknown(const visitor& from, std::span<const std::byte> message) {
+  const auto header = specverify::peek_header(message);
+  if (!header) return;
+  from.send(refusal_message(0, {specverify::errc::unknown_session, specverify::part::session, header->checksum}));
+}
+
+}  // namespace
+
+std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::status why) {
+  std::array<std::byte, 64> space{};
+  specverify::wire_context context;
+  context.session_id = session_id;
+  const auto bytes = specverify::encode_refuse(context, {why}, space);
+  if (!bytes) return {};
+  return {bytes->begin(), bytes->end()};
+}
+
+served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now)
+    : parts_(parts), log_(log) {
+  std::filesystem::create_directories(parts_.run.state / "sessions");
+  restore(now);
+}
+
+//! A folder that is none of a session is left alone; one without an owner was never told of, and goes.
+void served_sessions::restore(std::uint64_t now) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& found : std::filesystem::directory_iterator(parts_.run.state / "sessions")) {
+    if (const auto id = session_folder::id_of(found.path())) ids.push_back(*id);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (const std::uint64_t id : ids) {
+    const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
+    const auto owner = at->second.folder.owner();
+    if (!owner) {
+      forget(at);
+      continue;
+    }
+    at->second.owner = *owner;
+    at->second.heard = now;
+    bool blank = true;
+    step(at, now, [&](entry& e, const message_sender& send) {
+      e.session = std::make_unique<served_session>(parts_, e.folder);
+      blank = !e.session->restore(send);
+      return refusal::none;
+    });
+    log_.event(name_of(id) + (blank ? ": its journal was not taken; the device begins it again" : ": restored"), now);
+  }
+  peak_ = entries_.size();
+}
+
+refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
+                                 std::uint64_t now) {
+  const auto greeted = specverify::session_of(message);
+  refusal why = refusal::none;
+  bool useful = true;
+  if (greeted) {
+    why = greet(from, *greeted, message, now);
+  } else {
+    // Whatever else it is, it is for the session that this connection greeted last.
+    const auto at = from->session ? entries_.find(*from->session) : entries_.end();
+    useful = at != entries_.end() && at->second.session && at->second.link.lock() == from;
+    if (useful) {
+      const std::uint64_t bad = at->second.session->unreadable();
+      pass_on(at, message, now);
+      useful = at->second.session && at->second.session->unreadable() == bad;
+    } else if (from->session) {
+      answer_unknown(*from, message);
+    }
+  }
+  if (why != refusal::none) log_.refused(why, name_of(*from), now);
+  if (why == refusal::none && useful) return refusal::none;
+  from->useless += 1;
+  return exceeds(refusal::useless_frames, from->useless, parts_.limits.useless_frames) ? refusal::useless_frames
+                                                                                       : refusal::none;
+}
+
+//! A hello or a resume. Only a hello opens a session.
+refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
+                               std::span<const std::byte> message, std::uint64_t now) {
+  auto at = entries_.find(id);
+  const bool opened = at == entries_.end();
+  if (opened) {
+    if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {
+      answer_unknown(*from, message);
+      from->useless += 1;
+      return refusal::none;
+    }
+    if (const refusal why = open(*from, id, now); why != refusal::none) {
+      from->send(refusal_message(id, named(why)));
+      return why;
+    }
+    at = entries_.find(id);
+  }
+  entry& found = at->second;
+  if (exceeds(refusal::not_the_owner, found.owner == from->device ? 0 : 1, 0)) {
+    from->send(refusal_message(id, {specverify::errc::refused_by_peer, specverify::part::host,
+                                    static_cast<std::uint32_t>(refusal::not_the_owner)}));
+    return refusal::not_the_owner;
+  }
+  found.heard = now;
+  found.link = from;
+  from->session = id;
+  if (!found.session) {
+    from->send(refusal_message(id, named(found.ended)));
+    return found.ended;
+  }
+  pass_on(at, message, now);
+  if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
+    from->useless += 1;
+    log_.event(name_of(*from) + ": " + name_of(id) +
+                   " was not opened: " + specverify::message(at->second.session->why_refused().code),
+               now);
+    forget(at);
+  }
+  return refusal::none;
+}
+
+//! Holds a place for a session, where the limits allow it.
+refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64_t now) {
+  const serve_limits& limits = parts_.limits;
+  while (exceeds(refusal::sessions_of_device, count_of(from.device) + 1, limits.sessions_of_device)) {
+    if (!make_room(from.device)) return refusal::sessions_of_device;
+  }
+  while (exceeds(refusal::sessions, entries_.size() + 1, limits.sessions)) {
+    if (!make_room(std::nullopt)) return refusal::sessions;
+  }
+  if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
+  const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
+  at->second.heard = now;
+  step(at, now, [&](entry& e, const message_sender&) {
+    e.folder.create(from.device);
+    e.session = std::make_unique<served_session>(parts_, e.folder);
+    return refusal::none;
+  });
+  peak_ = std::max(peak_, entries_.size());
+  log_.event(name_of(from) + " opens " + name_of(id), now);
+  return refusal::none;
+}
+
+//! Forgets the session that has been over for longest: of this owner, or of any. False: none is over.
+bool served_sessions::make_room(std::optional<std::uint64_t> owner) {
+  auto oldest = entries_.end();
+  for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+    const entry& e = at->second;
+    const bool over = !e.session || e.session->is_over();
+    if (!over || (owner && e.owner != *owner)) continue;
+    if (oldest == entries_.end() || e.heard < oldest->second.heard) oldest = at;
+  }
+  if (oldest == entries_.end()) return false;
+  forget(oldest);
+  return true;
+}
+
+void served_sessions::pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now) {
+  step(to, now, [&](entry& e, const message_sender& send) {
+    e.heard = now;
+    return e.session->receive(message, now, send);
+  });
+}
+
+void served_sessions::work(std::uint64_t now) {
+  const std::uint64_t id = waiting_.front();
+  waiting_.pop_front();
+  const auto at = entries_.find(id);
+  if (at == entries_.end()) return;
+  at->second.waits = false;
+  if (!at->second.session || !at->second.session->wants_work()) return;
+  step(at, now, [&](entry& e, const message_sender& send) { return e.session->work(now, send); });
+}
+
+//! Whatever goes wrong with a session ends this session alone.
+template <class Step>
+void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& step) {
+  entry& e = of->second;
+  const message_sender send = [&e](std::span<const std::byte> message) {
+    if (const auto link = e.link.lock()) link->send(message);
+  };
+  refusal why = refusal::none;
+  try {
+    why = step(e, send);
+  } catch (const std::exception& error) {
+    log_.event(name_of(of->first) + ": " + error.what(), now);
+    why = refusal::host_failed;
+  }
+  if (why != refusal::none) return end(of, why, now);
+  if (e.session->wants_work() && !e.waits) {
+    e.waits = true;
+    waiting_.push_back(of->first);
+  }
+  if (e.session->is_over() && !e.told) {
+    const specverify::status reason = e.session->why_refused();
+    log_.event(
+        name_of(of->first) + (reason.ok() ? ": complete" : std::string(": over: ") + specverify::message(reason.code)),
+        now);
+  }
+  e.told = e.session->is_over();
+}
+
+//! The owner is told, now and whenever it greets again.
+void served_sessions::end(entry_map::iterator of, refusal why, std::uint64_t now) {
+  entry& e = of->second;
+  log_.refused(why, name_of(of->first), now);
+  if (const auto link = e.link.lock()) link->send(refusal_message(of->first, named(why)));
+  e.ended = why;
+  e.session.reset();
+  e.folder.remove();
+}
+
+void served_sessions::sweep(std::uint64_t now) {
+  const std::uint64_t most = std::uint64_t{parts_.limits.idle_session_seconds} * 1'000'000;
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const auto next = std::next(at);
+    if (now > at->second.heard && exceeds(refusal::idle_session, now - at->second.heard, most)) {
+      log_.refused(refusal::idle_session, name_of(at->first), now);
+      forget(at);
+    }
+    at = next;
+  }
+}
+
+void served_sessions::forget(entry_map::iterator of) {
+  of->second.session.reset();
+  of->second.folder.remove();
+  entries_.erase(of);
+}
+
+std::size_t served_sessions::count_of(std::uint64_t owner) const {
+  const auto of_owner = [owner](const auto& at) { return at.second.owner == owner; };
+  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), of_owner));
+}
+
+}  // namespace edge_cloud

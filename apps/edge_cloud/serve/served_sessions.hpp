@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The sessions of a server by their ids. An id belongs to the device that opened it; every other one is refused and
+//! learns nothing more. No sockets and no clock: whoever owns this passes messages and the time in.
+#ifndef EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
+#define EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
+
+#include "serve_log.hpp"
+#include "served_session.hpp"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace edge_cloud {
+
+//! A connection as the sessions see it, once its device is known.
+struct visitor {
+  std::uint64_t device = 0;
+  message_sender send;
+  std::optional<std::uint64_t> session{};  //!< of its last greeting
+  std::uint32_t useless = 0;               //!< frames that served nothing
+};
+
+class served_sessions {
+ public:
+  //! Restores what stands in the run's state folder. Throws where the folder cannot be read.
+  served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
+
+  //! A whole frame. useless_frames: the connection is to be closed. Times are in microseconds.
+  [[nodiscard]] refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
+                                std::uint64_t now);
+
+  //! Some session waits for an engine. `work` does one pass for one session; each has its turn.
+  [[nodiscard]] bool has_work() const noexcept { return !waiting_.empty(); }
+  void work(std::uint64_t now);
+  //! Forgets sessions that were idle for too long.
+  void sweep(std::uint64_t now);
+
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
+  [[nodiscard]] const disk_share& disk() const noexcept { return disk_; }
+
+ private:
+  struct entry {
+    entry(const serve_parts& parts, std::uint64_t id, std::uint64_t of, disk_share& share)
+        : owner(of), folder(parts.run.state / "sessions", id, parts.limits, share) {}
+    std::uint64_t owner;
+    session_folder folder;
+    std::unique_ptr<served_session> session{};  // none: a limit ended it
+    refusal ended = refusal::none;
+    std::weak_ptr<visitor> link{};  // of the last greeting
+    std::uint64_t heard = 0;        // when
+    bool waits = false;             // for an engine
+    bool told = false;              // in the log, that it is over
+  };
+  using entry_map = std::map<std::uint64_t, entry>;
+
+  void restore(std::uint64_t now);
+  [[nodiscard]] refusal greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
+                              std::span<const std::byte> message, std::uint64_t now);
+  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
+  [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
+  void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);
+  template <class Step>
+  void step(entry_map::iterator of, std::uint64_t now, Step&& step);
+  void end(entry_map::iterator of, refusal why, std::uint64_t now);
+  void forget(entry_map::iterator of);
+  [[nodiscard]] std::size_t count_of(std::uint64_t owner) const;
+
+  const serve_parts& parts_;
+  serve_log& log_;
+  disk_share disk_{};
+  entry_map entries_;
+  std::deque<std::uint64_t> waiting_;  // for an engine, in turn
+  std::size_t peak_ = 0;
+};
+
+//! Why a message is refused, as the library's devices take it: for the session of this id, or 0 where none is known.
+[[nodiscard]] std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::status why);
+
+}  // namespace edge_cloud
+
+#endif

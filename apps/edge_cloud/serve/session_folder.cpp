@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_folder.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <system_error>
+
+namespace edge_cloud {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string hex_name(std::uint64_t id) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
+  return text;
+}
+
+std::uint64_t size_of(const fs::path& file) {
+  std::error_code missing;
+  const auto size = fs::file_size(file, missing);
+  return missing ? 0 : size;
+}
+
+}  // namespace
+
+session_folder::session_folder(const fs::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share)
+    : path_(root / hex_name(id)), limits_(limits), share_(share) {}
+
+std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id, 16);
+  if (error != std::errc{} || end != name.data() + name.size() || name != hex_name(id)) return std::nullopt;
+  return id;
+}
+
+void session_folder::create(std::uint64_t owner) {
+  fs::remove_all(path_);  // of a session whose owner was never written
+  fs::create_directories(path_);
+  {
+    std::ofstream out(path_ / "owner.new");
+    out << owner << '\n' << std::flush;
+    if (!out) throw std::runtime_error("cannot write the owner of a session");
+  }
+  fs::rename(path_ / "owner.new", path_ / "owner");
+  count(other_bytes());
+}
+
+std::optional<std::uint64_t> session_folder::owner() const {
+  std::ifstream in(path_ / "owner");
+  std::uint64_t owner = 0;
+  if (!(in >> owner)) return std::nullopt;
+  return owner;
+}
+
+std::vector<std::byte> session_folder::load() {
+  fs::remove(path_ / "journal.new");  // of a process that was killed while it wrote
+  journal_ = std::make_unique<state_file>(path_ / "journal");
+  std::vector<std::byte> kept = journal_->load();
+  journal_bytes_ = kept.size();
+  count(other_bytes() + journal_bytes_);
+  return kept;
+}
+
+void session_folder::cut(std::size_t bytes) {
+  journal_->cut(bytes);
+  journal_bytes_ = size_of(path_ / "journal");
+  count(other_bytes() + journal_bytes_);
+}
+
+void session_folder::set_aside(specverify::status why) {
+  journal_->set_aside(why);
+  cut(0);
+}
+
+refusal session_folder::write(const specverify::session_output& record) {
+  // While one journal takes the place of another, both stand on the disk.
+  const std::uint64_t both = journal_bytes_ + record.bytes.size();
+  if (exceeds(refusal::journal_full, counted_ + record.bytes.size(), limits_.journal_bytes))
+    return refusal::journal_full;
+  if (exceeds(refusal::disk_full, share_.used + record.bytes.size(), limits_.disk_bytes)) return refusal::disk_full;
+  if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal");
+  journal_->write(record);
+  count(counted_ + record.bytes.size());
+  journal_bytes_ = record.replaces ? record.bytes.size() : both;
+  count(counted_ - (both - journal_bytes_));
+  return refusal::none;
+}
+
+void session_folder::remove() {
+  journal_.reset();
+  std::error_code kept;
+  fs::remove_all(path_, kept);
+  journal_bytes_ = 0;
+  count(0);
+}
+
+void session_folder::count(std::uint64_t bytes) {
+  share_.used = share_.used - counted_ + bytes;
+  share_.peak = std::max(share_.peak, share_.used);
+  counted_ = bytes;
+}
+
+std::uint64_t session_folder::other_bytes() const {
+  return size_of(path_ / "owner") + size_of(path_ / "journal.corrupt");
+}
+
+}  // namespace edge_cloud

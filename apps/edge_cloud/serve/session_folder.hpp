@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server keeps of a session on disk: a folder with the owner's device id and the journal. Nothing is written
+//! that would go beyond the journal's limit or the disk's.
+#ifndef EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
+#define EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
+
+#include "../state_file.hpp"
+#include "serve_limits.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace edge_cloud {
+
+//! The disk that all sessions share, in bytes.
+struct disk_share {
+  std::uint64_t used = 0;
+  std::uint64_t peak = 0;
+};
+
+class session_folder {
+ public:
+  //! Of one session, at root / id in 16 hex digits. Touches no disk.
+  session_folder(const std::filesystem::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share);
+  ~session_folder() { count(0); }
+  session_folder(const session_folder&) = delete;
+  session_folder& operator=(const session_folder&) = delete;
+
+  //! The id that such a folder's name stands for.
+  [[nodiscard]] static std::optional<std::uint64_t> id_of(const std::filesystem::path& folder);
+
+  //! The owner stands in a record of its own, before anything else. Throws where the disk fails.
+  void create(std::uint64_t owner);
+  //! Of an earlier process; nothing where its record was not written to the end.
+  [[nodiscard]] std::optional<std::uint64_t> owner() const;
+  //! The journal of an earlier process; empty when there was none.
+  [[nodiscard]] std::vector<std::byte> load();
+  //! Drops what stands behind the first `bytes` of the journal.
+  void cut(std::size_t bytes);
+  //! Keeps a journal that no session takes as journal.corrupt.
+  void set_aside(specverify::status why);
+  //! Writes a record, or says which limit it is beyond: journal_full, disk_full. Throws where the disk fails.
+  [[nodiscard]] refusal write(const specverify::session_output& record);
+  //! Nothing is left of the session.
+  void remove();
+
+ private:
+  void count(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t other_bytes() const;
+
+  std::filesystem::path path_;
+  const serve_limits& limits_;
+  disk_share& share_;
+  std::unique_ptr<state_file> journal_;
+  std::uint64_t journal_bytes_ = 0;
+  std::uint64_t counted_ = 0;  // of the share
+};
+
+}  // namespace edge_cloud
+
+#endif

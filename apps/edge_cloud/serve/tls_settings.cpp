@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tls_settings.hpp"
+
+#include "device_keys.hpp"
+
+#include <openssl/x509.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace edge_cloud {
+
+namespace {
+
+template <class Load>
+void load(const char* what, const std::filesystem::path& file, Load&& load_file) {
+  try {
+    load_file(file.string());
+  } catch (const std::exception& error) {
+    throw std::runtime_error(std::string(what) + " " + file.string() + ": " + error.what());
+  }
+}
+
+std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::ssl::context::method method) {
+  auto made = std::make_unique<asio::ssl::context>(method);
+  SSL_CTX* const native = made->native_handle();
+  if (SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) != 1) throw std::runtime_error("OpenSSL has no TLS 1.3");
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(native, 0);
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection holds no buffers
+  if (files.certificate.empty() != files.key.empty())
+    throw std::runtime_error("--tls-certificate and --tls-key are given together");
+  if (!files.certificate.empty()) {
+    (void)private_text(files.key);
+    load("certificate", files.certificate, [&](const std::string& f) { made->use_certificate_chain_file(f); });
+    load("key", files.key, [&](const std::string& f) { made->use_private_key_file(f, asio::ssl::context::pem); });
+  }
+  if (!files.peer_authority.empty())
+    load("authority", files.peer_authority, [&](const std::string& f) { made->load_verify_file(f); });
+  return made;
+}
+
+}  // namespace
+
+std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
+  if (!files.wanted()) return nullptr;
+  if (files.certificate.empty()) throw std::runtime_error("TLS needs --tls-certificate and --tls-key of the server");
+  auto made = context_of(files, asio::ssl::context::tls_server);
+  if (!files.peer_authority.empty())
+    made->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+  return made;
+}
+
+std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
+  if (!files.wanted()) return nullptr;
+  if (files.peer_authority.empty())
+    throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");
+  auto made = context_of(files, asio::ssl::context::tls_client);
+  made->set_verify_mode(asio::ssl::verify_peer);
+  return made;
+}
+
+std::optional<std::uint64_t> certified_device(peer_stream& stream) {
+  if (stream.encrypted() == nullptr) return std::nullopt;
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(
+      SSL_get1_peer_certificate(stream.encrypted()->native_handle()), &X509_free);
+  if (!shown) return std::nullopt;
+  X509_NAME* const subject = X509_get_subject_name(shown.get());
+  const int first = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (first < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, first) >= 0) return std::nullopt;
+  std::array<char, 32> name{};
+  const int size = X509_NAME_get_text_by_NID(subject, NID_commonName, name.data(), static_cast<int>(name.size()));
+  if (size <= 0 || size >= static_cast<int>(name.size()) - 1) return std::nullopt;
+  return device_id_from(std::string_view(name.data(), static_cast<std::size_t>(size)));
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Options that several commands of the program share.
+#ifndef EDGE_CLOUD_SIDE_OPTIONS_HPP
+#define EDGE_CLOUD_SIDE_OPTIONS_HPP
+
+#include "run_settings.hpp"
+#include "trace_file.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace edge_cloud {
+
+inline void add_model_options(CLI::App& app, run_settings& run) {
+  app.add_option("--temperature", run.temperature, "of both models; the same on both sides")
+      ->capture_default_str()
+      ->check(CLI::Range(0.05, 4.0));
+  app.add_option("--models", run.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+  app.add_option("--pace", run.pace,
+                 "paper: a forward pass takes as long as the table's modelled column counts; none: as long as it takes")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"paper", "none"}));
+}
+
+inline void add_head_option(CLI::App& app, run_settings& run) {
+  app.add_option("--head", run.head, "weights of the decision head, for the systems that score mismatches")
+      ->check(CLI::ExistingFile);
+}
+
+inline void add_text_options(CLI::App& app, run_settings& run) {
+  app.add_option("--tokens", run.tokens, "how many tokens to write at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 400));
+  app.add_option("--session-id", run.session_id,
+                 "one id, one text: the keys of all draws derive from it, the secrets and the salt")
+      ->capture_default_str();
+}
+
+inline void add_salt_option(CLI::App& app, run_settings& run) {
+  app.add_option("--salt", run.salt, "of the cloud's key, to write the same text again; default: a new one each time")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
+}
+
+inline void add_retry_option(CLI::App& app, run_settings& run) {
+  app.add_option("--retry-ms", run.retry_ms, "ask again after so long without an answer")->capture_default_str();
+}
+
+inline auto kilo(double& value) {
+  return [&value](const double& given) { value = given * 1e3; };
+}
+
+//! What a link has apart from its uplink's rate.
+inline void add_steady_options(CLI::App& app, link_settings& link) {
+  app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
+                                  "downlink in kbit/s, default 4000")
+      ->check(CLI::Range(1.0, 1e7));
+  app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time")->capture_default_str()->check(CLI::Range(0.0, 1e4));
+  app.add_option("--loss", link.loss, "probability that a message is lost")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.9));
+}
+
+inline void add_link_options(CLI::App& app, link_settings& link) {
+  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")
+      ->check(CLI::Range(1.0, 1e7));
+  add_steady_options(app, link);
+  app.add_option("--jitter-ms", link.jitter_ms, "up to this much more each way")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e4));
+  app.add_option("--link-seed", link.seed, "of jitter and loss")->capture_default_str();
+  const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
+  app.add_option_function<std::string>(
+         "--channel-trace", follow, "CSV of states that the link follows instead of fixed rates, loss and round trip")
+      ->check(CLI::ExistingFile);
+  app.add_option("--state-seconds", link.clock.state_seconds, "how long a state of the trace holds")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 3600.0));
+}
+
+}  // namespace edge_cloud
+
+#endif

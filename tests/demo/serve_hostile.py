@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""serve_hostile.py EDGE_CLOUD [...]: honest devices finish with the texts that they write alone, while strangers and one
+known device do what they can: garbage, floods, half-open and slow connections, replays, stolen ids. Memory, disk and
+unsent bytes stay within the limits. 16 honest devices and longer floods where SPECVERIFY_LONG is 1."""
+import os
+import random
+import sys
+import threading
+import time
+
+from serving import Connection, World, first_frame, hello_for, is_refusal, resume_for
+
+LONG = os.environ.get("SPECVERIFY_LONG") == "1"
+HONEST = 16 if LONG else 4
+JOURNAL = 1 << 16
+LIMITS = ["--half-open", 16, "--first-frame-seconds", 2, "--idle-connection-seconds", 20, "--sessions", 64,
+          "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20]
+ATTACKER = 90
+MIB = 1 << 20
+
+
+def honest(world, server, round_name):
+    names = [f"{round_name}_{n}" for n in range(1, HONEST + 1)]
+    return names, [world.device(name, server.port, n, 1000 + n, tokens=40) for n, name in enumerate(names, 1)]
+
+
+class Attack:
+    """Each method is one attacker on a thread of its own. It goes on until the honest devices are done."""
+
+    def __init__(self, server, hello):
+        self.server, self.hello, self.over, self.wrong = server, hello, threading.Event(), []
+        self.random = random.Random(5)
+        methods = [self.garbage_before, self.garbage_after, self.half_open, self.slow, self.hello_flood, self.replays,
+                   self.stolen, self.deaf]
+        self.threads = [threading.Thread(target=self.run, args=(method,), daemon=True) for method in methods]
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, method):
+        times = 0
+        try:
+            while times == 0 or not self.over.is_set():
+                method(times)
+                times += 1
+                time.sleep(0.2)
+        except Exception as failure:  # one that the main thread has to hear of
+            self.wrong.append(f"{method.__name__}: {failure!r}")
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join(timeout=30)
+            assert not thread.is_alive(), "an attacker hangs"
+        assert not self.wrong, self.wrong
+
+    def garbage_before(self, _):
+        rubbish = Connection(self.server.port)
+        rubbish.raw(self.random.randbytes(4096))
+        assert rubbish.closed_within(4), "garbage before the key keeps its connection"
+
+    def garbage_after(self, _):
+        rubbish = Connection(self.server.port, ATTACKER)
+        for _ in range(200):
+            rubbish.send(self.random.randbytes(300))
+        assert rubbish.closed_within(4), "garbage after the key keeps its connection"
+
+    def half_open(self, times):
+        if times == 0:
+            silent = [Connection(self.server.port) for _ in range(60)]
+            time.sleep(4)
+            assert all(c.closed_within(0.5) for c in silent), "a half-open connection outlives its deadline"
+
+    def slow(self, _):
+        slow = Connection(self.server.port)
+        for byte in b"\x28\0\0" + first_frame(ATTACKER):
+            slow.raw(bytes([byte]))
+            if slow.closed_within(0.5):
+                return
+        raise AssertionError("a slow first frame was waited for")
+
+    def hello_flood(self, times):
+        flood = Connection(self.server.port, ATTACKER + 1)
+        for n in range(60):
+            flood.send(hello_for(self.hello, 5000 + 100 * times + n))
+        refused = sum(is_refusal(m) for m in flood.frames(0.5))
+        assert refused >= 56, f"of 60 new ids {refused} were refused"
+
+    def replays(self, _):
+        again = Connection(self.server.port, ATTACKER + 2)
+        said = hello_for(self.hello, 7000)
+        for _ in range(20):
+            again.raw(10 * (len(said).to_bytes(3, "little") + said))
+        again.closed_within(0.5)
+
+    def stolen(self, _):
+        for make in (hello_for, resume_for):
+            thief = Connection(self.server.port, ATTACKER + 3)
+            thief.send(make(self.hello, 1001))
+            heard = thief.frames(0.5)
+            assert len(heard) == 1 and is_refusal(heard[0]), f"a stolen id was answered with {heard}"
+
+    def deaf(self, times):
+        if times == 0:
+            asks = Connection(self.server.port, ATTACKER + 4, receive_buffer=4096)
+            asks.socket.settimeout(1)
+            said = hello_for(self.hello, 7500)
+            for _ in range(100):
+                asks.raw(100 * (len(said).to_bytes(3, "little") + said))
+            self.kept_deaf = asks
+
+
+def alone(world):
+    server = world.serve("alone", *LIMITS)
+    texts = [world.text(name, child) for name, child in zip(*honest(world, server, "calm"))]
+    server.stop()
+    return texts
+
+
+def attacked(world, expected):
+    server = world.serve("attacked", *LIMITS)
+    idle = server.memory("VmRSS")
+    hello = world.recorded_hello("--pad-to", 512)
+    names, children = honest(world, server, "besieged")
+    end = time.monotonic() + 60
+    while "device 1 opens session 1001" not in world.log("attacked"):
+        assert time.monotonic() < end, world.log("attacked")
+        time.sleep(0.02)
+    attack = Attack(server, hello)
+    attack.start()
+    disk = 0
+    while any(child.poll() is None for child in children):
+        assert time.monotonic() < end + 120, "the honest devices do not finish\n" + world.log("attacked")
+        disk = max(disk, server.disk())
+        time.sleep(0.1)
+    attack.stop()
+    disk = max(disk, server.disk())
+    texts = [world.text(name, child) for name, child in zip(names, children)]
+    peak = server.memory("VmHWM")
+    log = world.log("attacked")
+    report = server.stop()
+    sessions = report["peak_sessions"]
+    print(f"sessions {sessions}, memory {idle} idle, {peak} at most, disk {disk}, unsent {report['peak_unsent']}")
+    print({name: count for name, count in report["refused"].items() if count})
+    assert texts == expected, "a text changed"
+    assert peak <= idle + 64 * MIB + sessions * 256 * 1024, "memory grew"
+    assert disk <= sessions * JOURNAL and report["peak_disk"] <= sessions * JOURNAL, "the disk filled"
+    assert report["peak_unsent"] <= MIB, "too much waits for a connection"
+    for name in ("frame_too_long", "useless_frames", "half_open", "first_frame_late", "sessions_of_device",
+                 "not_the_owner"):
+        assert report["refused"][name] > 0, f"nothing was refused by the name {name}"
+    for secret in ("And the number", "ffeeddcc", "00112233"):
+        assert secret not in log, "the log tells " + secret
+
+
+def main():
+    with World(sys.argv[1]) as world:
+        attacked(world, alone(world))
+    print("serve_hostile: all checks passed")
+
+
+main()

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""serve_limits.py EDGE_CLOUD EDGE_CLOUD_LIFTED: one attack a limit. The server holds; without this one limit it does not,
+and the same check fails."""
+import concurrent.futures
+import sys
+import time
+
+from serving import Connection, World, framed, hello_for
+
+
+def still_open(connections, seconds=0.5):
+    time.sleep(seconds)
+    return sum(not c.closed_within(0.01) for c in connections)
+
+
+def half_open(server, hello):
+    return still_open([Connection(server.port) for _ in range(12)]) <= 4
+
+
+def first_frame_late(server, hello):
+    slow = Connection(server.port)
+    for byte in first_frame_slowly():
+        slow.raw(byte)
+        if slow.closed_within(0.25):
+            return True
+    return False
+
+
+def first_frame_slowly():
+    return [bytes([40]), b"\0", b"\0", *[b"\1"] * 9]
+
+
+def frame_too_long(server, hello):
+    long = Connection(server.port, 1)
+    long.raw((1 << 20).to_bytes(3, "little"))
+    return long.closed_within(1)
+
+
+def useless_frames(server, hello):
+    rubbish = Connection(server.port, 1)
+    for _ in range(100):
+        rubbish.send(b"\x5a" * 64)
+    return rubbish.closed_within(1)
+
+
+def idle_connection(server, hello):
+    return Connection(server.port, 1).closed_within(3)
+
+
+def idle_session(server, hello):
+    opener = Connection(server.port, 1)
+    opener.send(hello_for(hello, 50))
+    opener.frames(0.3)
+    opened = server.sessions()
+    time.sleep(2.5)
+    return opened == 1 and server.sessions() == 0
+
+
+def connections(server, hello):
+    return still_open([Connection(server.port, device) for device in range(1, 9)]) <= 4
+
+
+def connections_of_device(server, hello):
+    return still_open([Connection(server.port, 1) for _ in range(8)]) <= 2
+
+
+def open_sessions(server, hello, devices):
+    for device in devices:
+        opener = Connection(server.port, device)
+        for n in range(6):
+            opener.send(hello_for(hello, 1000 * device + n))
+        opener.frames(0.3)
+    return server.sessions()
+
+
+def sessions(server, hello):
+    return 0 < open_sessions(server, hello, range(1, 5)) <= 5
+
+
+def sessions_of_device(server, hello):
+    return 0 < open_sessions(server, hello, [1]) <= 2
+
+
+def deaf(server, hello):
+    """Opens sessions, each of which is answered, and reads nothing. What the system holds is not counted."""
+    asks = Connection(server.port, 1, receive_buffer=4096)
+    for session in range(2000):
+        asks.send(hello_for(hello, session + 1))
+    end = time.monotonic() + 20
+    while server.sessions() < 2000 and not asks.was_dropped() and time.monotonic() < end:
+        time.sleep(0.1)
+    return server.stop()
+
+
+def unsent_bytes(server, hello):
+    return deaf(server, hello)["peak_unsent"] <= 1 << 15
+
+
+def unsent_in_all(server, hello):
+    return deaf(server, hello)["peak_unsent_in_all"] <= 1 << 15
+
+
+def ends_by(server, name):
+    child = server.world.device("writer", server.port, 1, 60, tokens=60)
+    return child.wait(timeout=60) != 0 and f"refuses ({name})" in server.world.log("writer")
+
+
+def journal_full(server, hello):
+    return ends_by(server, "journal_full")
+
+
+def disk_full(server, hello):
+    return ends_by(server, "disk_full")
+
+
+def not_the_owner(server, hello):
+    Connection(server.port, 1).send(hello_for(hello, 50))
+    time.sleep(0.3)
+    thief = Connection(server.port, 2)
+    thief.send(hello_for(hello, 50))
+    heard = thief.frames(0.5)
+    return len(heard) == 1 and heard[0][0] & 15 == 8
+
+
+MANY = ["--sessions", 4000, "--sessions-of-device", 4000]
+
+ATTACKS = {
+    half_open: ["--half-open", 4],
+    first_frame_late: ["--first-frame-seconds", 1],
+    frame_too_long: [],
+    useless_frames: [],
+    idle_connection: ["--idle-connection-seconds", 1],
+    idle_session: ["--idle-session-seconds", 1],
+    connections: ["--connections", 4],
+    connections_of_device: ["--connections-of-device", 2],
+    sessions: ["--sessions", 5, "--sessions-of-device", 3],
+    sessions_of_device: ["--sessions-of-device", 2],
+    unsent_bytes: ["--unsent-bytes", 1 << 15, *MANY],
+    unsent_in_all: ["--unsent-in-all", 1 << 15, *MANY],
+    journal_full: ["--journal-bytes", 1024],
+    disk_full: ["--disk-bytes", 1024],
+    not_the_owner: [],
+}
+
+
+def check(program, lifted, attack, arguments, without):
+    """What is wrong, or None."""
+    name = attack.__name__
+    with World(program) as world:
+        hello = world.recorded_hello()
+        server = world.serve("server", *arguments, lifted=name if without else None,
+                             program=lifted if without else program)
+        held = attack(server, hello)
+        if held != without:
+            return None
+        return f"{name}: {'holds without the limit' if without else 'does not hold'}\n" + world.log("server")
+
+
+def main():
+    program, lifted = sys.argv[1:3]
+    wanted = sys.argv[3:] or [attack.__name__ for attack in ATTACKS]
+    with concurrent.futures.ThreadPoolExecutor(6) as workers:
+        done = [workers.submit(check, program, lifted, attack, arguments, without)
+                for attack, arguments in ATTACKS.items() if attack.__name__ in wanted for without in (False, True)]
+        failed = [found for found in (each.result() for each in done) if found]
+    print(f"serve_limits: {len(done) // 2} limits, each with a server that lets it go")
+    sys.exit("FAILED: " + "\n".join(failed) if failed else 0)
+
+
+main()

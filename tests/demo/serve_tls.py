@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""serve_tls.py EDGE_CLOUD [...]: TLS 1.3 with certificates that openssl makes, and what is refused without them."""
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+
+from serving import Connection, World, is_refusal, key_of
+
+
+def certificates(folder):
+    """An authority, a server of 127.0.0.1, and devices 5 and `none`, as docs/serving.md says."""
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none")):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + subject,
+                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".csr")
+        openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
+                "2", "-copy_extensions", "copy", "-out", name + ".pem")
+        (folder / (name + ".key")).chmod(0o600)
+
+
+def handshake(port, folder, version, name):
+    """True: the server takes this version and certificate, and goes on."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(folder / "ca.pem")
+    context.minimum_version = context.maximum_version = version
+    if name:
+        context.load_cert_chain(folder / (name + ".pem"), folder / (name + ".key"))
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as secured:
+                secured.settimeout(1)
+                return len(secured.recv(1)) == 1  # a refusal is an answer, the end of the connection is none
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def with_certificates(world):
+    folder = world.folder
+    certificates(folder)
+    own = ["--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key"]
+    server = world.serve("certified", *own, "--tls-client-ca", folder / "ca.pem", keys=False)
+    device = ["--tls-ca", folder / "ca.pem", "--connect-seconds", 2]
+    known = [*device, "--tls-certificate", folder / "device.pem", "--tls-key", folder / "device.key"]
+    assert len(world.text("a", world.device("a", server.port, 5, 10, *known, keys=False))) == 16
+    log = world.log("certified")
+    assert "device 5 opens session 10" in log and "TLS 1.3" in log, log
+    assert handshake(server.port, folder, ssl.TLSVersion.TLSv1_3, "device")
+    assert not handshake(server.port, folder, ssl.TLSVersion.TLSv1_2, "device"), "TLS 1.2 was taken"
+    assert not handshake(server.port, folder, ssl.TLSVersion.TLSv1_3, None), "no certificate was asked for"
+    nameless = [*device, "--tls-certificate", folder / "nobody.pem", "--tls-key", folder / "nobody.key"]
+    child = world.device("nobody", server.port, 5, 11, *nameless, keys=False)
+    assert child.wait(timeout=60) != 0
+    assert "(certificate)" in world.log("certified"), world.log("certified")
+    plain = Connection(server.port, 5)
+    plain.send(b"rubbish")
+    assert plain.closed_within(2), "bytes without TLS were waited for"
+    server.stop()
+
+    keyed = world.serve("keyed", *own)
+    assert len(world.text("b", world.device("b", keyed.port, 1, 10, *device))) == 16
+    other_name = world.device("c", keyed.port, 1, 12, *device, "--tls-name", "elsewhere.example")
+    assert other_name.wait(timeout=60) != 0 and "TLS" in world.log("c"), world.log("c")
+    keyed.stop()
+
+
+def with_keys(world):
+    server = world.serve("plain")
+    wrong = Connection(server.port, 1, key_of(2))
+    heard = wrong.frames(2)
+    assert len(heard) == 1 and is_refusal(heard[0]), heard
+    unknown = Connection(server.port, 12345)
+    assert unknown.frames(2) == heard, "an unknown id and a wrong key look different"
+    (world.folder / "keys").mkdir(exist_ok=True)
+    child = world.device("thief", server.port, 200, 10)  # its id stands in no list
+    assert child.wait(timeout=60) != 0 and "refuses (key_unknown)" in world.log("thief"), world.log("thief")
+    assert "(key_unknown)" in world.log("plain")
+    assert key_of(1) not in world.log("plain")
+    server.stop()
+
+
+def refused_to_start(world):
+    def says(words, *arguments):
+        child = world.start("refused", ["serve", "--state-dir", world.folder / "refused", "--port", 0, *arguments])
+        assert child.wait(timeout=20) != 0 and words in world.log("refused"), world.log("refused")
+    says("--insecure-listen", "--listen", "0.0.0.0", "--devices", world.folder / "devices")
+    says("nobody is known")
+    says("this is no address", "--listen", "somewhere", "--devices", world.folder / "devices")
+
+
+def main():
+    with World(sys.argv[1]) as world:
+        with_keys(world)
+        refused_to_start(world)
+        if shutil.which("openssl") is None:
+            print("SKIPPED: no openssl to make certificates with")
+            sys.exit(77)
+        with_certificates(world)
+    print("serve_tls: all checks passed")
+
+
+main()

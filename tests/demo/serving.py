@@ -1,0 +1,229 @@
+"""What the tests of `edge_cloud serve` share: a server, its devices, and raw connections to it. All on the loopback."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+
+def key_of(device):
+    return hashlib.sha256(b"a key of this test, %d" % device).hexdigest()
+
+
+def first_frame(device, key=None):
+    return struct.pack("<Q", device) + bytes.fromhex(key or key_of(device))
+
+
+def private(path, text):
+    """Written once: a process that was started earlier may be reading it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+        path.chmod(0o600)
+    return path
+
+
+def crc_of_byte(state):
+    for _ in range(8):
+        state = (state >> 1) ^ (0x82F63B78 if state & 1 else 0)
+    return state
+
+
+CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
+
+
+def crc32c(data):
+    state = 0xFFFFFFFF
+    for byte in data:
+        state = (state >> 8) ^ CRC_TABLE[(state ^ byte) & 255]
+    return state ^ 0xFFFFFFFF
+
+
+def greeting(message, at, session, epoch=None, number=None):
+    """A hello or resume whose context stands at this byte, for another session id, under a good checksum."""
+    made = bytearray(message)
+    made[at:at + 8] = struct.pack("<Q", session)
+    if epoch is not None:
+        made[at + 8:at + 12] = struct.pack("<I", epoch)
+    if number is not None:
+        made[0] = made[0] & 15 | number << 4
+    covered = bytes(made[at:at + 28]) + struct.pack("<I", len(made)) + bytes(made[:4]) + bytes(made[8:])
+    made[4:8] = struct.pack("<I", crc32c(covered))
+    return bytes(made)
+
+
+def hello_for(hello, session, epoch=None, number=None):
+    return greeting(hello, 10, session, epoch, number)
+
+
+def resume_for(hello, session, epoch=None):
+    """The context of a hello, asked for as one that was there before."""
+    return greeting(bytes([hello[0] & 0xF0 | 6]) + hello[1:8] + hello[10:38], 8, session, epoch)
+
+
+def framed(message):
+    return len(message).to_bytes(3, "little") + message
+
+
+class Connection:
+    def __init__(self, port, device=None, key=None, receive_buffer=None):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(10)
+        self.socket.connect(("127.0.0.1", port))
+        if device is not None:
+            self.send(first_frame(device, key))
+
+    def send(self, message):
+        self.raw(framed(message))
+
+    def raw(self, data):
+        try:
+            self.socket.sendall(data)
+        except (ConnectionError, TimeoutError):
+            pass
+
+    def was_dropped(self):
+        """Reads nothing."""
+        state = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        return state != 1  # established
+
+    def closed_within(self, seconds):
+        """Reads whatever comes. What came is in `heard`."""
+        end = time.monotonic() + seconds
+        self.heard = b""
+        while (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                data = self.socket.recv(65536)
+            except TimeoutError:
+                return False
+            except ConnectionError:
+                return True
+            if not data:
+                return True
+            self.heard += data
+        return False
+
+    def frames(self, seconds):
+        self.closed_within(seconds)
+        data, found = self.heard, []
+        while len(data) >= 3 and len(data) >= 3 + int.from_bytes(data[:3], "little"):
+            size = int.from_bytes(data[:3], "little")
+            found.append(data[3:3 + size])
+            data = data[3 + size:]
+        return found
+
+
+def is_refusal(message):
+    return message[0] & 15 == 8
+
+
+class World:
+    """A folder of its own, and processes that end with it."""
+
+    def __init__(self, program):
+        self.program, self.children = program, []
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="edge_cloud_"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, name, arguments, lifted=None, program=None):
+        environment = dict(os.environ)
+        if lifted:
+            environment["EDGE_CLOUD_LIFTED_LIMIT"] = lifted
+        with open(self.folder / (name + ".log"), "ab") as log:
+            child = subprocess.Popen([program or self.program, *map(str, arguments)], stdout=log, stderr=log,
+                                     env=environment)
+        self.children.append(child)
+        return child
+
+    def log(self, name):
+        return (self.folder / (name + ".log")).read_text(errors="replace")
+
+    def serve(self, name, *arguments, devices=range(1, 100), port=0, lifted=None, program=None, keys=True):
+        state = self.folder / name
+        secret = private(self.folder / "cloud.secret", "00112233445566778899aabbccddeeff")
+        known = []
+        if keys:
+            lines = "".join(f"{device} {key_of(device)}\n" for device in devices)
+            known = ["--devices", private(self.folder / "devices", lines)]
+        (state / "port").unlink(missing_ok=True)
+        made = Server()
+        made.name, made.state, made.world = name, state, self
+        made.process = self.start(name, ["serve", "--end-with-parent", "--port", port, "--salt", 7, "--state-dir", state,
+                                         "--secret-file", secret, *known, *arguments], lifted, program)
+        end = time.monotonic() + 60
+        while not (state / "port").exists():
+            assert made.process.poll() is None and time.monotonic() < end, "no server:\n" + self.log(name)
+            time.sleep(0.02)
+        made.port = int((state / "port").read_text())
+        return made
+
+    def device(self, name, port, device, session, *arguments, keys=True, prompt=None, tokens=16):
+        secret = private(self.folder / "edge.secret", "ffeeddccbbaa99887766554433221100")
+        key = ["--device-key-file", private(self.folder / "keys" / str(device), key_of(device))] if keys else []
+        return self.start(name, ["device", "--end-with-parent", "--connect", f"127.0.0.1:{port}", "--device-id", device,
+                                 *key, "--state-dir", self.folder / name, "--secret-file", secret, "--session-id",
+                                 session, "--tokens", tokens, "--prompt", prompt or f"And the number {device} said",
+                                 "--retry-ms", 300, *arguments])
+
+    def text(self, name, process, seconds=120):
+        code = process.wait(timeout=seconds)
+        assert code == 0, f"{name} ended with {code}:\n" + self.log(name)
+        return json.loads((self.folder / name / "report.json").read_text())["tokens"]
+
+    def recorded_hello(self, *arguments):
+        """What a device says first, after its key."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(60)
+            child = self.device("recorded", listener.getsockname()[1], 1, 1, *arguments)
+            connection = listener.accept()[0]
+            connection.settimeout(60)
+            with connection, connection.makefile("rb") as stream:
+                messages = [stream.read(int.from_bytes(stream.read(3), "little")) for _ in range(2)]
+            child.kill()
+            child.wait()
+        assert messages[0] == first_frame(1) and messages[1][0] & 15 == 1, "the device did not say hello"
+        return messages[1]
+
+
+class Server:
+    def memory(self, field):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(field)
+
+    def disk(self):
+        total = 0
+        for file in (self.state / "sessions").rglob("*"):
+            try:
+                total += file.stat().st_size if file.is_file() else 0
+            except FileNotFoundError:
+                pass
+        return total
+
+    def sessions(self):
+        return len(list((self.state / "sessions").iterdir()))
+
+    def stop(self):
+        """Its report."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=30) == 0, self.world.log(self.name)
+        return json.loads((self.state / "report.json").read_text())

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server of strangers holds and refuses, without sockets: keys, the pool of engines, and the map of sessions
+//! with devices of the demo on the other side.
+#include "edge_cloud/edge_host.hpp"
+#include "edge_cloud/frame.hpp"
+#include "edge_cloud/in_process.hpp"
+#include "edge_cloud/serve/device_keys.hpp"
+#include "edge_cloud/serve/serve_settings.hpp"
+#include "edge_cloud/serve/served_sessions.hpp"
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <fstream>
+#include <sstream>
+
+using namespace edge_cloud;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+//! A folder that is gone with the test.
+struct scratch_folder {
+  fs::path path;
+  scratch_folder() {
+    std::string name = (fs::temp_directory_path() / "serve_test_XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~scratch_folder() { fs::remove_all(path); }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+};
+
+const side_model& small_model() {
+  static const side_model model = load_side(tinylm::default_directory(), "drafter.safetensors");
+  return model;
+}
+const side_model& large_model() {
+  static const side_model model = load_side(tinylm::default_directory(), "target.safetensors");
+  return model;
+}
+
+run_settings settings_of(std::uint64_t session_id) {
+  run_settings run;
+  run.session_id = session_id;
+  run.tokens = 12;
+  run.salt = 77;
+  run.retry_ms = 0;
+  run.prompt = "And the LORD spake unto Moses";
+  return run;
+}
+
+//! The text of a session that nobody disturbs.
+std::string text_alone(const run_settings& run) { return run_hosts(run, small_model(), large_model()).edge.text; }
+
+//! The server without its sockets. `now` is its clock, in seconds.
+struct server {
+  scratch_folder folder;
+  serve_limits limits;
+  run_settings run = settings_of(0);
+  std::ostringstream log_text;
+  serve_log log{std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_st>(log_text))};
+  std::optional<engine_pool> engines;
+  std::optional<serve_parts> parts;
+  std::optional<served_sessions> sessions;
+  std::uint64_t now = 1;
+
+  explicit server(serve_limits held = {}) : limits(held) {
+    run.state = folder.path;
+    start();
+  }
+  void start() {
+    engines.emplace(large_model(), limits.engines);
+    parts.emplace(serve_parts{run, large_model(), limits, *engines});
+    sessions.emplace(*parts, log, now * 1'000'000);
+  }
+  void restart() {
+    sessions.reset();
+    start();
+  }
+  refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message) {
+    return sessions->receive(from, message, now * 1'000'000);
+  }
+  void work() { sessions->work(now * 1'000'000); }
+  [[nodiscard]] fs::path folder_of(std::uint64_t id) const {
+    char name[17];
+    std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(id));
+    return folder.path / "sessions" / name;
+  }
+};
+
+//! A connection of some device, and what the server said to it.
+struct guest {
+  std::shared_ptr<visitor> line = std::make_shared<visitor>();
+  std::deque<frame> heard;
+
+  explicit guest(std::uint64_t device) {
+    line->device = device;
+    line->send = [this](std::span<const std::byte> message) { heard.emplace_back(message.begin(), message.end()); };
+  }
+};
+
+//! Why the server refuses, where its last message is such a refusal.
+refusal refused(const guest& from, std::uint64_t session_id) {
+  if (from.heard.empty()) return refusal::none;
+  specverify::wire_context context;
+  context.session_id = session_id;
+  const auto read = specverify::decode_refuse(context, from.heard.back());
+  if (!read || read->reason.reporter != specverify::part::host) return refusal::none;
+  return static_cast<refusal>(read->reason.where);
+}
+
+//! A device that writes one text, and its messages.
+struct device {
+  run_settings run;
+  guest over;
+  std::vector<frame> said;
+  std::deque<frame> outgoing;
+  edge_host host;
+
+  device(std::uint64_t id, run_settings settings)
+      : run(std::move(settings)),
+        over(id),
+        host(run, small_model(),
+             [this](std::span<const std::byte> message) {
+               outgoing.emplace_back(message.begin(), message.end());
+               said.push_back(outgoing.back());
+             },
+             {}) {}
+
+  //! One message, one way or the other, or one pass of an engine. False: nothing is under way.
+  bool step(server& with) {
+    if (!outgoing.empty()) {
+      const frame message = std::move(outgoing.front());
+      outgoing.pop_front();
+      REQUIRE(with.receive(over.line, message) == refusal::none);
+    } else if (!over.heard.empty()) {
+      const frame message = std::move(over.heard.front());
+      over.heard.pop_front();
+      host.receive(message);
+    } else if (with.sessions->has_work()) {
+      with.work();
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void steps(server& with, int count) {
+    while (count-- > 0 && !host.finished() && step(with)) continue;
+  }
+  void finish(server& with) {
+    while (!host.finished()) REQUIRE(step(with));
+  }
+  [[nodiscard]] std::string text() const { return host.report().text; }
+};
+
+std::string thrown(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+const std::string key_a(64, 'a'), key_b(64, 'b');
+
+}  // namespace
+
+TEST_CASE("serve: a device is known by its id and its key alone") {
+  const device_keys keys("# devices\n\n7 " + key_a + "\n18446744073709551615 " + key_b + "\n");
+  CHECK(keys.size() == 2);
+  const device_key a = *key_from_hex(key_a), b = *key_from_hex(key_b);
+  CHECK(keys.device_of(first_frame(7, a)) == std::uint64_t{7});
+  CHECK(keys.device_of(first_frame(~std::uint64_t{0}, b)) == ~std::uint64_t{0});
+  CHECK(!keys.device_of(first_frame(7, b)));
+  CHECK(!keys.device_of(first_frame(8, a)));
+  CHECK(!keys.device_of(first_frame(8, {})));  // what an unknown id is compared with
+  const auto whole = first_frame(7, a);
+  frame longer(whole.begin(), whole.end());
+  longer.push_back(std::byte{0});
+  CHECK(!keys.device_of(longer));
+  CHECK(!keys.device_of(std::span(longer).first(39)));
+  CHECK(!keys.device_of({}));
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    auto changed = whole;
+    changed[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    CHECK(!keys.device_of(changed));
+  }
+}
+
+TEST_CASE("serve: a list of devices says what is wrong with it") {
+  const auto said = [](const std::string& text) { return thrown([&] { device_keys keys(text, "list"); }); };
+  CHECK(said("") == "list: names no device; add a line `ID KEY`");
+  CHECK(said("7\n") == "list, line 1: a line is a device id and its key, with a space");
+  CHECK(said("7 " + key_a + " x\n") == "list, line 1: a line is a device id and its key, with a space");
+  CHECK(said("x7 " + key_a + "\n") == "list, line 1: a device id is a number of decimal digits below 2^64");
+  CHECK(said("18446744073709551616 " + key_a) == "list, line 1: a device id is a number of decimal digits below 2^64");
+  CHECK(said("-7 " + key_a) == "list, line 1: a device id is a number of decimal digits below 2^64");
+  CHECK(said("#\n7 abc\n") == "list, line 2: a key is 64 hex digits, not all of them 0");
+  CHECK(said("7 " + std::string(64, '0')) == "list, line 1: a key is 64 hex digits, not all of them 0");
+  CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 stands here twice");
+}
+
+TEST_CASE("serve: files of keys are private, and a missing secret is made") {
+  const scratch_folder folder;
+  const fs::path file = folder.path / "key";
+  CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": there is no such file");
+  std::ofstream(file) << key_a << '\n';
+  fs::permissions(file, fs::perms::owner_read | fs::perms::group_read);
+  CHECK(thrown([&] { (void)load_device_key(file); }) ==
+        file.string() + ": others may read it; run: chmod 600 " + file.string());
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  CHECK(load_device_key(file) == *key_from_hex(key_a));
+  std::ofstream(file) << "abc\n";
+  CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": a key is 64 hex digits, not all of them 0");
+  CHECK(thrown([&] { (void)secret_from_file(file); }) ==
+        file.string() + ": a secret is 32 hex digits, not all of them 0");
+  const std::string made = secret_from_file(folder.path / "secret");
+  CHECK(made.size() == 32);
+  CHECK(secret_from_file(folder.path / "secret") == made);
+  CHECK(secret_from_file(folder.path / "other") != made);
+  CHECK((fs::status(folder.path / "secret").permissions() & fs::perms::mask) ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("serve: where to listen, and what is missing for it") {
+  serve_settings asked;
+  asked.devices = "list";
+  CHECK(checked_endpoint(asked).address().is_loopback());
+  asked.listen = "0.0.0.0";
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("--insecure-listen 0.0.0.0") != std::string::npos);
+  asked.insecure_listen = "0.0.0.0";
+  CHECK(checked_endpoint(asked).address().to_string() == "0.0.0.0");
+  asked.tls.certificate = "c";
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("goes without TLS") != std::string::npos);
+  asked.insecure_listen.clear();
+  CHECK(checked_endpoint(asked).address().to_string() == "0.0.0.0");
+  asked.tls.peer_authority = "a";
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("give one of them") != std::string::npos);
+  asked.devices.clear();
+  CHECK(checked_endpoint(asked).port() == 7002);
+  asked.tls = {};
+  asked.listen = "::1";
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("nobody is known") != std::string::npos);
+  asked.listen = "localhost";
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("this is no address") != std::string::npos);
+}
+
+TEST_CASE("serve: texts that share engines get the rows of their own") {
+  engine_pool pool(large_model(), 2);
+  const std::vector<specverify::token_id> words{5, 900, 17, 4000, 33, 1024};
+  std::vector<std::unique_ptr<engine_text>> texts;
+  for (int i = 0; i < 3; ++i) texts.push_back(std::make_unique<engine_text>(pool));
+  for (std::uint32_t step = 0; step < words.size(); ++step) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      engine own(large_model().weights);
+      std::vector<specverify::token_id> whole(words.begin(), words.begin() + step + 1);
+      for (auto& token : whole) token += static_cast<int>(i);
+      REQUIRE(texts[i]->append(step, std::span(whole).last(1)).ok());
+      engine* shared = nullptr;
+      REQUIRE(texts[i]->feed(1, shared).ok());
+      REQUIRE(own.feed(0, whole, 1).ok());
+      CHECK(std::ranges::equal(shared->hidden(0), own.hidden(0)));
+    }
+  }
+  CHECK(pool.made() == 2);
+  CHECK(texts[0]->append(9, words).code == specverify::errc::base_length_mismatch);
+}
+
+TEST_CASE("serve: sessions side by side write the texts that they write alone") {
+  server with;
+  device a(1, settings_of(100)), b(2, settings_of(101));
+  a.host.begin();
+  b.host.begin();
+  while (!a.host.finished() || !b.host.finished()) {
+    a.steps(with, 1);
+    b.steps(with, 1);
+  }
+  CHECK(a.text() == text_alone(a.run));
+  CHECK(b.text() == text_alone(settings_of(101)));
+  CHECK(with.sessions->size() == 2);
+}
+
+TEST_CASE("serve: a session id belongs to the device that opened it") {
+  server with;
+  device owner(1, settings_of(100));
+  owner.host.begin();
+  owner.steps(with, 9);
+  REQUIRE(!owner.host.finished());
+  guest thief(2);
+  const frame hello = owner.said.front();
+  REQUIRE(specverify::peek_header(hello)->kind == specverify::message_kind::hello);
+  const frame resume = [&] {
+    std::array<std::byte, 64> space{};
+    specverify::resume_message asked;
+    asked.context.session_id = 100;
+    asked.context.epoch = 40;
+    const auto bytes = specverify::encode_resume(asked, space).value();
+    return frame(bytes.begin(), bytes.end());
+  }();
+  for (const frame& stolen : {hello, resume}) {
+    CHECK(with.receive(thief.line, stolen) == refusal::none);
+    REQUIRE(thief.heard.size() == 1);
+    CHECK(refused(thief, 100) == refusal::not_the_owner);
+    thief.heard.clear();
+  }
+  for (const frame& replayed : owner.said) {  // no greeting opened them for this connection
+    CHECK(with.receive(thief.line, replayed) == refusal::none);
+    for (; !thief.heard.empty(); thief.heard.pop_back()) CHECK(refused(thief, 100) == refusal::not_the_owner);
+  }
+  CHECK(with.log.count(refusal::not_the_owner) >= 3);
+  owner.finish(with);
+  CHECK(owner.text() == text_alone(owner.run));
+}
+
+TEST_CASE("serve: a device has so many sessions, and finished ones make room") {
+  serve_limits limits;
+  limits.sessions_of_device = 2;
+  server with(limits);
+  device first(1, settings_of(100)), second(1, settings_of(101)), third(1, settings_of(102)),
+      other(2, settings_of(103));
+  for (device* each : {&first, &second, &other}) {
+    each->host.begin();
+    each->steps(with, 4);
+  }
+  third.host.begin();
+  CHECK(with.receive(third.over.line, third.said.front()) == refusal::none);
+  CHECK(refused(third.over, 102) == refusal::sessions_of_device);
+  CHECK(!fs::exists(with.folder_of(102)));
+  CHECK(with.sessions->size() == 3);
+  first.finish(with);
+  third.over.heard.clear();
+  third.finish(with);
+  CHECK(third.text() == text_alone(third.run));
+  CHECK(!fs::exists(with.folder_of(100)));
+  CHECK(with.sessions->size() == 3);
+}
+
+TEST_CASE("serve: the server has so many sessions") {
+  serve_limits limits;
+  limits.sessions = 2;
+  server with(limits);
+  device first(1, settings_of(100)), second(2, settings_of(101)), third(3, settings_of(102));
+  for (device* each : {&first, &second, &third}) each->host.begin();
+  first.steps(with, 4);
+  second.steps(with, 4);
+  CHECK(with.receive(third.over.line, third.said.front()) == refusal::none);
+  CHECK(refused(third.over, 102) == refusal::sessions);
+  CHECK(with.sessions->size() == 2);
+}
+
+TEST_CASE("serve: what goes wrong with a session ends it alone") {
+  server with;
+  device good(1, settings_of(100));
+  run_settings hot = settings_of(101);
+  hot.temperature = 0.5;
+  device other_temperature(2, hot);
+  good.host.begin();
+  good.steps(with, 6);
+  other_temperature.host.begin();
+  CHECK_THROWS_AS(other_temperature.finish(with), std::runtime_error);
+  CHECK(with.sessions->size() == 2);
+  good.finish(with);
+  CHECK(good.text() == text_alone(good.run));
+}
+
+TEST_CASE("serve: drafts beyond the limit are refused with the hello") {
+  serve_limits limits;
+  limits.draft_length = 2;
+  server with(limits);
+  device asked(1, settings_of(100));  // four drafts a round
+  asked.host.begin();
+  CHECK_THROWS_WITH(asked.finish(with), doctest::Contains("the session needs more than a limit"));
+  CHECK(with.sessions->size() == 0);
+  CHECK(fs::is_empty(with.folder.path / "sessions"));
+}
+
+TEST_CASE("serve: a journal and the disk have their limits") {
+  serve_limits limits;
+  limits.journal_bytes = 1024;
+  server with(limits);
+  run_settings many_tokens = settings_of(100);
+  many_tokens.tokens = 60;
+  device long_one(1, many_tokens);
+  long_one.host.begin();
+  CHECK_THROWS_AS(long_one.finish(with), std::runtime_error);
+  CHECK(with.log.count(refusal::journal_full) == 1);
+  CHECK(!fs::exists(with.folder_of(100)));
+  CHECK(with.sessions->disk().used == 0);
+  CHECK(with.sessions->disk().peak <= 1024 + 16);
+  guest again(1);
+  CHECK(with.receive(again.line, long_one.said.front()) == refusal::none);
+  CHECK(refused(again, 100) == refusal::journal_full);
+
+  serve_limits small;
+  small.disk_bytes = 1500;
+  server second(small);
+  device one(1, settings_of(100)), two(2, settings_of(101));
+  one.host.begin();
+  one.steps(second, 4);
+  two.host.begin();
+  const auto both = [&] {
+    while (!one.host.finished()) one.step(second), two.steps(second, 1);
+  };
+  CHECK_THROWS_AS(both(), std::runtime_error);
+  CHECK(second.log.count(refusal::disk_full) >= 1);
+  CHECK(second.sessions->disk().peak <= 1500);
+}
+
+TEST_CASE("serve: a session that nobody uses is forgotten") {
+  serve_limits limits;
+  limits.idle_session_seconds = 10;
+  server with(limits);
+  device left(1, settings_of(100)), used(2, settings_of(101));
+  left.host.begin();
+  left.steps(with, 6);
+  with.now = 9;
+  used.host.begin();
+  used.steps(with, 4);
+  with.now = 12;
+  with.sessions->sweep(with.now * 1'000'000);
+  CHECK(with.sessions->size() == 1);
+  CHECK(!fs::exists(with.folder_of(100)));
+  CHECK(with.log.count(refusal::idle_session) == 1);
+  left.host.reconnect();
+  left.finish(with);  // it says hello with what it has
+  used.finish(with);
+}
+
+TEST_CASE("serve: a restarted server goes on with owners and texts") {
+  server with;
+  device a(1, settings_of(100)), damaged(2, settings_of(101));
+  for (device* each : {&a, &damaged}) {
+    each->host.begin();
+    each->steps(with, 12);
+    REQUIRE(!each->host.finished());
+  }
+  std::ofstream(with.folder_of(101) / "journal", std::ios::binary | std::ios::in) << "garbage that is no record at all";
+  fs::create_directories(with.folder.path / "sessions" / "00000000000000ff");  // killed before its owner was written
+  with.restart();
+  CHECK(with.sessions->size() == 2);
+  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+  CHECK(!fs::exists(with.folder_of(255)));
+  guest thief(3);
+  CHECK(with.receive(thief.line, damaged.said.front()) == refusal::none);
+  CHECK(refused(thief, 101) == refusal::not_the_owner);
+  for (device* each : {&a, &damaged}) {
+    each->over.heard.clear();
+    each->outgoing.clear();
+    each->host.reconnect();
+    each->finish(with);
+  }
+  CHECK(a.text() == text_alone(a.run));
+  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+}
+
+TEST_CASE("serve: frames of no use are counted, answered seldom, and not journaled") {
+  serve_limits limits;
+  limits.useless_frames = 20;
+  server with(limits);
+  device owner(1, settings_of(100));
+  owner.host.begin();
+  owner.steps(with, 9);
+  const auto written = with.sessions->disk().used;
+  owner.over.heard.clear();
+  const frame rubbish(64, std::byte{0x5A});
+  int taken = 0;
+  while (with.receive(owner.over.line, rubbish) == refusal::none) ++taken;
+  CHECK(taken == 20);
+  CHECK(owner.over.heard.size() <= 4);
+  CHECK(with.sessions->disk().used == written);
+
+  guest stranger(2);  // never greeted
+  taken = 0;
+  while (with.receive(stranger.line, rubbish) == refusal::none) ++taken;
+  CHECK(taken == 20);
+  CHECK(stranger.heard.empty());
+}
+
+TEST_CASE("serve: each session that waits has its turn") {
+  serve_limits limits;
+  limits.engines = 1;
+  server with(limits);
+  device a(1, settings_of(100)), b(2, settings_of(101)), c(3, settings_of(102));
+  const std::array<device*, 3> all{&a, &b, &c};
+  for (device* each : all) each->host.begin();
+  std::size_t finished = 0;
+  while (finished < all.size()) {
+    finished = 0;
+    for (device* each : all) {  // messages first, so that all of them wait
+      while (!each->host.finished() && (!each->outgoing.empty() || !each->over.heard.empty())) each->step(with);
+      finished += each->host.finished() ? 1u : 0u;
+    }
+    if (with.sessions->has_work()) with.work();
+  }
+  for (device* each : all) CHECK(each->text() == text_alone(each->run));
+  const auto rounds = [](const device& d) { return d.host.report().rounds; };
+  CHECK(rounds(a) > 1);
+  CHECK(with.engines->made() == 1);
+}
+
+TEST_CASE("serve: the log names who and why, and holds no secret, prompt or text") {
+  server with;
+  device owner(1, settings_of(100));
+  owner.host.begin();
+  owner.steps(with, 9);
+  guest thief(2);
+  while (with.receive(thief.line, owner.said.front()) == refusal::none) continue;
+  owner.finish(with);
+  const std::string log = with.log_text.str();
+  CHECK(log.find("device 1 opens session 100") != std::string::npos);
+  CHECK(log.find("device 2: refused (not_the_owner)") != std::string::npos);
+  CHECK(log.find("session 100: complete") != std::string::npos);
+  CHECK(std::count(log.begin(), log.end(), '\n') <= 2 * serve_log::lines_a_second + 2);  // a flood is counted
+  CHECK(with.log.count(refusal::not_the_owner) == 65);  // then it was of no use for too long
+  for (const std::string& secret : {owner.run.prompt, owner.text(), owner.run.edge_secret, owner.run.cloud_secret,
+                                    std::to_string(owner.run.salt) + " "})
+    CHECK(log.find(secret) == std::string::npos);
+}
