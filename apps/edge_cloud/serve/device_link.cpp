@@ -105,8 +105,8 @@ void device_link::begin(std::shared_ptr<connection> line) {
   events_.on_connect();
 }
 
-//! Refusals of the server are said in plain words. Those of the session end it; those of the connection are over with it,
-//! but that of a key.
+//! Refusals of the server are said in plain words. Those of the session end it; those of the connection are over with
+//! it, but that of a key.
 void device_link::take(frame message) {
   since_ = std::chrono::steady_clock::now();
   pause_ = std::chrono::milliseconds(50);

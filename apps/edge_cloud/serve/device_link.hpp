@@ -15,8 +15,8 @@ namespace edge_cloud {
 
 class device_link final : public edge_link {
  public:
-  //! `session_id`: whose refusals are told from the log's point of view. Throws std::runtime_error: the server's name is
-  //! not known, a file of key or certificate is not what it must be.
+  //! `session_id`: whose refusals are told from the log's point of view. Throws std::runtime_error: the server's name
+  //! is not known, a file of key or certificate is not what it must be.
   device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id, link_events events);
   ~device_link() override;
   device_link(const device_link&) = delete;

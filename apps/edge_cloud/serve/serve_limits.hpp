@@ -30,8 +30,8 @@ struct serve_limits {
   std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
 };
 
-//! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter is
-//! the host; add at the end.
+//! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter
+//! is the host; add at the end.
 enum class refusal : std::uint32_t {
   none,
   not_the_owner,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One session of a server: the library's cloud, its engine's text and its folder. It throws nothing on bytes of a peer,
+//! One session of a server: the library's cloud, its engine's text and its folder. It throws nothing on a peer's bytes,
 //! and ends itself where a limit says so.
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
@@ -18,7 +18,7 @@ namespace edge_cloud {
 //! Takes a message for the device.
 using message_sender = std::function<void(std::span<const std::byte>)>;
 
-//! What the sessions of a server have in common; all of it outlives them.
+//! What the sessions of a server have in common, and what outlives them.
 struct serve_parts {
   const run_settings& run;
   const side_model& model;
@@ -36,7 +36,7 @@ class served_session {
   //! A message of the session's owner. none, or the limit that ended the session: it takes nothing more.
   [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send);
 
-  //! The engine is wanted. `work` is one pass of it. none, or the limit that ended the session.
+  //! The engine is wanted. `work` is one pass. none, or the limit that ended the session.
   [[nodiscard]] bool wants_work() const noexcept { return wanted_rows_ > 0; }
   [[nodiscard]] refusal work(std::uint64_t now, const message_sender& send);
 
