@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 
@@ -85,6 +86,7 @@ class Connection:
         self.raw(framed(message))
 
     def raw(self, data):
+        self.socket.settimeout(10)
         try:
             self.socket.sendall(data)
         except (ConnectionError, TimeoutError):
@@ -112,18 +114,40 @@ class Connection:
             self.heard += data
         return False
 
-    def frames(self, seconds):
-        self.closed_within(seconds)
-        data, found = self.heard, []
-        while len(data) >= 3 and len(data) >= 3 + int.from_bytes(data[:3], "little"):
-            size = int.from_bytes(data[:3], "little")
-            found.append(data[3:3 + size])
-            data = data[3 + size:]
+    def frames(self, seconds, most=None):
+        """What comes within this time; with `most` no longer than until so many frames are there."""
+        end, data, found = time.monotonic() + seconds, b"", []
+        while (left := end - time.monotonic()) > 0 and (most is None or len(found) < most):
+            over = self.closed_within(left if most is None else min(left, 0.05))
+            more, data = parted(data + self.heard)
+            found += more
+            if over:
+                break
         return found
+
+
+def parted(data):
+    """The whole frames of a stream, and the rest."""
+    found = []
+    while len(data) >= 3 and len(data) >= 3 + (size := int.from_bytes(data[:3], "little")):
+        found.append(data[3:3 + size])
+        data = data[3 + size:]
+    return found, data
 
 
 def is_refusal(message):
     return message[0] & 15 == 8
+
+
+def relay(source, target, heard=None):
+    """Until the source has ended."""
+    try:
+        while data := source.recv(65536):
+            if heard is not None:
+                heard += data
+            target.sendall(data)
+    except OSError:
+        pass
 
 
 class World:
@@ -187,6 +211,23 @@ class World:
         code = process.wait(timeout=seconds)
         assert code == 0, f"{name} ended with {code}:\n" + self.log(name)
         return json.loads((self.folder / name / "report.json").read_text())["tokens"]
+
+    def recorded_session(self, server, device, session):
+        """All that a device says while it writes a text, but for its key."""
+        heard = bytearray()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(60)
+            child = self.device(f"recorded_{device}", listener.getsockname()[1], device, session)
+            near = listener.accept()[0]
+            far = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            with near, far:
+                down = threading.Thread(target=relay, args=(far, near), daemon=True)
+                down.start()
+                relay(near, far, heard)
+                far.shutdown(socket.SHUT_WR)
+                down.join(timeout=60)
+        self.text(f"recorded_{device}", child)
+        return parted(bytes(heard))[0][1:]
 
     def recorded_hello(self, *arguments):
         """What a device says first, after its key."""

@@ -14,8 +14,6 @@ namespace edge_cloud {
 
 namespace {
 
-constexpr int system_buffer = 1 << 15;  // bytes that the system holds for a connection
-
 class serve_process {
  public:
   serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
@@ -55,7 +53,6 @@ class serve_process {
       accepting_ = false;
       if (error) return;  // no descriptor is left, most likely: the tick accepts again
       try {
-        socket.set_option(asio::socket_base::send_buffer_size(system_buffer));  // else the system holds megabytes more
         guests_.adopt(std::move(socket), microseconds_now());
       } catch (const std::exception& failure) {  // of this connection alone
         log_.event(std::string("a connection was not taken: ") + failure.what(), microseconds_now());

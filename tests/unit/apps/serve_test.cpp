@@ -523,3 +523,16 @@ TEST_CASE("serve: the log names who and why, and holds no secret, prompt or text
                                     std::to_string(owner.run.salt) + " "})
     CHECK(log.find(secret) == std::string::npos);
 }
+
+TEST_CASE("serve: the page says what each refusal says") {
+  std::ifstream in("docs/serving.md");
+  std::stringstream page;
+  page << in.rdbuf();
+  for (std::size_t i = 1; i < refusal_table.size(); ++i) {
+    const refusal_words words = words_of(static_cast<refusal>(i));
+    std::string row = "| " + std::to_string(i) + " | `" + std::string(words.name) + "` | " + std::string(words.text);
+    CAPTURE(row);
+    CHECK(page.str().find(row + " |\n") != std::string::npos);
+  }
+  CHECK(words_of(static_cast<refusal>(1000)).name == "unknown");
+}
