@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_keys.hpp"
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/secret.hpp>
 
 #include <openssl/crypto.h>
@@ -15,13 +16,6 @@
 namespace edge_cloud {
 
 namespace {
-
-constexpr unsigned digit_of(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
-  return 16;
-}
 
 [[noreturn]] void bad_line(const std::string& name, std::size_t line, const std::string& what) {
   throw std::runtime_error(name + ", line " + std::to_string(line) + ": " + what);
@@ -65,7 +59,7 @@ std::string random_secret() {
 
 std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {
   std::array<std::byte, first_frame_bytes> made{};
-  for (std::size_t i = 0; i < 8; ++i) made[i] = static_cast<std::byte>((device >> (8 * i)) & 0xFFu);
+  specverify::numeric::store_le(made.data(), device, 8);
   std::copy(key.begin(), key.end(), made.begin() + 8);
   return made;
 }
@@ -74,9 +68,10 @@ std::optional<device_key> key_from_hex(std::string_view text) {
   device_key made{};
   if (text.size() != 2 * made.size()) return std::nullopt;
   for (std::size_t i = 0; i < made.size(); ++i) {
-    const unsigned high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-    if (high > 15 || low > 15) return std::nullopt;
-    made[i] = static_cast<std::byte>(16 * high + low);
+    unsigned value = 0;
+    const char* const digits = text.data() + 2 * i;
+    if (std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) return std::nullopt;
+    made[i] = static_cast<std::byte>(value);
   }
   if (made == device_key{}) return std::nullopt;
   return made;
@@ -108,8 +103,7 @@ device_keys::device_keys(std::string_view text, const std::string& name) {
 
 std::optional<std::uint64_t> device_keys::device_of(std::span<const std::byte> frame) const {
   if (frame.size() != first_frame_bytes) return std::nullopt;
-  std::uint64_t device = 0;
-  for (std::size_t i = 0; i < 8; ++i) device |= std::to_integer<std::uint64_t>(frame[i]) << (8 * i);
+  const std::uint64_t device = specverify::numeric::load_le(frame.data(), 8);
   // An unknown id is compared too, with a key that no file can hold.
   static constexpr device_key nobody{};
   const auto found = keys_.find(device);

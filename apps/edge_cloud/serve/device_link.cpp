@@ -2,6 +2,7 @@
 #include "device_link.hpp"
 
 #include "../edge_process.hpp"
+#include "../systems.hpp"
 #include "device_keys.hpp"
 #include "emulated_link.hpp"
 
@@ -146,6 +147,10 @@ void device_link::dial_later(const std::string& why) {
 }
 
 int run_device_process(run_settings run, const device_settings& settings) {
+  const system_plan& plan = system_named(run.system);
+  if (plan.scored != states::unused || plan.window == windowing::learned)
+    throw std::runtime_error("--system " + run.system +
+                             " needs trained files that a server of strangers does not have: choose another one");
   std::filesystem::create_directories(run.state);
   std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
   run.edge_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);

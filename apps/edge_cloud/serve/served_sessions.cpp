@@ -71,43 +71,40 @@ void served_sessions::restore(std::uint64_t now) {
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                  std::uint64_t now) {
   const auto greeted = specverify::session_of(message);
-  refusal why = refusal::none;
-  bool useful = true;
-  if (greeted) {
-    why = greet(from, *greeted, message, now);
-  } else {
-    // Whatever else it is, it is for the session that this connection greeted last.
-    const auto at = from->session ? entries_.find(*from->session) : entries_.end();
-    useful = at != entries_.end() && at->second.session && at->second.link.lock() == from;
-    if (useful) {
-      const std::uint64_t bad = at->second.session->unreadable();
-      pass_on(at, message, now);
-      useful = at->second.session && at->second.session->unreadable() == bad;
-    } else if (from->session) {
-      answer_unknown(*from, message);
-    }
-  }
-  if (why != refusal::none) log_.refused(why, name_of(*from), now);
-  if (why == refusal::none && useful) return refusal::none;
+  const outcome found = greeted ? greet(from, *greeted, message, now) : hear(from, message, now);
+  if (found.why != refusal::none) log_.refused(found.why, name_of(*from), now);
+  if (found.why == refusal::none && found.useful) return refusal::none;
   from->useless += 1;
   return exceeds(refusal::useless_frames, from->useless, parts_.limits.useless_frames) ? refusal::useless_frames
                                                                                        : refusal::none;
 }
 
+//! What is no greeting is for the session that this connection greeted last.
+served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
+                                               std::uint64_t now) {
+  const auto at = from->session ? entries_.find(*from->session) : entries_.end();
+  if (at == entries_.end() || !at->second.session || at->second.link.lock() != from) {
+    if (from->session) answer_unknown(*from, message);
+    return {refusal::none, false};
+  }
+  const std::uint64_t bad = at->second.session->unreadable();
+  pass_on(at, message, now);
+  return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
+}
+
 //! A hello or a resume. Only a hello opens a session.
-refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
-                               std::span<const std::byte> message, std::uint64_t now) {
+served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
+                                                std::span<const std::byte> message, std::uint64_t now) {
   auto at = entries_.find(id);
   const bool opened = at == entries_.end();
   if (opened) {
     if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {
       answer_unknown(*from, message);
-      from->useless += 1;
-      return refusal::none;
+      return {refusal::none, false};
     }
     if (const refusal why = open(*from, id, now); why != refusal::none) {
       from->send(refusal_message(id, named(why)));
-      return why;
+      return {why};
     }
     at = entries_.find(id);
   }
@@ -115,24 +112,24 @@ refusal served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64
   if (exceeds(refusal::not_the_owner, found.owner == from->device ? 0 : 1, 0)) {
     from->send(refusal_message(id, {specverify::errc::refused_by_peer, specverify::part::host,
                                     static_cast<std::uint32_t>(refusal::not_the_owner)}));
-    return refusal::not_the_owner;
+    return {refusal::not_the_owner};
   }
   found.heard = now;
   found.link = from;
   from->session = id;
   if (!found.session) {
     from->send(refusal_message(id, named(found.ended)));
-    return found.ended;
+    return {found.ended};
   }
   pass_on(at, message, now);
   if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
-    from->useless += 1;
     log_.event(name_of(*from) + ": " + name_of(id) +
                    " was not opened: " + specverify::message(at->second.session->why_refused().code),
                now);
     forget(at);
+    return {refusal::none, false};
   }
-  return refusal::none;
+  return {};
 }
 
 //! Holds a place for a session, where the limits allow it.

@@ -54,10 +54,17 @@ class served_sessions {
     bool waits = false;             // for an engine
     bool told = false;              // in the log, that it is over
   };
+  //! What came of a frame.
+  struct outcome {
+    refusal why = refusal::none;
+    bool useful = true;  // as far as nothing was refused
+  };
   using entry_map = std::map<std::uint64_t, entry>;
 
   void restore(std::uint64_t now);
-  [[nodiscard]] refusal greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
+  [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
+                             std::uint64_t now);
+  [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                               std::span<const std::byte> message, std::uint64_t now);
   [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
   [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);

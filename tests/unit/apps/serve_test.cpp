@@ -115,6 +115,16 @@ refusal refused(const guest& from, std::uint64_t session_id) {
   return static_cast<refusal>(read->reason.where);
 }
 
+//! Greets a session that another device, or nobody, has opened.
+frame resume_of(std::uint64_t session_id) {
+  std::array<std::byte, 64> space{};
+  specverify::resume_message asked;
+  asked.context.session_id = session_id;
+  asked.context.epoch = 40;
+  const auto bytes = specverify::encode_resume(asked, space).value();
+  return frame(bytes.begin(), bytes.end());
+}
+
 //! A device that writes one text, and its messages.
 struct device {
   run_settings run;
@@ -296,14 +306,7 @@ TEST_CASE("serve: a session id belongs to the device that opened it") {
   guest thief(2);
   const frame hello = owner.said.front();
   REQUIRE(specverify::peek_header(hello)->kind == specverify::message_kind::hello);
-  const frame resume = [&] {
-    std::array<std::byte, 64> space{};
-    specverify::resume_message asked;
-    asked.context.session_id = 100;
-    asked.context.epoch = 40;
-    const auto bytes = specverify::encode_resume(asked, space).value();
-    return frame(bytes.begin(), bytes.end());
-  }();
+  const frame resume = resume_of(100);
   for (const frame& stolen : {hello, resume}) {
     CHECK(with.receive(thief.line, stolen) == refusal::none);
     REQUIRE(thief.heard.size() == 1);
@@ -481,6 +484,23 @@ TEST_CASE("serve: frames of no use are counted, answered seldom, and not journal
   while (with.receive(stranger.line, rubbish) == refusal::none) ++taken;
   CHECK(taken == 20);
   CHECK(stranger.heard.empty());
+}
+
+TEST_CASE("serve: greetings that are refused one after the other are of no use either") {
+  serve_limits limits;
+  limits.useless_frames = 20;
+  limits.draft_length = 2;
+  server with(limits);
+  const auto taken = [&](const guest& from, const frame& message) {
+    int count = 0;
+    while (count < 100 && with.receive(from.line, message) == refusal::none) ++count;
+    return count;
+  };
+  CHECK(taken(guest(1), resume_of(100)) == 20);  // nobody has opened it
+  device asked(2, settings_of(101));             // four drafts a round
+  asked.host.begin();
+  CHECK(taken(asked.over, asked.said.front()) == 20);
+  CHECK(with.sessions->size() == 0);
 }
 
 TEST_CASE("serve: each session that waits has its turn") {
