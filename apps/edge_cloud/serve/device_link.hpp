@@ -5,6 +5,7 @@
 
 #include "../edge_link.hpp"
 #include "../framed_connection.hpp"
+#include "../run_settings.hpp"
 #include "serve_settings.hpp"
 
 #include <chrono>
