@@ -340,3 +340,21 @@ TEST_CASE("digests of claims do not serve functions that take none, nor do other
   CHECK(gpu.report() == "");
   for (std::uint32_t r = 0; r < 4; ++r) CHECK(all.tokens[r].why == status{errc::digest_insufficient, part::row, 0});
 }
+
+TEST_CASE("cleared memory is no digest, of whichever kind") {
+  batch<float> rows(3, 1025);
+  rows.fill(15, 1);
+  claimed<float> all(rows, 64);
+  answers_of_others others;
+  simulator::device gpu;
+  all.name_to(gpu);
+  others.name_to(gpu);
+  REQUIRE(cudaMemsetAsync(rows.digests.rows, 0, 3 * sizeof(device_digest)) == cudaSuccess);
+  others.launch(rows.made(), all.stream(), {&all.key, 0, all.places.data(), all.places.data()});
+  REQUIRE(sample(exec::cuda{}, rows.made(), all.view(), all.stream(), all.tokens.data()).ok());
+  CHECK(gpu.report() == "");
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    others.all_are(r, {errc::digest_insufficient, part::row, 0});
+    CHECK(all.tokens[r].why == status{errc::digest_insufficient, part::row, 0});
+  }
+}

@@ -122,6 +122,25 @@ TEST_CASE("digest and draw together read little more than the row") {
   CHECK(static_cast<double>(gpu.bytes_read(rows.row(0))) <= 1.02 * large_size * sizeof(float));
 }
 
+TEST_CASE("keys that stand apart") {
+  batch<float> rows(3, 100);
+  rows.fill(15, 1);
+  draws drawn(3);
+  const std::vector<philox_key> apart{drawn.keys[0], {}, drawn.keys[1], {}, drawn.keys[2]};
+  simulator::device gpu;
+  rows.name_to(gpu);
+  drawn.name_to(gpu);
+  gpu.input(apart.data(), apart.size());
+  launch(rows, drawn, 32);
+  const std::vector<device_token> side_by_side = drawn.tokens;
+  auto stream = drawn.stream();
+  stream.keys = apart.data();
+  stream.key_pitch = 2;
+  REQUIRE(sample(exec::cuda{}, rows.made(), stream, drawn.tokens.data()).ok());
+  for (std::uint32_t r = 0; r < 3; ++r) CHECK(drawn.tokens[r].token == side_by_side[r].token);
+  CHECK(gpu.report() == "");
+}
+
 TEST_CASE("one key for all rows, and missing arguments") {
   batch<float> rows(3, 100);
   rows.fill(15, 1);

@@ -239,7 +239,7 @@ TEST_CASE("digests of claimed blocks do not serve, nor those of rows that keep t
   std::vector<token_id> ids(300);
   std::vector<std::uint32_t> counts(300);
   REQUIRE(read_rows(on, rows.made()).ok());
-  rows.digests.rows[1].claimed = true;
+  rows.digests.rows[1].made_by = digest_source::claims;
   REQUIRE(select(on, rows.made(), 5, largest.all()).ok());
   REQUIRE(select_above(on, rows.made(), 0.1, above.all()).ok());
   REQUIRE(quantize(on, rows.made(), 10, {points.data(), ids.data(), counts.data(), 100}).ok());

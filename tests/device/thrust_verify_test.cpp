@@ -240,7 +240,7 @@ TEST_CASE("digests of claimed blocks do not serve") {
   std::vector<device_token> drawn(2), replaced(2);
   std::vector<device_disagreement> perturbed(2);
   REQUIRE(read_rows(on, rows.made()).ok());
-  rows.digests.rows[1].claimed = true;
+  rows.digests.rows[1].made_by = digest_source::claims;
   REQUIRE(accept(on, rows.made(), drafted.data(), stream, tests.data()).ok());
   REQUIRE(residual(on, rows.made(), laws.data(), stream, replaced.data()).ok());
   REQUIRE(sample(on, rows.made(), stream, drawn.data()).ok());

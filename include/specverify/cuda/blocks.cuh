@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(claim_threads) claims_kernel(device_batch<Scal
   const std::uint32_t number = blockIdx.x;
   const row_claims claims(all, number, batch.rows.size);
   device_digest digest;
-  digest.claimed = true;
+  digest.made_by = digest_source::claims;
   digest.temperature = temperature_of(batch.transform, number);
   if (!is_temperature(digest.temperature)) digest.why = {errc::invalid_temperature, part::row, 0};
   best_entry largest{0, 0};
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(lanes_per_warp)
   const std::uint32_t number = blockIdx.x;
   const device_digest& digest = batch.digests.rows[number];
   device_token drawn;
-  if (!digest.claimed) drawn.why = {errc::digest_insufficient, part::row, 0};
+  if (digest.made_by != digest_source::claims) drawn.why = {errc::digest_insufficient, part::row, 0};
   if (!digest.why.ok()) drawn.why = digest.why;
   if (drawn.why.ok() && digest.one_hot) drawn.token = digest.argmax;
   if (drawn.why.ok() && !digest.one_hot) {

@@ -230,6 +230,7 @@ template <std::uint32_t InFlight, class Scalar>
                                                                    digest_room& room) noexcept {
   const double total = sum_of_blocks(place, room);
   device_digest digest;
+  digest.made_by = digest_source::row;
   digest.argmax = static_cast<token_id>(best.id);
   digest.maximum = digest.reference = best.value;
   digest.temperature = temperature;

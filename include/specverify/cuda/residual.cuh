@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(test_threads, 1)
     tested_row<Scalar, Cuts> row =
         open_digest<Cuts>(open_row(batch.rows, batch.transform, number), batch.digests, number, room);
     const subtracted_law subtracted{taken, no_token, 1.0 / static_cast<double>(taken->resolution)};
-    const draw_place<Key> place{random.keys + number * random.key_pitch, random.first_of(number)};
+    const draw_place<Key> place{random.keys + std::size_t{number} * random.key_pitch, random.first_of(number)};
     found = draw_from(row, subtracted, place, options, room);
   }
   if (threadIdx.x == 0) out[number] = found;

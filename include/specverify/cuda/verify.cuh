@@ -191,7 +191,7 @@ struct token_round {
   [[nodiscard]] __device__ __forceinline__ draw_place<Key> place(purpose use, std::uint32_t index) const noexcept {
     random_counter first = random.at(use).first_of(round.number);
     first.position += index;
-    return {random.keys + round.number * random.key_pitch, first};
+    return {random.keys + std::size_t{round.number} * random.key_pitch, first};
   }
 
   //! Makes the digest of a row; whether that went well. Every thread gets it.

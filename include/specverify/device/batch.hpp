@@ -66,6 +66,13 @@ struct device_request {
   bool integer_total = false;     //!< W, the sum of integer weights
 };
 
+//! Which function made a digest.
+enum class digest_source : std::uint8_t {
+  none,   //!< none did, as in cleared memory
+  row,    //!< `read_rows`
+  claims  //!< `read_rows_from_blocks` (cuda/blocks.cuh): there are no lane sums and lane maxima
+};
+
 //! What one read of a row found. Meaningful where `why` is ok.
 struct device_digest {
   status why{};                //!< row_has_nan, row_has_positive_infinity (`where` = least id), row_is_empty,
@@ -75,8 +82,8 @@ struct device_digest {
   float reference = 0;         //!< of the exponents e_v
   bool one_hot = false;        //!< the temperature was below 1e-6
   bool truncated = false;      //!< the law lives on kept_ids
-  bool claimed = false;        //!< by `read_rows_from_blocks` (cuda/blocks.cuh): there are no lane sums and lane maxima
-  std::uint32_t kept = 0;      //!< how many ids a truncated row keeps
+  digest_source made_by = digest_source::none;
+  std::uint32_t kept = 0;  //!< how many ids a truncated row keeps
   double temperature = 1;
   double coarse_total = 0;         //!< sum of the block sums, in their order
   double lower = 0;                //!< lower <= Z
@@ -84,9 +91,9 @@ struct device_digest {
   double normaliser = 0;           //!< Z, or 0: not asked for. Truncated rows: always there
   std::uint64_t total_weight = 0;  //!< W, or 0: not asked for. Truncated rows: of the kept ids
 
-  //! What functions ask that take no claims: `why`, or digest_insufficient where the digest was made of claims.
+  //! What functions ask that take no claims: `why`, or digest_insufficient where `read_rows` did not make the digest.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr status of_whole_row() const noexcept {
-    return why.ok() && claimed ? status{errc::digest_insufficient, part::row, 0} : why;
+    return why.ok() && made_by != digest_source::row ? status{errc::digest_insufficient, part::row, 0} : why;
   }
 };
 
@@ -121,7 +128,7 @@ struct device_batch {
 template <class Key = philox_key>
 struct device_stream {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< 1: a key a row; 0: one for all
+  std::uint32_t key_pitch = 0;               //!< keys from one row's to the next row's; 0: one for all
   const std::uint32_t* positions = nullptr;  //!< one a row
   const std::uint32_t* rounds = nullptr;     //!< one a row
   purpose use = purpose::draft_draw;
@@ -135,7 +142,7 @@ struct device_stream {
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_block at(std::uint32_t row,
                                                                 random_counter counter) const noexcept {
-    return random_at(keys[row * key_pitch], counter);
+    return random_at(keys[std::size_t{row} * key_pitch], counter);
   }
 };
 
@@ -143,7 +150,7 @@ struct device_stream {
 template <class Key = philox_key>
 struct device_uniforms {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< 1: a key a row; 0: one for all
+  std::uint32_t key_pitch = 0;               //!< keys from one row's to the next row's; 0: one for all
   const std::uint32_t* positions = nullptr;  //!< one a row: absolute token position
   const std::uint32_t* rounds = nullptr;     //!< one a row: of its session
 

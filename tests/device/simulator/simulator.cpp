@@ -85,8 +85,10 @@ class machine {
   void fail(fault what, const std::string& text);
   void say_deadlock();
   std::uint64_t draw(std::uint64_t bound);
+  //! From one stack to the next: not a power of two, or the tops of all stacks would share a few lines of the caches.
+  [[nodiscard]] std::size_t stride() const { return options_.stack + 832; }
   std::uintptr_t stack_of(unsigned thread) const {
-    return reinterpret_cast<std::uintptr_t>(stacks_) + thread * options_.stack;
+    return reinterpret_cast<std::uintptr_t>(stacks_) + thread * stride();
   }
   void wake(unsigned thread) {
     fibres_[thread].is = state::ready;
@@ -129,7 +131,7 @@ void machine::fail(fault what, const std::string& text) {
 void machine::make_fibres(unsigned count) {
   if (fibres_.size() < count) {
     fibres_ = std::vector<fibre>(count);
-    stacks_ = stacks.take(count * options_.stack);
+    stacks_ = stacks.take(count * stride());
     for (unsigned i = 0; i < count; ++i) *reinterpret_cast<std::uint64_t*>(stack_of(i)) = canary;
     words.stacks_first = stack_of(0);
     words.stacks_last = stack_of(count);

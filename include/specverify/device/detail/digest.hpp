@@ -40,6 +40,7 @@ struct open_digest {
     const device_digests& out = batch.digests;
     const auto row = open_row(batch.rows, batch.transform, r);
     device_digest digest;
+    digest.made_by = digest_source::row;
     digest.temperature = temperature_of(batch.transform, r);
     digest.one_hot = is_greedy(digest.temperature);
     if (!is_usable_temperature(digest.temperature)) digest.why = {errc::invalid_temperature, part::row, 0};
