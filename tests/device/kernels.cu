@@ -7,6 +7,7 @@
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/fp16_counts.cuh>
 #include <specverify/cuda/integer_weights.cuh>
+#include <specverify/cuda/known_answers.cuh>
 #include <specverify/cuda/lattice.cuh>
 #include <specverify/cuda/log_sum_exp.cuh>
 #include <specverify/cuda/residual.cuh>
@@ -126,6 +127,8 @@ template status token_from_blocks<float16_bits>(const device_batch<float16_bits>
                                                 const device_uniforms<>&, device_token*);
 template status token_from_blocks<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_row_blocks&,
                                                  const device_uniforms<>&, device_token*);
+
+status answers_of_a_device(device_answers* answers) { return known_answers(exec::cuda{}, answers); }
 
 #endif
 

@@ -28,7 +28,7 @@ void run(void (*kernel)(P...), unsigned blocks, unsigned threads, A... arguments
 
 //! `test(device)` in the ascending order and in seeded ones; nothing may be found. 2 000 in the long run.
 template <class Test>
-void in_all_orders(const Test& test, std::uint64_t orders = is_long() ? 2000 : 50) {
+void in_all_orders(const Test& test, std::uint64_t orders = is_long() ? 2000 : 20) {
   for (std::uint64_t seed = 0; seed < orders; ++seed) {
     simulator::device gpu({.seed = seed});
     test(gpu);

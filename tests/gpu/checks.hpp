@@ -107,7 +107,8 @@ void compare_digest(const batch<Scalar>& rows, const copied_digests<Scalar>& mad
   expect(same_bits(digest.temperature, host.temperature), "temperature");
   expect(same_bits(digest.coarse_total, host.coarse_total), "coarse total");
   expect(same_bits(digest.lower, host.lower) && same_bits(digest.upper, host.upper), "bounds of Z");
-  expect(digest.one_hot == host.one_hot && digest.truncated == host.truncated && digest.made_by == digest_source::row, "kind of a digest");
+  expect(digest.one_hot == host.one_hot && digest.truncated == host.truncated && digest.made_by == digest_source::row,
+         "kind of a digest");
   if (host.truncated) compare_kept(made, expected, rows.how.size, r, found);
   if (host.one_hot || host.truncated) return;
   const std::size_t first = std::size_t{r} * made.blocks;

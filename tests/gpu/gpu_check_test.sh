@@ -15,6 +15,7 @@ program compute-sanitizer 'case "$2" in memcheck) echo "Error: Device not suppor
 program bench 'ratio=1.10; [ -e "${0%/*}/slow" ] && ratio=1.40
   printf "%s\n" who,task "specverify,digest,float32,64,128256,9,10,9,1,memory,9,$ratio" "specverify,digest,float32,1,128256,8,9,1,9,L2,4,2" \
     "specverify,verify_3,float32,64,128256,9,10,9,9,memory,9,9" >"$1"'
+program verify_batch 'echo "round 2: request 63 goes on at 170"; [ ! -e "${0%/*}/broken_example" ]'
 program thrust 'echo "thrust,digest,float32,64,128256,90,100,9,11,memory,9.5,10.5" >>"$1"'
 program gnuplot 'exit 0'
 run() {
@@ -24,7 +25,7 @@ run() {
 ends() { grep -qE "^$1 +$2 " "$work/report.txt" || say "$1 is not $2: $(cat "$work/out")"; }
 run --rows 500
 [ $? -eq 3 ] || say "a tool that refuses is no 3"
-ends tests ok && ends benchmarks ok && ends goals ok && ends thrust ok && ends torch 'left out' && ends sanitizer_racecheck ok
+ends tests ok && ends example ok && ends benchmarks ok && ends goals ok && ends thrust ok && ends torch 'left out' && ends sanitizer_racecheck ok
 ends sanitizer_memcheck refused
 grep -q 'checked 500 rows' "$work/report.txt" && grep -q '2 of 2 goals are met' "$work/report.txt" || say "the report lacks what programs said"
 program compute-sanitizer 'echo "ERROR SUMMARY: 0 errors"; echo "RACECHECK SUMMARY: 0 hazards displayed"'
@@ -38,6 +39,11 @@ run
 [ $? -eq 1 ] || say "a failing test is no failure"
 ends tests FAILED
 rm "$work/bin/broken"
+touch "$work/bin/broken_example"
+run
+[ $? -eq 1 ] || say "an example that fails is no failure"
+ends example FAILED
+rm "$work/bin/broken_example"
 touch "$work/bin/slow_check"
 SPECVERIFY_GPU_SECONDS=2 run
 [ $? -eq 1 ] || say "a test that takes too long is no failure"
