@@ -10,6 +10,10 @@
 
 #include <specverify/version.hpp>
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "specverify needs C++17 for cuda/ and device/, C++20 for the rest: compile with -std=c++17 or -std=c++20"
+#endif
+
 #if defined(__has_include)
 #if __has_include(<specverify_user_config.hpp>)
 #include <specverify_user_config.hpp>

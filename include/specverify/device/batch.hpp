@@ -27,7 +27,9 @@ SPECVERIFY_TYPES_BEGIN
 //! Rows of logits: float, float16_bits or bfloat16_bits.
 template <class Scalar>
 struct device_rows {
-  static_assert(is_row_scalar<Scalar> && !std::is_same_v<Scalar, double>, "rows hold float or 16-bit logits");
+  static_assert(
+      is_row_scalar<Scalar> && !std::is_same_v<Scalar, double>,
+      "rows hold float, float16_bits or bfloat16_bits: reinterpret_cast a pointer to __half or __nv_bfloat16");
   const Scalar* data = nullptr;
   std::size_t pitch = 0;    //!< entries from one row to the next, at least `size`
   std::uint32_t count = 0;  //!< rows
