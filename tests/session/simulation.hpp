@@ -83,8 +83,8 @@ struct ledger {
   }
 };
 
-//! With SPECVERIFY_WRITE_OUT, bytes of journals and messages go to the system, as from a host: valgrind then names those
-//! that nobody wrote (written_bytes_test.sh). SPECVERIFY_WRITE_OUT=planted: with one such byte.
+//! With SPECVERIFY_WRITE_OUT, bytes of journals and messages go to the system, as from a host: valgrind then names
+//! those that nobody wrote (written_bytes_test.sh). SPECVERIFY_WRITE_OUT=planted: with one such byte.
 inline void write_out(std::span<const std::byte> bytes) {
   static const char* const wanted = std::getenv("SPECVERIFY_WRITE_OUT");
   if (wanted == nullptr) return;
