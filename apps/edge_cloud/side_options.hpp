@@ -8,7 +8,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+
 namespace edge_cloud {
+
+//! CLI11 takes the largest number in place of one that is too large: this refuses it.
+inline std::string not_a_whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* const behind = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), behind, value);
+  return error == std::errc{} && end == behind ? "" : "a number of decimal digits below 2^64, not " + text;
+}
+inline CLI::Validator whole_number() { return CLI::Validator(not_a_whole_number, "NUMBER"); }
 
 inline void add_model_options(CLI::App& app, run_settings& run) {
   app.add_option("--temperature", run.temperature, "of both models; the same on both sides")
@@ -26,13 +37,18 @@ inline void add_head_option(CLI::App& app, run_settings& run) {
       ->check(CLI::ExistingFile);
 }
 
-inline void add_text_options(CLI::App& app, run_settings& run) {
+inline void add_tokens_option(CLI::App& app, run_settings& run) {
   app.add_option("--tokens", run.tokens, "how many tokens to write at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));
+}
+
+inline void add_text_options(CLI::App& app, run_settings& run) {
+  add_tokens_option(app, run);
   app.add_option("--session-id", run.session_id,
                  "one id, one text: the keys of all draws derive from it, the secrets and the salt")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number());
 }
 
 inline void add_salt_option(CLI::App& app, run_settings& run) {

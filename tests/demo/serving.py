@@ -200,12 +200,14 @@ class World:
         return made
 
     def device(self, name, port, device, session, *arguments, keys=True, prompt=None, tokens=16):
+        """Without a session id it draws one."""
+        named = [] if session is None else ["--session-id", session]
         secret = private(self.folder / "edge.secret", "ffeeddccbbaa99887766554433221100")
         key = ["--device-key-file", private(self.folder / "keys" / str(device), key_of(device))] if keys else []
         return self.start(name, ["device", "--end-with-parent", "--connect", f"127.0.0.1:{port}", "--device-id", device,
-                                 *key, "--state-dir", self.folder / name, "--secret-file", secret, "--session-id",
-                                 session, "--tokens", tokens, "--prompt", prompt or f"And the number {device} said",
-                                 "--retry-ms", 300, *arguments])
+                                 *key, "--state-dir", self.folder / name, "--secret-file", secret, *named, "--tokens",
+                                 tokens, "--prompt", prompt or f"And the number {device} said", "--retry-ms", 300,
+                                 *arguments])
 
     def text(self, name, process, seconds=120):
         code = process.wait(timeout=seconds)

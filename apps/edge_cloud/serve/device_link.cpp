@@ -5,6 +5,7 @@
 #include "../systems.hpp"
 #include "device_keys.hpp"
 #include "emulated_link.hpp"
+#include "state_folder.hpp"
 
 #include <specverify/codec/message.hpp>
 
@@ -151,8 +152,8 @@ int run_device_process(run_settings run, const device_settings& settings) {
   if (plan.scored != states::unused || plan.window == windowing::learned)
     throw std::runtime_error("--system " + run.system +
                              " needs trained files that a server of strangers does not have: choose another one");
-  std::filesystem::create_directories(run.state);
-  std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
+  const state_folder folder(run.state);
+  run.session_id = folder.session_id(settings.session_id);
   run.edge_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
   const std::uint64_t session_id = run.session_id;
   const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {

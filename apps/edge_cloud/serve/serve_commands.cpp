@@ -77,13 +77,17 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
 void add_device(CLI::App& app, run_settings& run, device_settings& device, bool& end_with_parent) {
   CLI::App& command = *app.add_subcommand("device", "the small model, on a device of such a server");
   add_model_options(command, run);
-  add_text_options(command, run);
+  add_tokens_option(command, run);
   add_retry_option(command, run);
   add_state(command, run, device.secret, end_with_parent);
   command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();
   command.add_option("--system", run.system, system_keys())->capture_default_str();
   command.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
-  command.add_option("--device-id", device.device, "of this device")->capture_default_str();
+  command
+      .add_option("--session-id", device.session_id,
+                  "one id, one text; default: a random one, which the state folder keeps")
+      ->check(whole_number());
+  command.add_option("--device-id", device.device, "of this device")->capture_default_str()->check(whole_number());
   command.add_option("--device-key-file", device.key, "64 hex digits; not needed where the certificate says who it is");
   command.add_option("--connect-seconds", device.connect_seconds, "gives up after so long without an answer")
       ->capture_default_str();

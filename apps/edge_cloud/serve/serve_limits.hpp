@@ -61,7 +61,7 @@ struct refusal_words {
 
 inline constexpr std::array<refusal_words, 19> refusal_table{{
     {"none", "nothing was refused"},
-    {"not_the_owner", "another device opened this session id; take another id, best a random one"},
+    {"not_the_owner", "another device opened this session id; give another --session-id, best a random one"},
     {"sessions", "the server holds as many sessions as it may; try later"},
     {"sessions_of_device", "this device has as many open sessions as it may; finish one first"},
     {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far"},

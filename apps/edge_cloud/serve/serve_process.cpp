@@ -4,6 +4,7 @@
 #include "../clock.hpp"
 #include "../pace.hpp"
 #include "serve_guests.hpp"
+#include "state_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -123,8 +124,7 @@ class serve_process {
 
 int run_serve_process(run_settings run, const serve_settings& settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
-  std::filesystem::create_directories(run.state);
-  std::filesystem::permissions(run.state, std::filesystem::perms::owner_all);
+  const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
   run.cloud_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
   side_model model = load_side(run.models, "target.safetensors");

@@ -6,6 +6,7 @@
 #include "serve_limits.hpp"
 #include "tls_settings.hpp"
 
+#include <optional>
 #include <string>
 
 namespace edge_cloud {
@@ -23,11 +24,13 @@ struct serve_settings {
 struct device_settings {
   std::string server = "127.0.0.1:7002";  //!< host:port
   std::uint64_t device = 0;               //!< this device's id
-  std::filesystem::path key{};            //!< of this device; empty where its certificate says who it is
-  std::filesystem::path secret{};         //!< empty: the state folder's file `secret`
-  std::string server_name{};              //!< in the server's certificate; empty: the host
-  std::uint32_t connect_seconds = 60;     //!< gives up after so long without a connection
-  bool emulate_link = false;              //!< messages go over the run's link
+  //! none: the state folder's file `session`, drawn at random
+  std::optional<std::uint64_t> session_id{};
+  std::filesystem::path key{};         //!< of this device; empty where its certificate says who it is
+  std::filesystem::path secret{};      //!< empty: the state folder's file `secret`
+  std::string server_name{};           //!< in the server's certificate; empty: the host
+  std::uint32_t connect_seconds = 60;  //!< gives up after so long without a connection
+  bool emulate_link = false;           //!< messages go over the run's link
   tls_settings tls{};
 };
 
