@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
+import socket
 import sys
 
 from serving import World
@@ -26,11 +27,30 @@ def session_ids(world, server):
         assert child.wait(timeout=30) not in (0, 1) and "below 2^64" in world.log("overflow"), world.log("overflow")
 
 
+def one_process_a_folder(world, server):
+    """A second server, or a second device, is told so, and the first one goes on."""
+    other = world.start("second", ["serve", "--port", 0, "--state-dir", server.state, "--devices",
+                                   world.folder / "devices"])
+    ends_with(world, "second", other, str(server.state), "another process uses this folder", "--state-dir")
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        waits = world.device("shared", deaf.getsockname()[1], 1, 21)
+        deaf.accept()[0].close()
+        other = world.device("shared", server.port, 1, 22)
+        ends_with(world, "shared", other, "another process uses this folder")
+        waits.kill()
+        waits.wait()
+    world.text("shared", world.device("shared", server.port, 1, 21))  # a killed process holds nothing
+
+
+CHECKS = [session_ids, one_process_a_folder]
+
+
 def main():
     with World(sys.argv[1]) as world:
         server = world.serve("server")
-        for check in (session_ids,):
-            check(world, server)
+        for check in CHECKS:
+            if check.__name__ in (sys.argv[3:] or [check.__name__]):
+                check(world, server)
         server.stop()
     print("serve_words: all checks passed")
 

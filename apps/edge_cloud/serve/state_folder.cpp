@@ -5,23 +5,57 @@
 
 #include "device_keys.hpp"
 
+#include <cerrno>
 #include <fstream>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace edge_cloud {
 
 namespace fs = std::filesystem;
 
-state_folder::state_folder(fs::path path) : path_(std::move(path)) {
+namespace {
+
+[[noreturn]] void fail(const fs::path& folder, const std::string& why) {
+  throw std::runtime_error("--state-dir " + folder.string() + ": " + why);
+}
+
+void make_private(const fs::path& folder) {
   try {
-    fs::create_directories(path_);
-    fs::permissions(path_, fs::perms::owner_all);
+    fs::create_directories(folder);
+    fs::permissions(folder, fs::perms::owner_all);
   } catch (const fs::filesystem_error& error) {
-    throw std::runtime_error("--state-dir " + path_.string() + ": " + error.code().message());
+    fail(folder, error.code().message());
   }
 }
+
+//! Two processes would write one journal, and give one session two owners.
+int locked(const fs::path& folder) {
+  const int file = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) fail(folder, std::generic_category().message(errno));
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  const int why = errno;
+  ::close(file);
+  if (why != EWOULDBLOCK) fail(folder, std::generic_category().message(why));
+  fail(folder, "another process uses this folder; end it first, or give another --state-dir");
+}
+
+}  // namespace
+
+state_folder::state_folder(fs::path path) : path_(std::move(path)) {
+  make_private(path_);
+  lock_ = locked(path_);
+}
+
+state_folder::~state_folder() { ::close(lock_); }
 
 std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const {
   const fs::path file = path_ / "session";

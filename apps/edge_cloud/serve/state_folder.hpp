@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The folder that a server or a device keeps between its lives.
+//! The folder that a server or a device keeps between its lives. One process at a time uses it.
 #ifndef EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 
@@ -11,8 +11,10 @@ namespace edge_cloud {
 
 class state_folder {
  public:
-  //! Made where it is missing, for its owner alone. Throws std::runtime_error: it cannot be made.
+  //! Made where it is missing, for its owner alone, and held until this object or the process ends. Throws
+  //! std::runtime_error: it cannot be made, or another process holds it.
   explicit state_folder(std::filesystem::path path);
+  ~state_folder();
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
@@ -22,6 +24,7 @@ class state_folder {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;  // a descriptor: the system lets go of it however the process ends
 };
 
 }  // namespace edge_cloud
