@@ -20,9 +20,10 @@ template <class Stream>
 class basic_framed_connection : public std::enable_shared_from_this<basic_framed_connection<Stream>> {
  public:
   struct handlers {
-    std::function<void(frame)> on_frame;     //!< it must not call close()
-    std::function<void()> on_close;          //!< called once, when the peer is gone; never after close()
-    std::function<void()> on_too_long = {};  //!< before on_close: a frame was announced that is too long
+    std::function<void(frame)> on_frame;  //!< it must not call close()
+    std::function<void()> on_close;       //!< called once, when the peer is gone; never after close()
+    std::function<void()> on_too_long =
+        {};  //!< before on_close, or finish() inside: a frame was announced that is too long
   };
 
   explicit basic_framed_connection(Stream stream) : stream_(std::move(stream)) {
@@ -49,10 +50,11 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     if (writing_.empty()) write_next();
   }
 
-  //! Sends what waits, reads no more, and is lost then.
+  //! Sends what waits and no more, and throws away what still comes until the peer closes: a socket that is closed with
+  //! unread bytes takes along what was sent. Whoever owns this closes it after a while.
   void finish() {
     finishing_ = true;
-    if (unsent() == 0) lost();
+    if (unsent() == 0) stop_sending();
   }
 
   void close() {
@@ -63,6 +65,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
 
  private:
   void read() {
+    if (finishing_) return discard();
     const std::span<std::byte> space = reader_.space();
     asio::async_read(stream_, asio::buffer(space.data(), space.size()),
                      [self = this->shared_from_this()](asio::error_code error, std::size_t) { self->take(error); });
@@ -73,11 +76,19 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     std::optional<frame> whole = reader_.filled();
     if (reader_.too_long()) {
       if (handlers_.on_too_long) handlers_.on_too_long();
-      return lost();
+      if (!finishing_) return lost();
+    } else if (whole && !finishing_ && handlers_.on_frame) {
+      handlers_.on_frame(*std::move(whole));
     }
-    if (finishing_) return;
-    if (whole && handlers_.on_frame) handlers_.on_frame(*std::move(whole));
-    if (!finishing_ && stream_.is_open()) read();
+    if (stream_.is_open()) read();
+  }
+
+  void discard() {
+    waste_.resize(4096);
+    stream_.async_read_some(asio::buffer(waste_),
+                            [self = this->shared_from_this()](asio::error_code error, std::size_t) {
+                              error ? self->lost() : self->discard();
+                            });
   }
 
   void write_next() {
@@ -87,8 +98,13 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
                         self->writing_ = {};
                         if (error) return self->lost();
                         if (!self->queued_.empty()) return self->write_next();
-                        if (self->finishing_) self->lost();
+                        if (self->finishing_) self->stop_sending();
                       });
+  }
+
+  void stop_sending() {
+    asio::error_code ignored;
+    stream_.lowest_layer().shutdown(asio::socket_base::shutdown_send, ignored);
   }
 
   void lost() {
@@ -100,7 +116,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   Stream stream_;
   handlers handlers_;
   frame_reader reader_;
-  frame queued_, writing_;
+  frame queued_, writing_, waste_;
   bool finishing_ = false;
 };
 

@@ -5,12 +5,17 @@ import concurrent.futures
 import sys
 import time
 
-from serving import Connection, World, framed, hello_for
+from serving import Connection, World, hello_for, is_refusal, parted
 
 
 def still_open(connections, seconds=0.5):
     time.sleep(seconds)
     return sum(not c.closed_within(0.01) for c in connections)
+
+
+def told_and_closed(connection, seconds):
+    """Closed, with a refusal as the last word."""
+    return connection.closed_within(seconds) and any(is_refusal(said) for said in parted(connection.heard)[0][-1:])
 
 
 def half_open(server, hello):
@@ -33,7 +38,7 @@ def first_frame_slowly():
 def frame_too_long(server, hello):
     long = Connection(server.port, 1)
     long.raw((1 << 20).to_bytes(3, "little"))
-    return long.closed_within(1)
+    return told_and_closed(long, 1)
 
 
 def useless_frames(server, hello):
@@ -44,7 +49,7 @@ def useless_frames(server, hello):
 
 
 def idle_connection(server, hello):
-    return Connection(server.port, 1).closed_within(3)
+    return told_and_closed(Connection(server.port, 1), 3)
 
 
 def idle_session(server, hello):

@@ -56,7 +56,7 @@ def with_certificates(world):
     assert not handshake(server.port, folder, ssl.TLSVersion.TLSv1_3, None), "no certificate was asked for"
     nameless = [*device, "--tls-certificate", folder / "nobody.pem", "--tls-key", folder / "nobody.key"]
     child = world.device("nobody", server.port, 5, 11, *nameless, keys=False)
-    assert child.wait(timeout=60) != 0
+    assert child.wait(timeout=60) != 0 and "refuses (certificate)" in world.log("nobody"), world.log("nobody")
     assert "(certificate)" in world.log("certified"), world.log("certified")
     plain = Connection(server.port, 5)
     plain.send(b"rubbish")

@@ -2,8 +2,9 @@
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
 import socket
 import sys
+import threading
 
-from serving import World
+from serving import World, relay
 
 
 def ends_with(world, name, child, *words):
@@ -42,7 +43,41 @@ def one_process_a_folder(world, server):
     world.text("shared", world.device("shared", server.port, 1, 21))  # a killed process holds nothing
 
 
-CHECKS = [session_ids, one_process_a_folder]
+def frames_too_long(world, server):
+    """A device whose laws the server does not take ends at once."""
+    small = world.serve("small", "--frame-bytes", 1024)
+    ends_with(world, "long", world.device("long", small.port, 1, 30, "--system", "hlm"), "(frame_too_long)",
+              "--frame-bytes")
+    small.stop()
+
+
+def cut_after_greeting(listener, port, until):
+    """Each connection ends when the server has answered the greeting. How many there were."""
+    count = 0
+    listener.settimeout(0.1)
+    while until.poll() is None and count < 200:
+        try:
+            near = listener.accept()[0]
+        except TimeoutError:
+            continue
+        count += 1
+        with near, socket.create_connection(("127.0.0.1", port)) as far:
+            threading.Thread(target=relay, args=(near, far), daemon=True).start()
+            far.settimeout(10)
+            near.sendall(far.recv(65536))
+    return count
+
+
+def connections_without_use(world, server):
+    """A server that answers greetings alone does not hold a device for longer than --connect-seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = world.device("greeted", listener.getsockname()[1], 1, 31, "--connect-seconds", 1)
+        count = cut_after_greeting(listener, server.port, child)
+    assert count < 20, f"{count} connections in a second"
+    ends_with(world, "greeted", child, "nothing useful came for 1 seconds", "--connect 127.0.0.1:")
+
+
+CHECKS = [session_ids, one_process_a_folder, frames_too_long, connections_without_use]
 
 
 def main():

@@ -42,6 +42,20 @@ std::optional<refusal> refused(std::span<const std::byte> message, std::uint64_t
   return std::nullopt;
 }
 
+//! Answers to greetings come from a server that serves nothing, too.
+bool is_useful(std::span<const std::byte> message) {
+  using specverify::message_kind;
+  const auto header = specverify::peek_header(message);
+  return header && header->kind != message_kind::hello && header->kind != message_kind::resume &&
+         header->kind != message_kind::refuse;
+}
+
+//! The server may take the device later.
+bool may_pass(refusal why) {
+  return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
+         why == refusal::idle_connection;
+}
+
 }  // namespace
 
 device_link::device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id,
@@ -50,6 +64,7 @@ device_link::device_link(asio::io_context& io, const device_settings& settings, 
       events_(std::move(events)),
       session_id_(session_id),
       tls_(device_tls(settings.tls)),
+      server_(settings.server),
       dialing_(io),
       redial_(io),
       patience_(settings.connect_seconds),
@@ -107,29 +122,27 @@ void device_link::begin(std::shared_ptr<connection> line) {
   events_.on_connect();
 }
 
-//! Refusals of the server are said in plain words. Those of the session end it; those of the connection are over with
-//! it, but that of a key.
+//! Refusals of the server are said in plain words. They end the device, but for those that may pass.
 void device_link::take(frame message) {
-  since_ = std::chrono::steady_clock::now();
-  pause_ = std::chrono::milliseconds(50);
   const std::optional<refusal> why = refused(message, session_id_);
-  if (!why) return events_.on_frame(std::move(message));
+  if (!why) {
+    useful_ = useful_ || is_useful(message);
+    return events_.on_frame(std::move(message));
+  }
   const refusal_words words = words_of(*why);
   const std::string said = "the server refuses (" + std::string(words.name) + "): " + std::string(words.text);
-  switch (*why) {
-    case refusal::connections:
-    case refusal::sessions:
-    case refusal::useless_frames:
-      std::fprintf(stderr, "%s\n", said.c_str());
-      pause_ = std::chrono::milliseconds(1000);
-      return;
-    default:
-      throw std::runtime_error(said);
-  }
+  if (!may_pass(*why)) throw std::runtime_error(said);
+  std::fprintf(stderr, "%s\n", said.c_str());
+  pause_ = std::max(pause_, std::chrono::milliseconds(1000));
 }
 
 void device_link::lost(const std::string& why) {
   line_.reset();
+  if (useful_) {
+    since_ = std::chrono::steady_clock::now();
+    pause_ = first_pause;
+  }
+  useful_ = false;
   dial_later(why);
   events_.on_loss();
 }
@@ -137,7 +150,8 @@ void device_link::lost(const std::string& why) {
 void device_link::dial_later(const std::string& why) {
   const auto now = std::chrono::steady_clock::now();
   if (now - since_ > patience_)
-    throw std::runtime_error("no connection for " + std::to_string(patience_.count()) + " seconds: " + why);
+    throw std::runtime_error("--connect " + server_ + ": nothing useful came for " + std::to_string(patience_.count()) +
+                             " seconds (--connect-seconds): " + why);
   asio::error_code ignored;
   dialing_.close(ignored);
   redial_.expires_after(pause_);

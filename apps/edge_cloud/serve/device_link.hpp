@@ -28,6 +28,8 @@ class device_link final : public edge_link {
  private:
   using connection = basic_framed_connection<peer_stream>;
 
+  static constexpr std::chrono::milliseconds first_pause{50};
+
   void dial();
   void dial_later(const std::string& why);
   void secure(std::shared_ptr<connection> line);
@@ -39,6 +41,7 @@ class device_link final : public edge_link {
   link_events events_;
   std::uint64_t session_id_;
   std::unique_ptr<asio::ssl::context> tls_;
+  std::string server_;  // as it was given
   std::string server_name_;
   std::optional<frame> first_;  // none where the certificate says who it is
   std::vector<asio::ip::tcp::endpoint> endpoints_;
@@ -46,8 +49,9 @@ class device_link final : public edge_link {
   asio::steady_timer redial_;
   std::shared_ptr<connection> line_;
   std::chrono::seconds patience_;
-  std::chrono::steady_clock::time_point since_;  // without a connection
-  std::chrono::milliseconds pause_{50};
+  std::chrono::steady_clock::time_point since_;  // the last connection on which it was useful
+  bool useful_ = false;                          // this one was
+  std::chrono::milliseconds pause_ = first_pause;
 };
 
 //! The exit code of the process.

@@ -70,19 +70,20 @@ void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
-  if (keys_) {
-    line.accept_up_to(first_frame_bytes);
-  } else {
-    const auto device = certified_device(line.stream());
-    if (!device) return drop(number, refusal::certificate);
-    let_in(number, *device);
-  }
+  line.accept_up_to(first_frame_bytes);
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
-              [this, number] {
-                const auto found = guests_.find(number);
-                if (found != guests_.end())
-                  log_.refused(refusal::frame_too_long, found->second.name, microseconds_now());
-              }});
+              [this, number] { refuse_length(number); }});
+  if (keys_) return;
+  const auto device = certified_device(line.stream());
+  device ? let_in(number, *device) : turn_away(number, refusal::certificate);
+}
+
+//! A device that is known hears it.
+void serve_guests::refuse_length(std::uint64_t number) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  if (at->second.known) return turn_away(number, refusal::frame_too_long);
+  log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());
 }
 
 void serve_guests::take(std::uint64_t number, const frame& message) {
@@ -161,8 +162,7 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
   at->second.line->send(told);
   at->second.leaving = true;
   at->second.heard = now;
-  const std::shared_ptr<connection> line = at->second.line;
-  asio::post(line->stream().get_executor(), [line] { line->finish(); });
+  at->second.line->finish();
 }
 
 //! It is closed at once; the socket goes when whatever called has returned.
@@ -186,7 +186,7 @@ void serve_guests::sweep(std::uint64_t now) {
       if (exceeds(refusal::first_frame_late, silent, limits_.first_frame_seconds * second))
         drop(at->first, refusal::first_frame_late);
     } else if (exceeds(refusal::idle_connection, silent, limits_.idle_connection_seconds * second)) {
-      drop(at->first, refusal::idle_connection);
+      turn_away(at->first, refusal::idle_connection);
     }
     at = next;
   }

@@ -50,6 +50,7 @@ class serve_guests {
 
   void begin(std::uint64_t number);
   void take(std::uint64_t number, const frame& message);
+  void refuse_length(std::uint64_t number);
   void authenticate(std::uint64_t number, const frame& message);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);

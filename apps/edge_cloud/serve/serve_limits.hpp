@@ -57,33 +57,39 @@ enum class refusal : std::uint32_t {
 struct refusal_words {
   std::string_view name;  //!< in logs and reports
   std::string_view text;  //!< what is wrong, and what to do
+  std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
 inline constexpr std::array<refusal_words, 19> refusal_table{{
-    {"none", "nothing was refused"},
-    {"not_the_owner", "another device opened this session id; give another --session-id, best a random one"},
-    {"sessions", "the server holds as many sessions as it may; try later"},
-    {"sessions_of_device", "this device has as many open sessions as it may; finish one first"},
-    {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far"},
-    {"disk_full", "the server's disk share is used up; try later"},
-    {"host_failed", "the server failed at this session; begin a new one"},
-    {"connections", "the server has as many connections as it may; try later"},
-    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once"},
-    {"half_open", "newer connections pushed this one out before it was authenticated; connect again"},
-    {"first_frame_late", "the connection was not authenticated in time; send the first frame at once"},
-    {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file"},
-    {"idle_connection", "no whole message came for too long; connect again and resume"},
-    {"idle_session", "the session had no message for too long; say hello again with its text"},
-    {"frame_too_long", "a frame was announced that is longer than any message; the stream is no stream of frames"},
-    {"unsent_bytes", "too many bytes wait for this connection; read what the server sends"},
-    {"unsent_in_all", "too many bytes wait for all connections, most of them for this one; connect again"},
-    {"useless_frames", "too many frames were of no use; connect again and say hello or resume first"},
-    {"certificate", "the certificate names no device; its common name is the device id in decimal digits"},
+    {"none", "nothing was refused", "log"},
+    {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
+    {"sessions", "the server holds as many sessions as it may; try later", "session"},
+    {"sessions_of_device", "this device has as many open sessions as it may; finish one first", "session"},
+    {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far",
+     "session"},
+    {"disk_full", "the server's disk share is used up; try later", "session"},
+    {"host_failed", "the server failed at this session; begin a new one", "session"},
+    {"connections", "the server has as many connections as it may; try later", "connection"},
+    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once", "log"},
+    {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "log"},
+    {"first_frame_late", "the connection was not authenticated in time; send the first frame at once", "log"},
+    {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file", "connection"},
+    {"idle_connection", "no whole message came for too long; connect again and resume", "connection"},
+    {"idle_session", "the session had no message for too long; say hello again with its text", "log"},
+    {"frame_too_long",
+     "a frame is longer than the server takes (its --frame-bytes); take a --system with shorter messages",
+     "connection"},
+    {"unsent_bytes", "too many bytes wait for this connection; read what the server sends", "log"},
+    {"unsent_in_all", "too many bytes wait for all connections, most of them for this one; connect again", "log"},
+    {"useless_frames", "too many frames were of no use; connect again and say hello or resume first", "connection"},
+    {"certificate", "the certificate names no device; its common name is the device id in decimal digits",
+     "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {
   const auto index = static_cast<std::size_t>(why);
-  return index < refusal_table.size() ? refusal_table[index] : refusal_words{"unknown", "a refusal of a newer server"};
+  return index < refusal_table.size() ? refusal_table[index]
+                                      : refusal_words{"unknown", "a refusal of a newer server", "session"};
 }
 
 //! Every limit is held here, so that a test can link a program that lets one of them go.

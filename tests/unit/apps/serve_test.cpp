@@ -550,7 +550,8 @@ TEST_CASE("serve: the page says what each refusal says") {
   page << in.rdbuf();
   for (std::size_t i = 1; i < refusal_table.size(); ++i) {
     const refusal_words words = words_of(static_cast<refusal>(i));
-    std::string row = "| " + std::to_string(i) + " | `" + std::string(words.name) + "` | " + std::string(words.text);
+    std::string row = "| " + std::to_string(i) + " | `" + std::string(words.name) + "` | " + std::string(words.text) +
+                      " | " + std::string(words.told);
     CAPTURE(row);
     CHECK(page.str().find(row + " |\n") != std::string::npos);
   }
