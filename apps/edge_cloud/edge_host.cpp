@@ -5,6 +5,7 @@
 
 #include "clock.hpp"
 #include "protocol_choice.hpp"
+#include "session_failure.hpp"
 #include "trained_files.hpp"
 
 #include <array>
@@ -201,9 +202,9 @@ void edge_host::require(specverify::status why, const char* what) const {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);
   std::array<char, specverify::status_text_size> text{};
-  if (const specverify::status cause = session_->refusal(); !cause.ok())
-    said.append(": ").append(specverify::to_string(cause, text).value());
-  throw std::runtime_error(said);
+  const specverify::status cause = session_->refusal();
+  if (!cause.ok()) said.append(": ").append(specverify::to_string(cause, text).value());
+  throw session_failure(said, cause);
 }
 
 }  // namespace edge_cloud

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The tables of sessions say what the headers say. docs/algorithms/options.md: the fields of edge_options and cloud_options
-# with their defaults, and cloud_limits in docs/session.md. docs/session.md: one line for each option, for each preset of
-# session/presets.hpp, and for each error of core/errc.def's groups `session` and `keys`, in their order.
+# with their defaults, and the number of each at_...; cloud_limits in docs/session.md. docs/session.md: one line for each
+# option, for each preset of session/presets.hpp, and for each error of core/errc.def's groups `session` and `keys`, in order.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($options, $presets, $codes) = map { "include/specverify/$_" } qw(session/options.hpp session/presets.hpp core/errc.def);
 my ($page, $fields_page) = qw(docs/session.md docs/algorithms/options.md);
@@ -30,6 +30,14 @@ sub table {
 }
 sub cells { return split / ?\| ?/, $_[0] }
 sub name_of { my ($first) = cells($_[0]); return $first =~ s/`//gr }
+
+# [name, number] of each at_... in a struct's body.
+sub pairs {
+  my ($body) = @_;
+  my @found;
+  push @found, [$1, $2] while $body =~ /(at_\w+) = (\d+);/g;
+  return @found;
+}
 
 # The same names in the same order; a table may be sorted otherwise where `$any_order` says so.
 sub compare {
@@ -67,6 +75,15 @@ for my $of (['edge_options', $fields_page, '## edge_options', 2], ['cloud_option
 my (%seen, @all);
 for (map { fields($_) } qw(edge_options cloud_options)) { push @all, $_->[0] unless $seen{$_->[0]}++ }
 compare($page, 'session/options.hpp', \@all, [map { name_of($_) } table($page, '<!-- table: session/options.hpp -->')], 1);
+
+my @lines = table($fields_page, '<!-- table: numbers of session/options.hpp -->');
+for my $of (['edge_options', 1], ['cloud_options', 2]) {
+  my ($struct, $column) = @$of;
+  my ($body) = slurp($options) =~ /\nstruct \Q$struct\E \{\n(.*?)\n\};/s;
+  my @numbers = map { "$_->[1] $_->[0]" } pairs($body);
+  my @said = grep { / at_/ } map { ((cells($_))[0] . ' ' . ((cells($_))[$column] // '')) =~ s/`//gr } @lines;
+  compare($fields_page, "the numbers of $struct", \@numbers, \@said, 0);
+}
 
 my (%systems, @systems);
 my $text = slurp($presets);

@@ -77,7 +77,23 @@ def connections_without_use(world, server):
     ends_with(world, "greeted", child, "nothing useful came for 1 seconds", "--connect 127.0.0.1:")
 
 
-CHECKS = [session_ids, one_process_a_folder, frames_too_long, connections_without_use]
+def another_temperature(world, server):
+    """The number is a good one: it is the server's that differs."""
+    child = world.device("hot", server.port, 1, 32, "--temperature", 0.5)
+    ends_with(world, "hot", child, "(invalid_temperature)", "give the server's --temperature")
+    assert "2^120" not in world.log("server") and "another --temperature" in world.log("server"), world.log("server")
+
+
+def limits_of_the_library(world, server):
+    """Which one it is, and what to do."""
+    short = world.serve("short", "--draft-length", 2)
+    ends_with(world, "longer", world.device("longer", short.port, 1, 33), "(beyond_limit): max_draft_length", "--system")
+    assert "more than max_draft_length" in world.log("short"), world.log("short")
+    short.stop()
+
+
+CHECKS = [session_ids, one_process_a_folder, frames_too_long, connections_without_use, another_temperature,
+          limits_of_the_library]
 
 
 def main():

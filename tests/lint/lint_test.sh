@@ -113,6 +113,7 @@ tabled $options ''; green session_tables
 tabled $options 's/retry_limit = 64;/retry_limit = 65;/'; red session_tables 'edge_options::retry_limit: default is 65, the table says 64'
 tabled $options 's/  bool lazy = false;/&\n  bool eager = false;/'; red session_tables 'eager: missing in the table of cloud_options'
 tabled $options 's/max_law_entries = 4096;/max_law_entries = 4097;/'; red session_tables 'cloud_limits::max_law_entries: default is 4097'
+tabled $options 's/at_salt = 13;/at_salt = 15;/'; red session_tables '15 at_salt: missing in the table of the numbers of cloud_options'
 tabled docs/session.md '/^| `max_ahead` /d'; red session_tables 'max_ahead: missing in the table of session/options.hpp'
 tabled docs/session.md '/^| `wisv` /d'; red session_tables 'wisv: missing in the table of session/presets.hpp'
 tabled docs/session.md 's/^| `busy` /| `bussy` /'; red session_tables 'bussy: not in core/errc.def'

@@ -2,9 +2,11 @@
 #include "device_link.hpp"
 
 #include "../edge_process.hpp"
+#include "../session_failure.hpp"
 #include "../systems.hpp"
 #include "device_keys.hpp"
 #include "emulated_link.hpp"
+#include "refusal_text.hpp"
 #include "state_folder.hpp"
 
 #include <specverify/codec/message.hpp>
@@ -37,7 +39,7 @@ std::optional<refusal> refused(std::span<const std::byte> message, std::uint64_t
   contexts[1].session_id = session_id;
   for (const specverify::wire_context& context : contexts) {
     const auto read = specverify::decode_refuse(context, message);
-    if (read && read->reason.reporter == specverify::part::host) return static_cast<refusal>(read->reason.where);
+    if (read && host_refusal(read->reason)) return host_refusal(read->reason);
   }
   return std::nullopt;
 }
@@ -173,10 +175,15 @@ int run_device_process(run_settings run, const device_settings& settings) {
   const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
     return std::make_unique<device_link>(io, settings, session_id, std::move(events));
   };
-  if (!settings.emulate_link) return run_edge_process(run, dial);
-  return run_edge_process(run, [&](asio::io_context& io, link_events events) {
+  const make_link slow = [&](asio::io_context& io, link_events events) {
     return std::make_unique<emulated_link>(io, run.link, std::move(events), dial);
-  });
+  };
+  try {
+    return run_edge_process(run, settings.emulate_link ? slow : dial);
+  } catch (const session_failure& failure) {
+    if (failure.refusal().ok()) throw;
+    throw std::runtime_error("the server refuses " + told_to_device(failure.refusal()));
+  }
 }
 
 }  // namespace edge_cloud

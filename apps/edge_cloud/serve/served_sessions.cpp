@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_sessions.hpp"
 
+#include "refusal_text.hpp"
+
 #include <algorithm>
 #include <exception>
 
@@ -124,8 +126,7 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   pass_on(at, message, now);
   if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
     log_.event(name_of(*from) + ": " + name_of(id) +
-                   " was not opened: " + specverify::message(at->second.session->why_refused().code),
-               now);
+                   " was not opened: " + told_in_log(at->second.session->why_refused()), now);
     forget(at);
     return {refusal::none, false};
   }
@@ -206,9 +207,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   }
   if (e.session->is_over() && !e.told) {
     const specverify::status reason = e.session->why_refused();
-    log_.event(
-        name_of(of->first) + (reason.ok() ? ": complete" : std::string(": over: ") + specverify::message(reason.code)),
-        now);
+    log_.event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
   }
   e.told = e.session->is_over();
 }

@@ -24,7 +24,7 @@ class state_folder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  // a descriptor: the system lets go of it however the process ends
+  int lock_ = -1;  // a descriptor: the system closes it however the process ends
 };
 
 }  // namespace edge_cloud

@@ -5,6 +5,7 @@
 #include "edge_cloud/frame.hpp"
 #include "edge_cloud/in_process.hpp"
 #include "edge_cloud/serve/device_keys.hpp"
+#include "edge_cloud/serve/refusal_text.hpp"
 #include "edge_cloud/serve/serve_settings.hpp"
 #include "edge_cloud/serve/served_sessions.hpp"
 
@@ -461,6 +462,25 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   }
   CHECK(a.text() == text_alone(a.run));
   CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+}
+
+TEST_CASE("serve: only the server's own codes are looked up in its table") {
+  using specverify::errc;
+  using specverify::part;
+  CHECK(host_refusal({errc::refused_by_peer, part::host, 11}) == refusal::key_unknown);
+  CHECK(host_refusal({errc::beyond_limit, part::host, 4}) == refusal::journal_full);
+  CHECK(host_refusal({errc::engine_failed, part::host, 6}) == refusal::host_failed);
+  CHECK(!host_refusal({errc::beyond_limit, part::session, 4}));
+  CHECK(!host_refusal({errc::invalid_temperature, part::host, 0}));
+  CHECK(!host_refusal({errc::base_length_mismatch, part::host, 4}));
+  CHECK(!host_refusal({errc::engine_failed, part::host, 4}));
+  for (std::uint32_t where = 0; where <= specverify::cloud_options::at_truncation; ++where) {
+    const specverify::status why{errc::beyond_limit, part::session, where};
+    const bool of_make = where == specverify::cloud_options::at_trial_cap ||
+                         where == specverify::cloud_options::at_secret ||
+                         where == specverify::cloud_options::at_vocab_size;
+    CHECK((told_to_device(why).find(specverify::message(why.code)) == std::string::npos) == !of_make);
+  }
 }
 
 TEST_CASE("serve: frames of no use are counted, answered seldom, and not journaled") {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refusal_text.hpp"
+
+#include <specverify/session/options.hpp>
+
+#include <string_view>
+
+namespace edge_cloud {
+
+namespace {
+
+using specverify::cloud_options;
+using specverify::errc;
+using specverify::part;
+using specverify::status;
+
+struct limit_words {
+  std::uint32_t where;
+  std::string_view field, advice;
+};
+
+constexpr limit_words library_limits[] = {
+    {cloud_options::at_max_text_length, "max_text_length", "give a shorter --prompt or fewer --tokens"},
+    {cloud_options::at_text_chunk, "text_chunk", "take another --system"},
+    {cloud_options::at_max_skipped, "max_skipped", "take a --system that sends every token"},
+    {cloud_options::at_max_law_entries, "max_law_entries", "take a --system with smaller laws"},
+    {cloud_options::at_max_draft_length, "max_draft_length",
+     "the server's --draft-length is lower than the drafts of this --system; take one with shorter drafts"},
+    {cloud_options::at_max_hidden_bytes, "max_hidden_bytes", "take a --system without hidden states"},
+    {cloud_options::at_max_message_bytes, "max_message_bytes", "give a smaller --pad-to, or another --system"},
+    {cloud_options::at_truncation, "truncation", "take rows without truncation"},
+};
+
+const limit_words* limit_of(status why) {
+  if (why.code != errc::beyond_limit) return nullptr;
+  for (const limit_words& words : library_limits) {
+    if (words.where == why.where) return &words;
+  }
+  return nullptr;
+}
+
+//! The server writes at its own temperature alone. The library's sentence is about a number that is none.
+bool is_other_temperature(status why) { return why.code == errc::invalid_temperature && why.reporter == part::host; }
+
+std::string named(std::string_view name, std::string_view sentence) {
+  return "(" + std::string(name) + "): " + std::string(sentence);
+}
+
+}  // namespace
+
+std::optional<refusal> host_refusal(status why) {
+  const bool own = why.code == errc::refused_by_peer || why.code == errc::beyond_limit ||
+                   (why.code == errc::engine_failed && why.where == static_cast<std::uint32_t>(refusal::host_failed));
+  if (why.reporter != part::host || !own || why.where == 0) return std::nullopt;
+  return static_cast<refusal>(why.where);
+}
+
+std::string told_to_device(status why) {
+  if (const auto own = host_refusal(why)) return named(words_of(*own).name, words_of(*own).text);
+  const std::string_view name = specverify::name(why.code);
+  if (is_other_temperature(why))
+    return named(name, "it writes at another temperature; give the server's --temperature");
+  if (const limit_words* const limit = limit_of(why))
+    return named(name, std::string(limit->field) + ": " + std::string(limit->advice));
+  if (why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch)
+    return named(name, "its models are others; give the same --models");
+  return named(name, specverify::message(why.code));
+}
+
+std::string told_in_log(status why) {
+  const std::string_view name = specverify::name(why.code);
+  if (is_other_temperature(why)) return named(name, "the device asks for another --temperature");
+  if (const limit_words* const limit = limit_of(why))
+    return named(name, "the device needs more than " + std::string(limit->field) + " allows");
+  return named(name, specverify::message(why.code));
+}
+
+}  // namespace edge_cloud

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why an edge's session does not go on, for whoever says it to the user.
+#ifndef EDGE_CLOUD_SESSION_FAILURE_HPP
+#define EDGE_CLOUD_SESSION_FAILURE_HPP
+
+#include <specverify/core/status.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace edge_cloud {
+
+class session_failure : public std::runtime_error {
+ public:
+  //! `refusal`: what the cloud says; ok where the edge failed by itself.
+  session_failure(const std::string& said, specverify::status refusal) : std::runtime_error(said), refusal_(refusal) {}
+  [[nodiscard]] specverify::status refusal() const noexcept { return refusal_; }
+
+ private:
+  specverify::status refusal_;
+};
+
+}  // namespace edge_cloud
+
+#endif
