@@ -3,6 +3,7 @@
 
 #include "clock.hpp"
 #include "cloud_settings.hpp"
+#include "other_options.hpp"
 #include "served_transform.hpp"
 #include "trained_files.hpp"
 #include "wire_plan.hpp"
@@ -47,6 +48,7 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
     if (const auto found = session_.restore(kept)) {
       journal_->cut(found->valid_bytes);
     } else {
+      if (!is_damage(found.error())) throw other_session(run.state, found.error());
       journal_->set_aside(found.error());
     }
   }

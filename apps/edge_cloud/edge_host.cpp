@@ -4,10 +4,12 @@
 #include <specverify/session/drive.hpp>
 
 #include "clock.hpp"
+#include "other_options.hpp"
 #include "protocol_choice.hpp"
 #include "session_failure.hpp"
 #include "trained_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -74,25 +76,31 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
 void edge_host::begin() {
   origin_ = microseconds_now();
   measure_channel();
-  const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
-  std::optional<std::size_t> whole;  // bytes of the journal's whole records, where it holds this session
-  if (!kept.empty()) {
-    if (const auto found = session_->restore(kept, origin_)) {
-      whole = found->valid_bytes;
-    } else {
-      journal_->set_aside(found.error());
-    }
-  }
-  if (whole) {
-    journal_->cut(*whole);
+  const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
+  if (restore(prompt)) {
     restoring_ = true;
     std::ifstream(run_.state / "origin") >> origin_;
   } else {
-    const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
     require(session_->start(prompt, origin_), "the prompt");
     if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
   }
   work();
+}
+
+//! Whether the journal holds this session. One that holds another is left alone.
+bool edge_host::restore(std::span<const specverify::token_id> prompt) {
+  const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
+  if (kept.empty()) return false;
+  const auto found = session_->restore(kept, origin_);
+  if (!found) {
+    if (!is_damage(found.error())) throw other_text(run_.state, differing_option(found.error()));
+    journal_->set_aside(found.error());
+    return false;
+  }
+  if (!std::ranges::equal(session_->text().first(session_->prompt_length()), prompt))
+    throw other_text(run_.state, "--prompt");
+  journal_->cut(found->valid_bytes);
+  return true;
 }
 
 //! The emulated link as the edge would measure it now; the session takes it over between two rounds.

@@ -27,7 +27,8 @@ class edge_host {
   edge_host(const edge_host&) = delete;
   edge_host& operator=(const edge_host&) = delete;
 
-  //! The link stands for the first time: a new session, or the one that the journal tells of.
+  //! The link stands for the first time: a new session, or the one that the journal tells of. Throws
+  //! std::runtime_error: the journal's session began with other options.
   void begin();
   void receive(std::span<const std::byte> message);
   void tick();
@@ -41,6 +42,7 @@ class edge_host {
   [[nodiscard]] run_report report() const;
 
  private:
+  [[nodiscard]] bool restore(std::span<const specverify::token_id> prompt);
   void measure_channel();
   void work();
   void hear(const specverify::session_output& out);

@@ -92,8 +92,23 @@ def limits_of_the_library(world, server):
     short.stop()
 
 
+def another_text(world, server):
+    """A folder whose text began with other options is left alone, and goes on with those of before."""
+    def begun(*arguments, session=34, tokens=16, **more):
+        return world.device("text", server.port, 1, session, *arguments, tokens=tokens, **more)
+    text = world.text("text", begun())
+    kept = (world.folder / "text" / "journal").read_bytes()
+    for option, child in (("--tokens", lambda: begun(tokens=10)), ("--session-id", lambda: begun(session=35)),
+                          ("--prompt", lambda: begun(prompt="The other")), ("--system", lambda: begun("--system", "qs")),
+                          ("--temperature", lambda: begun("--temperature", 0.5))):
+        ends_with(world, "text", child(), f"with another {option}", "another --state-dir")
+        assert (world.folder / "text" / "journal").read_bytes() == kept, option
+    assert not (world.folder / "text" / "journal.corrupt").exists()
+    assert world.text("text", begun()) == text
+
+
 CHECKS = [session_ids, one_process_a_folder, frames_too_long, connections_without_use, another_temperature,
-          limits_of_the_library]
+          limits_of_the_library, another_text]
 
 
 def main():

@@ -2,6 +2,7 @@
 #include "served_session.hpp"
 
 #include "../cloud_settings.hpp"
+#include "../other_options.hpp"
 #include "../served_transform.hpp"
 #include "../wire_plan.hpp"
 
@@ -38,16 +39,18 @@ served_session::served_session(const serve_parts& parts, session_folder& folder)
       session_(make_cloud(parts.run, parts.model, limits_of(parts))),
       text_(parts.engines) {}
 
-bool served_session::restore(const message_sender& send) {
+specverify::status served_session::restore(const message_sender& send) {
   const std::vector<std::byte> kept = folder_.load();
-  if (kept.empty()) return false;
+  if (kept.empty()) return {};
   const auto found = session_.restore(kept);
   if (!found) {
+    if (!is_damage(found.error())) return found.error();
     folder_.set_aside(found.error());
-    return false;
+    return {};
   }
   folder_.cut(found->valid_bytes);
-  return take(send) == refusal::none;
+  (void)take(send);  // it writes nothing
+  return {};
 }
 
 refusal served_session::receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 
 namespace edge_cloud {
 
@@ -17,6 +18,15 @@ specverify::status named(refusal why) {
   const bool host = why == refusal::host_failed;
   return {host ? specverify::errc::engine_failed : specverify::errc::beyond_limit, specverify::part::host,
           static_cast<std::uint32_t>(why)};
+}
+
+//! Options of before would serve it.
+std::runtime_error other_options(const std::filesystem::path& folder, std::uint64_t id, specverify::status why) {
+  const bool draft =
+      why.code == specverify::errc::beyond_limit && why.where == specverify::cloud_options::at_max_draft_length;
+  return std::runtime_error("--state-dir " + folder.string() + ": " + name_of(id) +
+                            " began with other options: " + told_in_log(why) + ". Give " +
+                            (draft ? "the --draft-length" : "those") + " of before, or another --state-dir");
 }
 
 //! This side does not know what the message is about: the device says hello.
@@ -59,12 +69,14 @@ void served_sessions::restore(std::uint64_t now) {
     }
     at->second.owner = *owner;
     at->second.heard = now;
-    bool blank = true;
+    specverify::status why;
     step(at, now, [&](entry& e, const message_sender& send) {
       e.session = std::make_unique<served_session>(parts_, e.folder);
-      blank = !e.session->restore(send);
+      why = e.session->restore(send);
       return refusal::none;
     });
+    if (!why.ok()) throw other_options(parts_.run.state, id, why);
+    const bool blank = !at->second.session || at->second.session->is_blank();
     log_.event(name_of(id) + (blank ? ": its journal was not taken; the device begins it again" : ": restored"), now);
   }
   peak_ = entries_.size();
@@ -125,8 +137,9 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   }
   pass_on(at, message, now);
   if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
-    log_.event(name_of(*from) + ": " + name_of(id) +
-                   " was not opened: " + told_in_log(at->second.session->why_refused()), now);
+    log_.event(
+        name_of(*from) + ": " + name_of(id) + " was not opened: " + told_in_log(at->second.session->why_refused()),
+        now);
     forget(at);
     return {refusal::none, false};
   }

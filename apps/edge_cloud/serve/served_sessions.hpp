@@ -24,7 +24,8 @@ struct visitor {
 
 class served_sessions {
  public:
-  //! Restores what stands in the run's state folder. Throws where the folder cannot be read.
+  //! Restores what stands in the run's state folder. Throws where the folder cannot be read, or a session in it began
+  //! with other options.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
   //! A whole frame. useless_frames: the connection is to be closed. Times are in microseconds.

@@ -464,6 +464,28 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
 }
 
+TEST_CASE("serve: a session that other options began stays as it is") {
+  server with;
+  device begun(1, settings_of(100));  // four drafts a round
+  begun.host.begin();
+  begun.steps(with, 12);
+  const auto kept = file_bytes(with.folder_of(100) / "journal");
+  REQUIRE(!kept.empty());
+  with.limits.draft_length = 2;
+  const std::string said = thrown([&] { with.restart(); });
+  for (const char* part : {"session 100", "max_draft_length", "--draft-length", "another --state-dir"})
+    CHECK(said.find(part) != std::string::npos);
+  CHECK(file_bytes(with.folder_of(100) / "journal") == kept);
+  CHECK(!fs::exists(with.folder_of(100) / "journal.corrupt"));
+  with.limits.draft_length = 12;
+  with.start();
+  begun.over.heard.clear();
+  begun.outgoing.clear();
+  begun.host.reconnect();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
 TEST_CASE("serve: only the server's own codes are looked up in its table") {
   using specverify::errc;
   using specverify::part;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A journal that is whole, and whose session these options do not serve: it is left alone.
+#ifndef EDGE_CLOUD_OTHER_OPTIONS_HPP
+#define EDGE_CLOUD_OTHER_OPTIONS_HPP
+
+#include <specverify/session/options.hpp>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace edge_cloud {
+
+//! What `restore` says of a file that no options make a session of: damage, or another layout.
+[[nodiscard]] constexpr bool is_damage(specverify::status why) noexcept {
+  using specverify::errc;
+  return why.code == errc::journal_corrupt || why.code == errc::truncated || why.code == errc::unsupported;
+}
+
+//! The option of the command line that `restore` of an edge finds to be another one.
+[[nodiscard]] inline std::string differing_option(specverify::status why) {
+  using specverify::edge_options;
+  if (why.code == specverify::errc::vocabulary_mismatch || why.code == specverify::errc::fingerprint_mismatch)
+    return "--models";
+  if (why.code != specverify::errc::options_disagree) return "--system";
+  switch (why.where) {
+    case edge_options::at_session_id:
+      return "--session-id";
+    case edge_options::at_secret:
+      return "secret";
+    case edge_options::at_token_budget:
+      return "--tokens";
+    case edge_options::at_transform:
+      return "--temperature";
+    case edge_options::at_vocab_size:
+    case edge_options::at_fingerprint:
+      return "--models";
+    case edge_options::at_threshold:
+      return "--threshold";
+    case edge_options::at_format:
+      return "--system or --pad-to";
+    default:
+      return "--system";
+  }
+}
+
+[[nodiscard]] inline std::runtime_error other_text(const std::filesystem::path& folder, const std::string& option) {
+  return std::runtime_error("--state-dir " + folder.string() + " holds a text with another " + option +
+                            ": give that one again, or another --state-dir");
+}
+
+//! Of a cloud's journal.
+[[nodiscard]] inline std::runtime_error other_session(const std::filesystem::path& folder, specverify::status why) {
+  return std::runtime_error(folder.string() + ": these options do not serve the session in this folder (" +
+                            specverify::message(why.code) + "); give those of before, or another --state-dir");
+}
+
+}  // namespace edge_cloud
+
+#endif
