@@ -37,6 +37,9 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   //! Bytes that wait to be taken by the system, prefixes included.
   [[nodiscard]] std::size_t unsent() const noexcept { return queued_.size() + writing_.size(); }
 
+  //! Why on_close is called, where the system or TLS has said it.
+  [[nodiscard]] asio::error_code error() const noexcept { return error_; }
+
   void start(handlers called) {
     handlers_ = std::move(called);
     read();
@@ -72,7 +75,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
   void take(asio::error_code error) {
-    if (error) return lost();
+    if (error) return lost(error);
     std::optional<frame> whole = reader_.filled();
     if (reader_.too_long()) {
       if (handlers_.on_too_long) handlers_.on_too_long();
@@ -87,7 +90,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     waste_.resize(4096);
     stream_.async_read_some(asio::buffer(waste_),
                             [self = this->shared_from_this()](asio::error_code error, std::size_t) {
-                              error ? self->lost() : self->discard();
+                              error ? self->lost(error) : self->discard();
                             });
   }
 
@@ -96,7 +99,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     asio::async_write(stream_, asio::buffer(writing_),
                       [self = this->shared_from_this()](asio::error_code error, std::size_t) {
                         self->writing_ = {};
-                        if (error) return self->lost();
+                        if (error) return self->lost(error);
                         if (!self->queued_.empty()) return self->write_next();
                         if (self->finishing_) self->stop_sending();
                       });
@@ -107,7 +110,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     stream_.lowest_layer().shutdown(asio::socket_base::shutdown_send, ignored);
   }
 
-  void lost() {
+  void lost(asio::error_code why = {}) {
+    error_ = why;
     const std::function<void()> on_close = std::move(handlers_.on_close);
     close();
     if (on_close) on_close();
@@ -117,6 +121,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   handlers handlers_;
   frame_reader reader_;
   frame queued_, writing_, waste_;
+  asio::error_code error_;
   bool finishing_ = false;
 };
 

@@ -41,6 +41,13 @@ def handshake(port, folder, version, name):
         return False
 
 
+def at_once(world, name, child, *words):
+    """It ends without waiting for --connect-seconds, and says all of these."""
+    assert child.wait(timeout=20) == 1, world.log(name)
+    for said in words:
+        assert said in world.log(name), f"not said: {said!r}\n" + world.log(name)
+
+
 def with_certificates(world):
     folder = world.folder
     certificates(folder)
@@ -58,6 +65,8 @@ def with_certificates(world):
     child = world.device("nobody", server.port, 5, 11, *nameless, keys=False)
     assert child.wait(timeout=60) != 0 and "refuses (certificate)" in world.log("nobody"), world.log("nobody")
     assert "(certificate)" in world.log("certified"), world.log("certified")
+    at_once(world, "bare", world.device("bare", server.port, 5, 14, *device), "certificate required", "--tls-certificate")
+    assert "did not return a certificate" in world.log("certified"), world.log("certified")
     plain = Connection(server.port, 5)
     plain.send(b"rubbish")
     assert plain.closed_within(2), "bytes without TLS were waited for"
@@ -65,8 +74,12 @@ def with_certificates(world):
 
     keyed = world.serve("keyed", *own)
     assert len(world.text("b", world.device("b", keyed.port, 1, 10, *device))) == 16
-    other_name = world.device("c", keyed.port, 1, 12, *device, "--tls-name", "elsewhere.example")
-    assert other_name.wait(timeout=60) != 0 and "TLS" in world.log("c"), world.log("c")
+    other_name = ["--tls-ca", folder / "ca.pem", "--tls-name", "elsewhere.example"]
+    at_once(world, "c", world.device("c", keyed.port, 1, 12, *other_name),
+            "is not for elsewhere.example; give its name with --tls-name")
+    other_authority = ["--tls-ca", folder / "device.pem"]
+    at_once(world, "d", world.device("d", keyed.port, 1, 13, *other_authority), "is not trusted", "--tls-ca")
+    assert "(handshake)" in world.log("keyed"), world.log("keyed")
     keyed.stop()
 
 

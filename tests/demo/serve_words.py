@@ -4,7 +4,7 @@ import socket
 import sys
 import threading
 
-from serving import World, relay
+from serving import World, key_of, private, relay
 
 
 def ends_with(world, name, child, *words):
@@ -107,7 +107,43 @@ def another_text(world, server):
     assert world.text("text", begun()) == text
 
 
-CHECKS = [session_ids, one_process_a_folder, frames_too_long, connections_without_use, another_temperature,
+def options_of_serve(world, server):
+    """Whatever is wrong with an option, the message names it."""
+    def says(code, *words, arguments):
+        child = world.start("asked", ["serve", "--state-dir", world.folder / "asked", *arguments])
+        assert child.wait(timeout=30) == code, world.log("asked")
+        for said in words:
+            assert said in world.log("asked"), f"not said: {said!r}\n" + world.log("asked")
+    known = ["--devices", world.folder / "devices"]
+    says(1, "another process listens there", f"--port {server.port}", arguments=["--port", server.port, *known])
+    says(1, "--insecure-listen 192.0.2.1", "this machine does not have the address",
+         arguments=["--insecure-listen", "192.0.2.1", *known])
+    says(105, "--port: Value 70000", arguments=["--port", 70000, *known])
+    says(1, "--devices nowhere: there is no such file", arguments=["--devices", "nowhere"])
+    key = private(world.folder / "keys" / "1", key_of(1))
+    says(1, "--tls-certificate nowhere: No such file", arguments=[*known, "--tls-certificate", "nowhere", "--tls-key", key])
+    says(1, "--tls-key nowhere: there is no such file",
+         arguments=[*known, "--tls-certificate", "nowhere", "--tls-key", "nowhere"])
+
+
+def options_of_device(world, server):
+    key = private(world.folder / "keys" / "1", key_of(1))
+    def says(*words, arguments):
+        ends_with(world, "asks", world.start("asks", ["device", "--state-dir", world.folder / "asks", *arguments]), *words)
+    says("--device-key-file needs --device-id", arguments=["--device-key-file", key])
+    says("--device-id goes with --device-key-file", arguments=["--device-id", 1, "--tls-certificate", "c", "--tls-key", "k"])
+    keyed = ["--device-id", 1, "--device-key-file", key]
+    says("two ways to be known", arguments=[*keyed, "--tls-certificate", "c"])
+    says("--tls-name goes with --tls-ca", arguments=[*keyed, "--tls-name", "elsewhere"])
+    says("--device-key-file nowhere: there is no such file",
+         arguments=["--device-id", 1, "--device-key-file", "nowhere"])
+    says("--connect localhost:99999: a port is a number from 1 to 65535",
+         arguments=[*keyed, "--connect", "localhost:99999"])
+    says("--connect 127.0.0.1:1: Connection refused; trying again", "Connection refused\n",
+         arguments=[*keyed, "--connect", "127.0.0.1:1", "--connect-seconds", 1])
+
+
+CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long, connections_without_use, another_temperature,
           limits_of_the_library, another_text]
 
 

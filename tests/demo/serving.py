@@ -203,9 +203,10 @@ class World:
         """Without a session id it draws one."""
         named = [] if session is None else ["--session-id", session]
         secret = private(self.folder / "edge.secret", "ffeeddccbbaa99887766554433221100")
-        key = ["--device-key-file", private(self.folder / "keys" / str(device), key_of(device))] if keys else []
-        return self.start(name, ["device", "--end-with-parent", "--connect", f"127.0.0.1:{port}", "--device-id", device,
-                                 *key, "--state-dir", self.folder / name, "--secret-file", secret, *named, "--tokens",
+        key_file = self.folder / "keys" / str(device)
+        key = ["--device-id", device, "--device-key-file", private(key_file, key_of(device))] if keys else []
+        return self.start(name, ["device", "--end-with-parent", "--connect", f"127.0.0.1:{port}", *key,
+                                 "--state-dir", self.folder / name, "--secret-file", secret, *named, "--tokens",
                                  tokens, "--prompt", prompt or f"And the number {device} said", "--retry-ms", 300,
                                  *arguments])
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,6 +47,15 @@ class device_keys {
 
 //! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
 [[nodiscard]] std::string private_text(const std::filesystem::path& file);
+//! What `load` gives; what it throws names the option that has the file.
+template <class Load>
+[[nodiscard]] auto of_option(const std::string& option, Load&& load) {
+  try {
+    return load();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(option + " " + error.what());
+  }
+}
 //! Throws as private_text and device_keys do.
 [[nodiscard]] device_keys load_device_keys(const std::filesystem::path& file);
 //! The key of one device: a file of 64 hex digits. Throws as private_text does, and what is wrong with the key.

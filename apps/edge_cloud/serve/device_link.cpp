@@ -11,8 +11,12 @@
 
 #include <specverify/codec/message.hpp>
 
+#include <openssl/err.h>
+#include <openssl/x509.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <stdexcept>
 
 namespace edge_cloud {
@@ -29,6 +33,9 @@ host_and_port parted(const std::string& server) {
   if (colon == std::string::npos || colon == 0 || colon + 1 == server.size())
     throw std::runtime_error("--connect " + server + ": give HOST:PORT");
   host_and_port made{server.substr(0, colon), server.substr(colon + 1)};
+  const auto port = device_id_from(made.port);
+  if (!port || *port == 0 || *port > 65535)
+    throw std::runtime_error("--connect " + server + ": a port is a number from 1 to 65535");
   if (made.host.front() == '[' && made.host.back() == ']') made.host = made.host.substr(1, made.host.size() - 2);
   return made;
 }
@@ -52,6 +59,27 @@ bool is_useful(std::span<const std::byte> message) {
          header->kind != message_kind::refuse;
 }
 
+std::string other_name(const std::string& name) {
+  return "the server's certificate is not for " + name + "; give its name with --tls-name";
+}
+
+std::string distrusted(asio::ssl::verify_context& context) {
+  const int why = X509_STORE_CTX_get_error(context.native_handle());
+  return std::string("the server's certificate is not trusted (") + X509_verify_cert_error_string(why) +
+         "); look at --tls-ca";
+}
+
+//! Alerts that come when the handshake is over at this side already.
+bool is_about_certificate(asio::error_code why) {
+  if (why.category() != asio::error::get_ssl_category()) return false;
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
+  constexpr int alerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+                            SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,  SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+                            SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,  SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+                            SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED};
+  return std::find(std::begin(alerts), std::end(alerts), reason) != std::end(alerts);
+}
+
 //! The server may take the device later.
 bool may_pass(refusal why) {
   return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
@@ -73,10 +101,9 @@ device_link::device_link(asio::io_context& io, const device_settings& settings, 
       since_(std::chrono::steady_clock::now()) {
   const host_and_port server = parted(settings.server);
   server_name_ = settings.server_name.empty() ? server.host : settings.server_name;
-  if (settings.key.empty() && settings.tls.certificate.empty())
-    throw std::runtime_error("give --device-key-file, or --tls-certificate of this device: the server knows it by one");
   if (!settings.key.empty()) {
-    const auto bytes = first_frame(settings.device, load_device_key(settings.key));
+    const device_key key = of_option("--device-key-file", [&] { return load_device_key(settings.key); });
+    const auto bytes = first_frame(settings.device.value(), key);
     first_.emplace(bytes.begin(), bytes.end());
   }
   asio::ip::tcp::resolver resolver(io);
@@ -108,18 +135,23 @@ void device_link::dial() {
 void device_link::secure(std::shared_ptr<connection> line) {
   peer_stream::tls* const inside = line->stream().encrypted();
   if (inside == nullptr) return begin(std::move(line));
-  inside->set_verify_callback(asio::ssl::host_name_verification(server_name_));
+  const auto named = asio::ssl::host_name_verification(server_name_);
+  inside->set_verify_callback([this, named](bool trusted, asio::ssl::verify_context& context) {
+    const bool taken = named(trusted, context);
+    if (!taken) distrust_ = trusted ? other_name(server_name_) : distrusted(context);
+    return taken;
+  });
   SSL_set_tlsext_host_name(inside->native_handle(), server_name_.c_str());
   inside->async_handshake(asio::ssl::stream_base::client, [this, line](asio::error_code error) {
     if (error == asio::error::operation_aborted) return;
+    if (!distrust_.empty()) throw std::runtime_error(distrust_);
     error ? dial_later("TLS: " + error.message()) : begin(line);
   });
 }
 
 void device_link::begin(std::shared_ptr<connection> line) {
   line_ = std::move(line);
-  line_->start(
-      {[this](frame message) { take(std::move(message)); }, [this] { lost("the server closed the connection"); }});
+  line_->start({[this](frame message) { take(std::move(message)); }, [this] { lost(line_->error()); }});
   if (first_) line_->send(*first_);
   events_.on_connect();
 }
@@ -138,14 +170,18 @@ void device_link::take(frame message) {
   pause_ = std::max(pause_, std::chrono::milliseconds(1000));
 }
 
-void device_link::lost(const std::string& why) {
+void device_link::lost(asio::error_code why) {
+  if (is_about_certificate(why))
+    throw std::runtime_error("the server does not take this device's certificate (" + why.message() +
+                             "); look at --tls-certificate");
   line_.reset();
   if (useful_) {
     since_ = std::chrono::steady_clock::now();
     pause_ = first_pause;
+    noted_ = false;
   }
   useful_ = false;
-  dial_later(why);
+  dial_later("the server closed the connection");
   events_.on_loss();
 }
 
@@ -154,6 +190,8 @@ void device_link::dial_later(const std::string& why) {
   if (now - since_ > patience_)
     throw std::runtime_error("--connect " + server_ + ": nothing useful came for " + std::to_string(patience_.count()) +
                              " seconds (--connect-seconds): " + why);
+  if (!noted_) std::fprintf(stderr, "--connect %s: %s; trying again\n", server_.c_str(), why.c_str());
+  noted_ = true;
   asio::error_code ignored;
   dialing_.close(ignored);
   redial_.expires_after(pause_);
@@ -168,9 +206,12 @@ int run_device_process(run_settings run, const device_settings& settings) {
   if (plan.scored != states::unused || plan.window == windowing::learned)
     throw std::runtime_error("--system " + run.system +
                              " needs trained files that a server of strangers does not have: choose another one");
+  check_device(settings);
   const state_folder folder(run.state);
   run.session_id = folder.session_id(settings.session_id);
-  run.edge_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  run.edge_secret = of_option("--secret-file", [&] {
+    return secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  });
   const std::uint64_t session_id = run.session_id;
   const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
     return std::make_unique<device_link>(io, settings, session_id, std::move(events));

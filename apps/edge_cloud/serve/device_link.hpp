@@ -35,7 +35,7 @@ class device_link final : public edge_link {
   void secure(std::shared_ptr<connection> line);
   void begin(std::shared_ptr<connection> line);
   void take(frame message);
-  void lost(const std::string& why);
+  void lost(asio::error_code why);
 
   asio::io_context& io_;
   link_events events_;
@@ -50,6 +50,8 @@ class device_link final : public edge_link {
   std::shared_ptr<connection> line_;
   std::chrono::seconds patience_;
   std::chrono::steady_clock::time_point since_;  // the last connection on which it was useful
+  std::string distrust_;                         // of the server's certificate
+  bool noted_ = false;                           // that this connection is tried again
   bool useful_ = false;                          // this one was
   std::chrono::milliseconds pause_ = first_pause;
 };

@@ -66,7 +66,9 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
   add_model_options(serve, run);
   add_salt_option(serve, run);
   add_state(serve, run, server.secret, end_with_parent);
-  serve.add_option("--port", server.port, "to listen on; 0: a free one")->capture_default_str();
+  serve.add_option("--port", server.port, "to listen on; 0: a free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
   serve.add_option("--listen", server.listen, "address to listen on; with TLS it may be any")->capture_default_str();
   serve.add_option("--insecure-listen", server.insecure_listen, "any address, without TLS: everybody on the way reads");
   serve.add_option("--devices", server.devices, "file of lines `DEVICE-ID KEY`; a key is 64 hex digits");
@@ -87,7 +89,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
       .add_option("--session-id", device.session_id,
                   "one id, one text; default: a random one, which the state folder keeps")
       ->check(whole_number());
-  command.add_option("--device-id", device.device, "of this device")->capture_default_str()->check(whole_number());
+  command.add_option("--device-id", device.device, "of this device, with --device-key-file")->check(whole_number());
   command.add_option("--device-key-file", device.key, "64 hex digits; not needed where the certificate says who it is");
   command.add_option("--connect-seconds", device.connect_seconds, "gives up after so long without an answer")
       ->capture_default_str();

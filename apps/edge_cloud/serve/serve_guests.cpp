@@ -58,11 +58,19 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   if (peer_stream::tls* inside = line->stream().encrypted()) {
     inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
       if (!line->stream().is_open()) return;  // it was dropped meanwhile
-      error ? void(guests_.erase(number)) : begin(number);
+      error ? fail(number, error.message()) : begin(number);
     });
   } else {
     begin(number);
   }
+}
+
+//! OpenSSL's words name what it misses, and nothing that is secret.
+void serve_guests::fail(std::uint64_t number, const std::string& handshake) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  log_.refused(refusal::handshake, at->second.name + " (" + handshake + ")", microseconds_now());
+  guests_.erase(at);
 }
 
 //! The stream stands. Without a certificate the first frame has to say who it is.

@@ -49,6 +49,7 @@ class serve_guests {
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
   void begin(std::uint64_t number);
+  void fail(std::uint64_t number, const std::string& handshake);
   void take(std::uint64_t number, const frame& message);
   void refuse_length(std::uint64_t number);
   void authenticate(std::uint64_t number, const frame& message);

@@ -51,7 +51,8 @@ enum class refusal : std::uint32_t {
   unsent_bytes,
   unsent_in_all,
   useless_frames,
-  certificate
+  certificate,
+  handshake
 };
 
 struct refusal_words {
@@ -60,7 +61,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 19> refusal_table{{
+inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -84,6 +85,7 @@ inline constexpr std::array<refusal_words, 19> refusal_table{{
     {"useless_frames", "too many frames were of no use; connect again and say hello or resume first", "connection"},
     {"certificate", "the certificate names no device; its common name is the device id in decimal digits",
      "connection"},
+    {"handshake", "the TLS handshake failed; look at the certificates and authorities of both sides", "log"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 
@@ -15,11 +16,31 @@ namespace edge_cloud {
 
 namespace {
 
+std::optional<device_keys> keys_of(const serve_settings& settings) {
+  if (settings.devices.empty()) return std::nullopt;
+  return of_option("--devices", [&] { return load_device_keys(settings.devices); });
+}
+
+//! Throws std::runtime_error that names the option: somebody listens there, or the address is none of this machine.
+asio::ip::tcp::acceptor listening(asio::io_context& io, const serve_settings& settings) {
+  const asio::ip::tcp::endpoint where = checked_endpoint(settings);
+  try {
+    return {io, where};
+  } catch (const asio::system_error& error) {
+    const std::string place = where.address().to_string() + ", --port " + std::to_string(where.port()) + ": ";
+    const char* const option = settings.insecure_listen.empty() ? "--listen " : "--insecure-listen ";
+    std::string why = error.code().message();
+    if (error.code() == asio::error::address_in_use) why = "another process listens there; give another --port";
+    if (error.code().value() == EADDRNOTAVAIL) why = "this machine does not have the address";
+    throw std::runtime_error(option + place + why);
+  }
+}
+
 class serve_process {
  public:
   serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
       : run_(run),
-        keys_(settings.devices.empty() ? std::nullopt : std::optional(load_device_keys(settings.devices))),
+        keys_(keys_of(settings)),
         tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
         parts_{run_, model, settings.limits, engines_},
@@ -27,7 +48,7 @@ class serve_process {
         guests_(settings.limits, keys_, tls_.get(), log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
         end_(io_, SIGTERM, SIGINT),
-        acceptor_(io_, checked_endpoint(settings)),
+        acceptor_(listening(io_, settings)),
         tick_(io_) {
     end_.async_wait([this](asio::error_code, int) { io_.stop(); });
   }
@@ -126,7 +147,9 @@ int run_serve_process(run_settings run, const serve_settings& settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
   const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
-  run.cloud_secret = secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  run.cloud_secret = of_option("--secret-file", [&] {
+    return secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
+  });
   side_model model = load_side(run.models, "target.safetensors");
   model.pass_seconds = paced(run.pace, paper_cloud_pass);
   serve_process(run, settings, model).run();

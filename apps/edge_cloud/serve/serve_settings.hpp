@@ -23,7 +23,7 @@ struct serve_settings {
 
 struct device_settings {
   std::string server = "127.0.0.1:7002";  //!< host:port
-  std::uint64_t device = 0;               //!< this device's id
+  std::optional<std::uint64_t> device{};  //!< this device's id
   //! none: the state folder's file `session`, drawn at random
   std::optional<std::uint64_t> session_id{};
   std::filesystem::path key{};         //!< of this device; empty where its certificate says who it is
@@ -37,6 +37,10 @@ struct device_settings {
 //! Where to listen. Throws std::runtime_error that says what to do: an address is none, one that is not the loopback
 //! has neither TLS nor --insecure-listen, or nobody could be told from a stranger.
 [[nodiscard]] asio::ip::tcp::endpoint checked_endpoint(const serve_settings& settings);
+
+//! Throws std::runtime_error that names the option: it is not said who the device is, it is said twice, or an option
+//! has no effect.
+void check_device(const device_settings& settings);
 
 }  // namespace edge_cloud
 

@@ -13,15 +13,16 @@ namespace edge_cloud {
 namespace {
 
 template <class Load>
-void load(const char* what, const std::filesystem::path& file, Load&& load_file) {
+void load(const char* option, const std::filesystem::path& file, Load&& load_file) {
   try {
     load_file(file.string());
-  } catch (const std::exception& error) {
-    throw std::runtime_error(std::string(what) + " " + file.string() + ": " + error.what());
+  } catch (const asio::system_error& error) {
+    throw std::runtime_error(std::string(option) + " " + file.string() + ": " + error.code().message());
   }
 }
 
-std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::ssl::context::method method) {
+std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::ssl::context::method method,
+                                               const char* authority_option) {
   auto made = std::make_unique<asio::ssl::context>(method);
   SSL_CTX* const native = made->native_handle();
   if (SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) != 1) throw std::runtime_error("OpenSSL has no TLS 1.3");
@@ -31,12 +32,12 @@ std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
   if (files.certificate.empty() != files.key.empty())
     throw std::runtime_error("--tls-certificate and --tls-key are given together");
   if (!files.certificate.empty()) {
-    (void)private_text(files.key);
-    load("certificate", files.certificate, [&](const std::string& f) { made->use_certificate_chain_file(f); });
-    load("key", files.key, [&](const std::string& f) { made->use_private_key_file(f, asio::ssl::context::pem); });
+    (void)of_option("--tls-key", [&] { return private_text(files.key); });
+    load("--tls-certificate", files.certificate, [&](const std::string& f) { made->use_certificate_chain_file(f); });
+    load("--tls-key", files.key, [&](const std::string& f) { made->use_private_key_file(f, asio::ssl::context::pem); });
   }
   if (!files.peer_authority.empty())
-    load("authority", files.peer_authority, [&](const std::string& f) { made->load_verify_file(f); });
+    load(authority_option, files.peer_authority, [&](const std::string& f) { made->load_verify_file(f); });
   return made;
 }
 
@@ -45,7 +46,7 @@ std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
 std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.certificate.empty()) throw std::runtime_error("TLS needs --tls-certificate and --tls-key of the server");
-  auto made = context_of(files, asio::ssl::context::tls_server);
+  auto made = context_of(files, asio::ssl::context::tls_server, "--tls-client-ca");
   if (!files.peer_authority.empty())
     made->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   return made;
@@ -55,7 +56,7 @@ std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.peer_authority.empty())
     throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");
-  auto made = context_of(files, asio::ssl::context::tls_client);
+  auto made = context_of(files, asio::ssl::context::tls_client, "--tls-ca");
   made->set_verify_mode(asio::ssl::verify_peer);
   return made;
 }
