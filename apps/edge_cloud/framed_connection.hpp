@@ -22,8 +22,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   struct handlers {
     std::function<void(frame)> on_frame;  //!< it must not call close()
     std::function<void()> on_close;       //!< called once, when the peer is gone; never after close()
-    std::function<void()> on_too_long =
-        {};  //!< before on_close, or finish() inside: a frame was announced that is too long
+    //! A frame was announced that is too long: on_close follows, unless this calls finish().
+    std::function<void()> on_too_long = {};
   };
 
   explicit basic_framed_connection(Stream stream) : stream_(std::move(stream)) {

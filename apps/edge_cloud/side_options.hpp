@@ -5,19 +5,15 @@
 
 #include "run_settings.hpp"
 #include "trace_file.hpp"
+#include "whole_number.hpp"
 
 #include <CLI/CLI.hpp>
-
-#include <charconv>
 
 namespace edge_cloud {
 
 //! CLI11 takes the largest number in place of one that is too large: this refuses it.
 inline std::string not_a_whole_number(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* const behind = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), behind, value);
-  return error == std::errc{} && end == behind ? "" : "a number of decimal digits below 2^64, not " + text;
+  return whole_number_from(text) ? "" : "a number of decimal digits below 2^64, not " + text;
 }
 inline CLI::Validator whole_number() { return CLI::Validator(not_a_whole_number, "NUMBER"); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_keys.hpp"
 
+#include "../whole_number.hpp"
+
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/secret.hpp>
 
@@ -28,21 +30,6 @@ std::string first_word(const std::filesystem::path& file) {
   return word;
 }
 
-// The rights are set before the first byte is written.
-void write_private(const std::filesystem::path& file, const std::string& text) {
-  namespace fs = std::filesystem;
-  fs::path fresh = file;
-  fresh += ".new";
-  { const std::ofstream made(fresh, std::ios::trunc); }
-  fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);
-  {
-    std::ofstream out(fresh);
-    out << text << '\n' << std::flush;
-    if (!out) throw std::runtime_error(fresh.string() + ": cannot be written");
-  }
-  fs::rename(fresh, file);
-}
-
 std::string random_secret() {
   std::array<unsigned char, 16> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
@@ -56,6 +43,20 @@ std::string random_secret() {
 }
 
 }  // namespace
+
+void write_private(const std::filesystem::path& file, const std::string& text) {
+  namespace fs = std::filesystem;
+  fs::path fresh = file;
+  fresh += ".new";
+  { const std::ofstream made(fresh, std::ios::trunc); }
+  fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);
+  {
+    std::ofstream out(fresh);
+    out << text << '\n' << std::flush;
+    if (!out) throw std::runtime_error(fresh.string() + ": cannot be written");
+  }
+  fs::rename(fresh, file);
+}
 
 std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {
   std::array<std::byte, first_frame_bytes> made{};
@@ -77,13 +78,6 @@ std::optional<device_key> key_from_hex(std::string_view text) {
   return made;
 }
 
-std::optional<std::uint64_t> device_id_from(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
 device_keys::device_keys(std::string_view text, const std::string& name) {
   std::istringstream lines{std::string(text)};
   std::string line;
@@ -92,7 +86,7 @@ device_keys::device_keys(std::string_view text, const std::string& name) {
     std::string id, key, more;
     if (!(words >> id) || id.front() == '#') continue;
     if (!(words >> key) || words >> more) bad_line(name, number, "a line is a device id and its key, with a space");
-    const auto device = device_id_from(id);
+    const auto device = whole_number_from(id);
     if (!device) bad_line(name, number, "a device id is a number of decimal digits below 2^64");
     const auto read = key_from_hex(key);
     if (!read) bad_line(name, number, "a key is 64 hex digits, not all of them 0");

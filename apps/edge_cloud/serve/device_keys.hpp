@@ -28,8 +28,6 @@ inline constexpr std::size_t first_frame_bytes = 8 + device_key{}.size();
 
 //! 64 hex digits, not all of them 0.
 [[nodiscard]] std::optional<device_key> key_from_hex(std::string_view text);
-//! Decimal digits alone, within 64 bits.
-[[nodiscard]] std::optional<std::uint64_t> device_id_from(std::string_view text);
 
 class device_keys {
  public:
@@ -47,6 +45,9 @@ class device_keys {
 
 //! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
 [[nodiscard]] std::string private_text(const std::filesystem::path& file);
+//! Writes or replaces a file with one line. The rights are set before the first byte is written. Throws
+//! std::runtime_error: it cannot be written.
+void write_private(const std::filesystem::path& file, const std::string& text);
 //! What `load` gives; what it throws names the option that has the file.
 template <class Load>
 [[nodiscard]] auto of_option(const std::string& option, Load&& load) {

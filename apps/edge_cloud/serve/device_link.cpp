@@ -4,6 +4,7 @@
 #include "../edge_process.hpp"
 #include "../session_failure.hpp"
 #include "../systems.hpp"
+#include "../whole_number.hpp"
 #include "device_keys.hpp"
 #include "emulated_link.hpp"
 #include "refusal_text.hpp"
@@ -33,7 +34,7 @@ host_and_port parted(const std::string& server) {
   if (colon == std::string::npos || colon == 0 || colon + 1 == server.size())
     throw std::runtime_error("--connect " + server + ": give HOST:PORT");
   host_and_port made{server.substr(0, colon), server.substr(colon + 1)};
-  const auto port = device_id_from(made.port);
+  const auto port = whole_number_from(made.port);
   if (!port || *port == 0 || *port > 65535)
     throw std::runtime_error("--connect " + server + ": a port is a number from 1 to 65535");
   if (made.host.front() == '[' && made.host.back() == ']') made.host = made.host.substr(1, made.host.size() - 2);
@@ -46,7 +47,8 @@ std::optional<refusal> refused(std::span<const std::byte> message, std::uint64_t
   contexts[1].session_id = session_id;
   for (const specverify::wire_context& context : contexts) {
     const auto read = specverify::decode_refuse(context, message);
-    if (read && host_refusal(read->reason)) return host_refusal(read->reason);
+    if (!read) continue;
+    if (const auto own = host_refusal(read->reason)) return own;
   }
   return std::nullopt;
 }
@@ -163,8 +165,7 @@ void device_link::take(frame message) {
     useful_ = useful_ || is_useful(message);
     return events_.on_frame(std::move(message));
   }
-  const refusal_words words = words_of(*why);
-  const std::string said = "the server refuses (" + std::string(words.name) + "): " + std::string(words.text);
+  const std::string said = "the server refuses " + told_to_device(*why);
   if (!may_pass(*why)) throw std::runtime_error(said);
   std::fprintf(stderr, "%s\n", said.c_str());
   pause_ = std::max(pause_, std::chrono::milliseconds(1000));
@@ -209,9 +210,7 @@ int run_device_process(run_settings run, const device_settings& settings) {
   check_device(settings);
   const state_folder folder(run.state);
   run.session_id = folder.session_id(settings.session_id);
-  run.edge_secret = of_option("--secret-file", [&] {
-    return secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
-  });
+  run.edge_secret = folder.secret(settings.secret);
   const std::uint64_t session_id = run.session_id;
   const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
     return std::make_unique<device_link>(io, settings, session_id, std::move(events));

@@ -55,8 +55,10 @@ std::optional<refusal> host_refusal(status why) {
   return static_cast<refusal>(why.where);
 }
 
+std::string told_to_device(refusal why) { return named(words_of(why).name, words_of(why).text); }
+
 std::string told_to_device(status why) {
-  if (const auto own = host_refusal(why)) return named(words_of(*own).name, words_of(*own).text);
+  if (const auto own = host_refusal(why)) return told_to_device(*own);
   const std::string_view name = specverify::name(why.code);
   if (is_other_temperature(why))
     return named(name, "it writes at another temperature; give the server's --temperature");

@@ -17,6 +17,7 @@ namespace edge_cloud {
 
 //! `(NAME): SENTENCE`, for the device that hears it.
 [[nodiscard]] std::string told_to_device(specverify::status why);
+[[nodiscard]] std::string told_to_device(refusal why);
 //! The same from the server's side, for its log.
 [[nodiscard]] std::string told_in_log(specverify::status why);
 

@@ -147,9 +147,7 @@ int run_serve_process(run_settings run, const serve_settings& settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
   const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
-  run.cloud_secret = of_option("--secret-file", [&] {
-    return secret_from_file(settings.secret.empty() ? run.state / "secret" : settings.secret);
-  });
+  run.cloud_secret = folder.secret(settings.secret);
   side_model model = load_side(run.models, "target.safetensors");
   model.pass_seconds = paced(run.pace, paper_cloud_pass);
   serve_process(run, settings, model).run();

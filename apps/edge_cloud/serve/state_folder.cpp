@@ -3,6 +3,7 @@
 
 #include <specverify/core/secret.hpp>
 
+#include "../whole_number.hpp"
 #include "device_keys.hpp"
 
 #include <cerrno>
@@ -62,17 +63,18 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
   std::string kept;
   std::ifstream(file) >> kept;
   if (!given && !kept.empty()) {
-    const auto id = device_id_from(kept);
+    const auto id = whole_number_from(kept);
     if (!id) throw std::runtime_error(file.string() + ": this is no session id; remove the file, or give --session-id");
     return *id;
   }
   const std::uint64_t id = given ? *given : specverify::salt_from(std::random_device{});
   if (fs::exists(path_ / "journal")) return id;  // of a text that was begun: it says itself whose it is
-  std::ofstream out(path_ / "session.new");
-  out << id << '\n' << std::flush;
-  if (!out) throw std::runtime_error(file.string() + ": cannot be written");
-  fs::rename(path_ / "session.new", file);
+  write_private(file, std::to_string(id));
   return id;
+}
+
+std::string state_folder::secret(const fs::path& given) const {
+  return of_option("--secret-file", [&] { return secret_from_file(given.empty() ? path_ / "secret" : given); });
 }
 
 }  // namespace edge_cloud

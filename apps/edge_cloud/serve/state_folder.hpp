@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace edge_cloud {
 
@@ -21,6 +22,9 @@ class state_folder {
   //! The id of the folder's session: the given one, that of an earlier life, or a random one. Throws
   //! std::runtime_error: the file `session` holds none.
   [[nodiscard]] std::uint64_t session_id(std::optional<std::uint64_t> given) const;
+  //! The secret in the given file or, where that is empty, in the folder's file `secret`; drawn where there is none.
+  //! Throws std::runtime_error: others may read it, or it is no secret.
+  [[nodiscard]] std::string secret(const std::filesystem::path& given) const;
 
  private:
   std::filesystem::path path_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tls_settings.hpp"
 
+#include "../whole_number.hpp"
 #include "device_keys.hpp"
 
 #include <openssl/x509.h>
@@ -72,7 +73,7 @@ std::optional<std::uint64_t> certified_device(peer_stream& stream) {
   std::array<char, 32> name{};
   const int size = X509_NAME_get_text_by_NID(subject, NID_commonName, name.data(), static_cast<int>(name.size()));
   if (size <= 0 || size >= static_cast<int>(name.size()) - 1) return std::nullopt;
-  return device_id_from(std::string_view(name.data(), static_cast<std::size_t>(size)));
+  return whole_number_from(std::string_view(name.data(), static_cast<std::size_t>(size)));
 }
 
 }  // namespace edge_cloud
