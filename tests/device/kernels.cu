@@ -41,22 +41,12 @@ status all_of_a_step(const device_batch<Scalar>& batch, const device_uniforms<>&
   return why.ok() ? select(exec::cuda{}, batch, 16, supports) : why;
 }
 
-template status all_of_a_step<float>(const device_batch<float>&, const device_uniforms<>&, device_argmax*,
-                                     device_token*, const device_supports&);
-template status all_of_a_step<float16_bits>(const device_batch<float16_bits>&, const device_uniforms<>&, device_argmax*,
-                                            device_token*, const device_supports&);
-template status all_of_a_step<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_uniforms<>&,
-                                             device_argmax*, device_token*, const device_supports&);
-
 template <class Scalar>
 status all_laws(const device_batch<Scalar>& batch, const device_supports& kept, const device_laws& laws) {
   const status why = quantize(exec::cuda{}, batch, 100, laws);
   return why.ok() ? quantize(exec::cuda{}, batch.rows.count, kept, 100, laws) : why;
 }
 
-template status all_laws<float>(const device_batch<float>&, const device_supports&, const device_laws&);
-template status all_laws<float16_bits>(const device_batch<float16_bits>&, const device_supports&, const device_laws&);
-template status all_laws<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_supports&, const device_laws&);
 // What is said of whole rows.
 template <class Scalar>
 status all_of_rows(const device_batch<Scalar>& batch, device_value* values, const device_probabilities& laws,
@@ -76,25 +66,6 @@ status all_lists(const device_batch<Scalar>& batch, const device_laws& laws, con
   return why.ok() ? select_above(exec::cuda{}, batch, 1e-3, supports) : why;
 }
 
-template status all_of_rows<float>(const device_batch<float>&, device_value*, const device_probabilities&,
-                                   const device_weights&);
-template status all_of_rows<float16_bits>(const device_batch<float16_bits>&, device_value*, const device_probabilities&,
-                                          const device_weights&);
-template status all_of_rows<bfloat16_bits>(const device_batch<bfloat16_bits>&, device_value*,
-                                           const device_probabilities&, const device_weights&);
-template status all_lists<float>(const device_batch<float>&, const device_laws&, const device_supports&);
-template status all_lists<float16_bits>(const device_batch<float16_bits>&, const device_laws&, const device_supports&);
-template status all_lists<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_laws&,
-                                         const device_supports&);
-
-#define SPECVERIFY_PERTURBATION(Scalar)                                                              \
-  template status temperature_perturbation(exec::cuda, const device_batch<Scalar>&, const token_id*, \
-                                           const perturbation_options&, const device_uniforms<>&,    \
-                                           device_disagreement*)
-SPECVERIFY_PERTURBATION(float);
-SPECVERIFY_PERTURBATION(float16_bits);
-SPECVERIFY_PERTURBATION(bfloat16_bits);
-
 template <class Scalar>
 status all_of_verification(const device_batch<Scalar>& batch, const device_rounds<Scalar>& rounds,
                            const device_uniforms<>& random, const drafted_token* drafted, const law* laws,
@@ -106,14 +77,6 @@ status all_of_verification(const device_batch<Scalar>& batch, const device_round
   return why.ok() ? verify_batch(exec::cuda{}, device_greedy_rule{}, rounds, out) : why;
 }
 
-#define SPECVERIFY_VERIFICATION(Scalar)                                                                          \
-  template status all_of_verification<Scalar>(                                                                   \
-      const device_batch<Scalar>&, const device_rounds<Scalar>&, const device_uniforms<>&, const drafted_token*, \
-      const law*, device_acceptance*, device_token*, const device_verdicts&, device_memory)
-SPECVERIFY_VERIFICATION(float);
-SPECVERIFY_VERIFICATION(float16_bits);
-SPECVERIFY_VERIFICATION(bfloat16_bits);
-
 template <class Scalar>
 status token_from_blocks(const device_batch<Scalar>& batch, const device_row_blocks& claims,
                          const device_uniforms<>& random, device_token* tokens) {
@@ -121,12 +84,26 @@ status token_from_blocks(const device_batch<Scalar>& batch, const device_row_blo
   return why.ok() ? sample(exec::cuda{}, batch, claims, random.at(purpose::draft_draw), tokens) : why;
 }
 
-template status token_from_blocks<float>(const device_batch<float>&, const device_row_blocks&, const device_uniforms<>&,
-                                         device_token*);
-template status token_from_blocks<float16_bits>(const device_batch<float16_bits>&, const device_row_blocks&,
-                                                const device_uniforms<>&, device_token*);
-template status token_from_blocks<bfloat16_bits>(const device_batch<bfloat16_bits>&, const device_row_blocks&,
-                                                 const device_uniforms<>&, device_token*);
+#define SPECVERIFY_KERNELS_OF(Scalar)                                                                                 \
+  template status all_of_a_step(const device_batch<Scalar>&, const device_uniforms<>&, device_argmax*, device_token*, \
+                                const device_supports&);                                                              \
+  template status all_laws(const device_batch<Scalar>&, const device_supports&, const device_laws&);                  \
+  template status all_of_rows(const device_batch<Scalar>&, device_value*, const device_probabilities&,                \
+                              const device_weights&);                                                                 \
+  template status all_lists(const device_batch<Scalar>&, const device_laws&, const device_supports&);                 \
+  template status temperature_perturbation(exec::cuda, const device_batch<Scalar>&, const token_id*,                  \
+                                           const perturbation_options&, const device_uniforms<>&,                     \
+                                           device_disagreement*);                                                     \
+  template status all_of_verification(const device_batch<Scalar>&, const device_rounds<Scalar>&,                      \
+                                      const device_uniforms<>&, const drafted_token*, const law*, device_acceptance*, \
+                                      device_token*, const device_verdicts&, device_memory);                          \
+  template status token_from_blocks(const device_batch<Scalar>&, const device_row_blocks&, const device_uniforms<>&,  \
+                                    device_token*)
+SPECVERIFY_KERNELS_OF(float);
+SPECVERIFY_KERNELS_OF(bfloat16_bits);
+#if !defined(SPECVERIFY_WITHOUT_FLOAT16)  // a third of the time
+SPECVERIFY_KERNELS_OF(float16_bits);
+#endif
 
 status answers_of_a_device(device_answers* answers) { return known_answers(exec::cuda{}, answers); }
 
