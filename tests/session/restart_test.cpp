@@ -19,7 +19,7 @@ template <class Skip = sv::always_send, class Sparsifier = sv::top_k>
 bool survives(simulation_options o, const fault_rates& suffer, ledger& total, const Skip& skip = {},
               const Sparsifier& rule = {8}) {
   o.rates = suffer;
-  o.edge_jitter = o.cloud_jitter = jitters[o.seed % jitters.size()];
+  o.edge_jitter = o.cloud_jitter = jitters[mix(o.seed) % jitters.size()];  // with every format
   basic_simulation<Skip, Sparsifier> run(o, skip, rule);
   const bool session_survived = run.run();
   INFO("schedule ", o.seed, " ", run.trouble());

@@ -47,7 +47,7 @@ bool same_text(const Simulation& run, std::uint32_t max_skipped) {
 template <class Skip = sv::always_send>
 void run_one(simulation_options o, outcomes& seen, const Skip& skip = {}) {
   o.rates = rates_of(o.seed);
-  o.edge_jitter = o.cloud_jitter = jitters[o.seed / 3 % jitters.size()];
+  o.edge_jitter = o.cloud_jitter = jitters[mix(o.seed) % jitters.size()];  // with every format and fault
   o.journal_drafts = static_cast<sv::draft_journaling>(o.seed / 12 % 3);
   basic_simulation<Skip> run(o, skip);
   const bool ended = run.run();
