@@ -53,7 +53,7 @@ def with_certificates(world):
     certificates(folder)
     own = ["--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key"]
     server = world.serve("certified", *own, "--tls-client-ca", folder / "ca.pem", keys=False)
-    device = ["--tls-ca", folder / "ca.pem", "--connect-seconds", 2]
+    device = ["--tls-ca", folder / "ca.pem"]
     known = [*device, "--tls-certificate", folder / "device.pem", "--tls-key", folder / "device.key"]
     assert len(world.text("a", world.device("a", server.port, 5, 10, *known, keys=False))) == 16
     log = world.log("certified")
@@ -80,7 +80,14 @@ def with_certificates(world):
     other_authority = ["--tls-ca", folder / "device.pem"]
     at_once(world, "d", world.device("d", keyed.port, 1, 13, *other_authority), "is not trusted", "--tls-ca")
     assert "(handshake)" in world.log("keyed"), world.log("keyed")
+    silent_handshake(world, device)
     keyed.stop()
+
+
+def silent_handshake(world, device):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        child = world.device("g", silent.getsockname()[1], 1, 17, *device, "--connect-seconds", 1)
+        at_once(world, "g", child, "nothing useful came for 1 seconds", "does not answer the TLS handshake")
 
 
 def with_keys(world):
