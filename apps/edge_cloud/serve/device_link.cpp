@@ -82,6 +82,14 @@ bool is_about_certificate(asio::error_code why) {
   return std::find(std::begin(alerts), std::end(alerts), reason) != std::end(alerts);
 }
 
+//! An alert comes from a server that speaks TLS. Other failures of the handshake may come from one that does not.
+bool is_alert(asio::error_code why) {
+  return why.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
+}
+constexpr const char* perhaps_plain = "; does the server speak TLS? If not, leave out --tls-ca";
+constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tls-ca";
+
 //! The server may take the device later.
 bool may_pass(refusal why) {
   return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
@@ -156,17 +164,18 @@ void device_link::secure(std::shared_ptr<connection> line) {
     if (!taken) distrust_ = trusted ? other_name(server_name_) : distrusted(context);
     return taken;
   });
-  missing_ = "the server does not answer the TLS handshake";
+  missing_ = std::string("the server does not answer the TLS handshake") + perhaps_plain;
   SSL_set_tlsext_host_name(inside->native_handle(), server_name_.c_str());
   inside->async_handshake(asio::ssl::stream_base::client, [this, line](asio::error_code error) {
     if (error == asio::error::operation_aborted) return;
     if (!distrust_.empty()) throw std::runtime_error(distrust_);
-    error ? dial_later("TLS: " + error.message()) : begin(line);
+    error ? dial_later("TLS: " + error.message() + (is_alert(error) ? "" : perhaps_plain)) : begin(line);
   });
 }
 
 void device_link::begin(std::shared_ptr<connection> line) {
   line_ = std::move(line);
+  heard_ = false;
   missing_ = "the server does not answer";
   line_->start({[this](frame message) { take(std::move(message)); }, [this] { lost(line_->error()); }});
   if (first_) line_->send(*first_);
@@ -175,6 +184,7 @@ void device_link::begin(std::shared_ptr<connection> line) {
 
 //! Refusals of the server are said in plain words. They end the device, but for those that may pass.
 void device_link::take(frame message) {
+  heard_ = true;
   const std::optional<refusal> why = refused(message, session_id_);
   if (!why) {
     useful_ = useful_ || is_useful(message);
@@ -199,7 +209,7 @@ void device_link::lost(asio::error_code why) {
     noted_ = false;
   }
   useful_ = false;
-  dial_later("the server closed the connection");
+  dial_later(std::string("the server closed the connection") + (heard_ || tls_ ? "" : perhaps_tls));
   events_.on_loss();
 }
 

@@ -54,7 +54,8 @@ class device_link final : public edge_link {
   std::string missing_;                          // what was waited for last, or went wrong
   std::string distrust_;                         // of the server's certificate
   bool noted_ = false;                           // that this connection is tried again
-  bool useful_ = false;                          // this one was
+  bool heard_ = false;                           // a message on this one
+  bool useful_ = false;                          // one of use
   std::chrono::milliseconds pause_ = first_pause;
 };
 
