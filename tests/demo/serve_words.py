@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
+import json
 import socket
 import sys
 import threading
@@ -93,6 +94,16 @@ def silent_peers(world, server):
             queued.close()
 
 
+def clock_of_another_boot(world, server):
+    """The folder's clock began later than this one: the machine was started again. Seconds are counted from now."""
+    world.text("boot", world.device("boot", server.port, 1, 37))
+    for origin in (1 << 62, "rubbish"):
+        (world.folder / "boot" / "origin").write_text(f"{origin}\n")
+        world.text("boot", world.device("boot", server.port, 1, 37))
+        arrival = json.loads((world.folder / "boot" / "report.json").read_text())["arrival"]
+        assert len(arrival) == 16 and 0 <= arrival[0] <= arrival[-1] < 60, arrival
+
+
 def another_temperature(world, server):
     """The number is a good one: it is the server's that differs."""
     child = world.device("hot", server.port, 1, 32, "--temperature", 0.5)
@@ -163,7 +174,7 @@ def options_of_device(world, server):
 
 
 CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long,
-          connections_without_use, silent_peers, another_temperature, limits_of_the_library,
+          connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
           another_text]
 
 
