@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the fuzz target of the host's frame reader: any stream, in pieces of any size, under a limit for the
-//! first frame and one for the others, as a server has them. Demanded: the frames are those that the bytes say, it stops
-//! at the first announcement that is too long, it holds little more memory than what arrived. An input: a byte for the
-//! sizes of the pieces, one for the limits, the stream.
+//! first frame and one for the others, as a server has them. Demanded: the frames are those that the bytes say, it
+//! stops at the first announcement that is too long, it holds little more memory than what arrived. An input: a byte
+//! for the sizes of the pieces, one for the limits, the stream.
 #ifndef SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 
