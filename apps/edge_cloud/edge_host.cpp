@@ -59,6 +59,13 @@ std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tiny
   return ids;
 }
 
+//! Since when an earlier process counts. The clock starts anew with the machine: an origin that is still to come is of
+//! another boot, and seconds are counted from now.
+std::uint64_t kept_origin(const std::filesystem::path& file, std::uint64_t now) {
+  std::uint64_t kept = 0;
+  return std::ifstream(file) >> kept && kept <= now ? kept : now;
+}
+
 }  // namespace
 
 edge_host::edge_host(const run_settings& run, const side_model& model,
@@ -79,7 +86,7 @@ void edge_host::begin() {
   const std::vector<specverify::token_id> prompt = prompt_ids(run_, vocabulary_);
   if (restore(prompt)) {
     restoring_ = true;
-    std::ifstream(run_.state / "origin") >> origin_;
+    origin_ = kept_origin(run_.state / "origin", origin_);
   } else {
     require(session_->start(prompt, origin_), "the prompt");
     if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts

@@ -52,8 +52,8 @@ inline void add_salt_option(CLI::App& app, run_settings& run) {
       ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
 }
 
-inline void add_retry_option(CLI::App& app, run_settings& run) {
-  app.add_option("--retry-ms", run.retry_ms, "ask again after so long without an answer")->capture_default_str();
+inline CLI::Option* add_retry_option(CLI::App& app, run_settings& run) {
+  return app.add_option("--retry-ms", run.retry_ms, "ask again after so long without an answer")->capture_default_str();
 }
 
 inline auto kilo(double& value) {

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""serve_hostile.py EDGE_CLOUD [...]: honest devices finish with the texts that they write alone, while strangers and one
-known devices do what they can: garbage, floods, half-open and slow connections, replays, stolen ids. Memory, disk and
-unsent bytes stay within the limits."""
+"""serve_hostile.py EDGE_CLOUD [...]: honest devices, half of them latecomers, finish with the texts that they write alone,
+while strangers and some known devices do what they can: garbage, floods, half-open and slow connections, frames that are
+too long, replays, stolen ids. Each attack runs once at least while honest devices write. Memory, disk and unsent bytes
+stay within the limits."""
 import random
 import sys
 import threading
 import time
 
-from serving import Connection, World, first_frame, framed, hello_for, is_refusal, key_of, resume_for
+from serving import Connection, World, first_frame, framed, hello_for, is_refusal, key_of, parted, resume_for
 
-HONEST = 16
+HONEST, EARLY = 16, 8
+SLOW_LINK = ["--emulate-link", "--rtt-ms", 100]
+LATE_SECONDS = 0.5  # from one latecomer to the next
 JOURNAL = 1 << 16
 LIMITS = ["--half-open", 16, "--first-frame-seconds", 2, "--idle-connection-seconds", 20, "--sessions", 64,
           "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20]
@@ -17,32 +20,36 @@ ATTACKER = 90
 MIB = 1 << 20
 
 
-def honest(world, server, round_name):
-    names = [f"{round_name}_{n}" for n in range(1, HONEST + 1)]
-    return names, [world.device(name, server.port, n, 1000 + n, tokens=40) for n, name in enumerate(names, 1)]
+def honest(world, server, round_name, n, *arguments):
+    return world.device(f"{round_name}_{n}", server.port, n, 1000 + n, *arguments, tokens=40)
 
 
 class Attack:
-    """Each method is one attacker on a thread of its own. It goes on until the honest devices are done."""
+    """Each method is one attacker on a thread of its own. It goes on until the honest devices are done; `once` methods
+    do what they do one time. `met` has those of which one whole run had an honest device beside it."""
 
-    def __init__(self, server, hello, recorded):
-        self.server, self.hello, self.recorded = server, hello, recorded
-        self.over, self.wrong = threading.Event(), []
+    def __init__(self, server, hello, recorded, besieged):
+        self.server, self.hello, self.recorded, self.besieged = server, hello, recorded, besieged
+        self.over, self.wrong, self.met = threading.Event(), [], set()
         self.random = random.Random(5)
-        methods = [self.garbage_before, self.garbage_after, self.half_open, self.slow, self.hello_flood, self.replays,
-                   self.stolen, self.deaf]
-        self.threads = [threading.Thread(target=self.run, args=(method,), name=method.__name__, daemon=True)
-                        for method in methods]
+        once = [self.half_open, self.deaf]
+        methods = [self.garbage_before, self.garbage_after, self.announces, self.slow, self.hello_flood, self.replays,
+                   self.stolen]
+        self.threads = [threading.Thread(target=self.run, args=(method, method in once), name=method.__name__, daemon=True)
+                        for method in once + methods]
 
     def start(self):
         for thread in self.threads:
             thread.start()
 
-    def run(self, method):
+    def run(self, method, once):
         times = 0
         try:
-            while times == 0 or not self.over.is_set():
+            while times == 0 or not (once or self.over.is_set()):
+                before = self.besieged()
                 method(times)
+                if before and self.besieged():
+                    self.met.add(method.__name__)
                 times += 1
                 time.sleep(0.2)
         except Exception as failure:  # one that the main thread has to hear of
@@ -54,6 +61,8 @@ class Attack:
             thread.join(timeout=30)
             assert not thread.is_alive(), f"{thread.name} hangs"
         assert not self.wrong, self.wrong
+        missed = {thread.name for thread in self.threads} - self.met
+        assert not missed, f"no honest device was there from begin to end of {missed}"
 
     def garbage_before(self, _):
         rubbish = Connection(self.server.port)
@@ -66,11 +75,17 @@ class Attack:
             rubbish.send(self.random.randbytes(300))
         assert rubbish.closed_within(4), "garbage after the key keeps its connection"
 
-    def half_open(self, times):
-        if times == 0:
-            silent = [Connection(self.server.port) for _ in range(60)]
-            time.sleep(4)
-            assert all(c.closed_within(0.5) for c in silent), "a half-open connection outlives its deadline"
+    def announces(self, _):
+        long = Connection(self.server.port, ATTACKER + 6)
+        long.raw((1 << 20).to_bytes(3, "little"))
+        assert long.closed_within(4), "a frame that is too long is waited for"
+        assert any(is_refusal(m) for m in parted(long.heard)[0]), "a frame that is too long is closed without a word"
+
+    def half_open(self, _):
+        silent = [Connection(self.server.port) for _ in range(60)]
+        end = time.monotonic() + 4
+        late = [c for c in silent if not c.closed_within(max(0.01, end - time.monotonic()))]
+        assert not late, "a half-open connection outlives its deadline"
 
     def slow(self, _):
         slow = Connection(self.server.port)
@@ -103,25 +118,44 @@ class Attack:
             heard = thief.frames(20, 1)
             assert len(heard) == 1 and is_refusal(heard[0]), f"a stolen id was answered with {heard}"
 
-    def deaf(self, times):
+    def deaf(self, _):
         """Reads no answer. A greeting of an epoch that is over is answered each time. With a smaller buffer the system
         sometimes throws away the server's windows along with its answers, and nothing more is sent."""
-        if times == 0:
-            asks = Connection(self.server.port, ATTACKER + 4, receive_buffer=1 << 16)
-            asks.send(hello_for(self.hello, 7500, epoch=9))
-            asks.frames(20, 1)
-            flood = b"".join(framed(hello_for(self.hello, 7500, epoch=2, number=n)) for n in range(16)) * 64
-            for _ in range(60):
-                asks.raw(flood)
-            end = time.monotonic() + 20
-            while not asks.was_dropped():
-                assert time.monotonic() < end, "a client that reads nothing keeps its connection"
-                time.sleep(0.05)
+        asks = Connection(self.server.port, ATTACKER + 4, receive_buffer=1 << 16)
+        asks.send(hello_for(self.hello, 7500, epoch=9))
+        asks.frames(20, 1)
+        flood = b"".join(framed(hello_for(self.hello, 7500, epoch=2, number=n)) for n in range(16)) * 64
+        for _ in range(60):
+            asks.raw(flood)
+        end = time.monotonic() + 20
+        while not asks.was_dropped():
+            assert time.monotonic() < end, "a client that reads nothing keeps its connection"
+            time.sleep(0.05)
+
+
+class Besieged:
+    """The honest devices. Half of them are there before the attack, the others come one by one while it goes on."""
+
+    def __init__(self, world, server):
+        self.world, self.server = world, server
+        self.children = []
+        for _ in range(EARLY):
+            self.start_one()
+
+    def start_one(self):
+        self.children.append(honest(self.world, self.server, "besieged", len(self.children) + 1, *SLOW_LINK))
+
+    def any_runs(self):
+        return any(child.poll() is None for child in list(self.children))
+
+    def texts(self):
+        return [self.world.text(f"besieged_{n}", child) for n, child in enumerate(self.children, 1)]
 
 
 def alone(world):
     server = world.serve("alone", *LIMITS)
-    texts = [world.text(name, child) for name, child in zip(*honest(world, server, "calm"))]
+    children = [honest(world, server, "calm", n) for n in range(1, HONEST + 1)]
+    texts = [world.text(f"calm_{n}", child) for n, child in enumerate(children, 1)]
     server.stop()
     return texts
 
@@ -131,21 +165,24 @@ def attacked(world, expected):
     idle = server.memory("VmRSS")
     hello = world.recorded_hello()
     recorded = world.recorded_session(server, ATTACKER + 2, 7000)
-    names, children = honest(world, server, "besieged")
+    devices = Besieged(world, server)
     end = time.monotonic() + 60
     while "device 1 opens session 1001" not in world.log("attacked"):
         assert time.monotonic() < end, world.log("attacked")
         time.sleep(0.02)
-    attack = Attack(server, hello, recorded)
+    attack = Attack(server, hello, recorded, devices.any_runs)
     attack.start()
-    disk = 0
-    while any(child.poll() is None for child in children):
+    disk, next_one = 0, time.monotonic() + LATE_SECONDS
+    while devices.any_runs() or len(devices.children) < HONEST:
         assert time.monotonic() < end + 120, "the honest devices do not finish\n" + world.log("attacked")
+        if len(devices.children) < HONEST and time.monotonic() >= next_one:
+            devices.start_one()
+            next_one += LATE_SECONDS
         disk = max(disk, server.disk())
         time.sleep(0.1)
     attack.stop()
     disk = max(disk, server.disk())
-    texts = [world.text(name, child) for name, child in zip(names, children)]
+    texts = devices.texts()
     peak = server.memory("VmHWM")
     log = world.log("attacked")
     report = server.stop()

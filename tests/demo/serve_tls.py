@@ -53,7 +53,7 @@ def with_certificates(world):
     certificates(folder)
     own = ["--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key"]
     server = world.serve("certified", *own, "--tls-client-ca", folder / "ca.pem", keys=False)
-    device = ["--tls-ca", folder / "ca.pem", "--connect-seconds", 2]
+    device = ["--tls-ca", folder / "ca.pem"]
     known = [*device, "--tls-certificate", folder / "device.pem", "--tls-key", folder / "device.key"]
     assert len(world.text("a", world.device("a", server.port, 5, 10, *known, keys=False))) == 16
     log = world.log("certified")
@@ -80,7 +80,21 @@ def with_certificates(world):
     other_authority = ["--tls-ca", folder / "device.pem"]
     at_once(world, "d", world.device("d", keyed.port, 1, 13, *other_authority), "is not trusted", "--tls-ca")
     assert "(handshake)" in world.log("keyed"), world.log("keyed")
+    without_tls(world, keyed, device)
     keyed.stop()
+
+
+def without_tls(world, keyed, device):
+    """One side speaks TLS, and the other one does not, or says nothing at all."""
+    plain = world.serve("bare_server")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        brief, question = ["--connect-seconds", 1], "does the server speak TLS?"
+        started = [("e", world.device("e", keyed.port, 1, 15, *brief), f"{question} Then give --tls-ca"),
+                   ("f", world.device("f", plain.port, 1, 16, *device, *brief), f"{question} If not, leave out --tls-ca"),
+                   ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief), question)]
+        for name, child, words in started:
+            at_once(world, name, child, "nothing useful came for 1 seconds", words)
+    plain.stop()
 
 
 def with_keys(world):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
+import json
 import socket
 import sys
 import threading
@@ -7,9 +8,9 @@ import threading
 from serving import World, key_of, private, relay
 
 
-def ends_with(world, name, child, *words):
+def ends_with(world, name, child, *words, seconds=30):
     """It ends with 1, and its log says all of these."""
-    assert child.wait(timeout=30) == 1, f"{name} ended with {child.returncode}:\n" + world.log(name)
+    assert child.wait(timeout=seconds) == 1, f"{name} ended with {child.returncode}:\n" + world.log(name)
     for said in words:
         assert said in world.log(name), f"{name} does not say {said!r}:\n" + world.log(name)
 
@@ -77,6 +78,32 @@ def connections_without_use(world, server):
     ends_with(world, "greeted", child, "nothing useful came for 1 seconds", "--connect 127.0.0.1:")
 
 
+def silent_peers(world, server):
+    """Nor does a peer that takes the connection and says nothing, or one that leaves it waiting."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = []
+        for _ in range(4):  # the queue is full: whoever dials now gets no answer at all
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(full.getsockname())
+        children = {name: world.device(name, listener.getsockname()[1], 1, 36, "--connect-seconds", 1)
+                    for name, listener in (("silent", silent), ("full", full))}
+        for name, words in (("silent", "the server does not answer"), ("full", "no connection")):
+            ends_with(world, name, children[name], "nothing useful came for 1 seconds", words, seconds=10)
+        for queued in waiting:
+            queued.close()
+
+
+def clock_of_another_boot(world, server):
+    """The folder's clock began later than this one: the machine was started again. Seconds are counted from now."""
+    world.text("boot", world.device("boot", server.port, 1, 37))
+    for origin in (1 << 62, "rubbish"):
+        (world.folder / "boot" / "origin").write_text(f"{origin}\n")
+        world.text("boot", world.device("boot", server.port, 1, 37))
+        arrival = json.loads((world.folder / "boot" / "report.json").read_text())["arrival"]
+        assert len(arrival) == 16 and 0 <= arrival[0] <= arrival[-1] < 60, arrival
+
+
 def another_temperature(world, server):
     """The number is a good one: it is the server's that differs."""
     child = world.device("hot", server.port, 1, 32, "--temperature", 0.5)
@@ -139,12 +166,16 @@ def options_of_device(world, server):
          arguments=["--device-id", 1, "--device-key-file", "nowhere"])
     says("--connect localhost:99999: a port is a number from 1 to 65535",
          arguments=[*keyed, "--connect", "localhost:99999"])
+    for option, value in (("--retry-ms", 0), ("--connect-seconds", 0)):
+        child = world.start("asks", ["device", "--state-dir", world.folder / "asks", *keyed, option, value])
+        assert child.wait(timeout=30) == 105 and f"{option}: Value 0 not in range" in world.log("asks"), world.log("asks")
     says("--connect 127.0.0.1:1: Connection refused; trying again", "Connection refused\n",
          arguments=[*keyed, "--connect", "127.0.0.1:1", "--connect-seconds", 1])
 
 
-CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long, connections_without_use, another_temperature,
-          limits_of_the_library, another_text]
+CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long,
+          connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
+          another_text]
 
 
 def main():

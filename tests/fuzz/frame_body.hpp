@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The body of the fuzz target of the host's frame reader: any stream, in pieces of any size. Demanded: the frames are
-//! those that the bytes say, it stops at the first announcement that is too long, it holds little more memory than what
-//! arrived. An input: a byte for the sizes of the pieces, the stream.
+//! The body of the fuzz target of the host's frame reader: any stream, in pieces of any size, under a limit for the
+//! first frame and one for the others, as a server has them. Demanded: the frames are those that the bytes say, it
+//! stops at the first announcement that is too long, it holds little more memory than what arrived. An input: a byte
+//! for the sizes of the pieces, one for the limits, the stream.
 #ifndef SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 
@@ -20,18 +21,33 @@ inline void demand_frame(bool holds, const char* what) {
   std::abort();
 }
 
+//! Of the first frame, and of those behind it. The second one may be set while the first frame is still under way: it
+//! holds from the next one on.
+struct frame_limits {
+  std::size_t first, other;
+  bool early;
+};
+//! Three bits each: 2 is what a server takes before it knows the device, 4 its default, and none is above the largest.
+inline frame_limits limits_of(std::byte chosen) {
+  constexpr std::size_t step = edge_cloud::frame_reader::step_bytes, largest = edge_cloud::max_frame_bytes;
+  constexpr std::size_t limits[] = {0, 1, 40, 1u << 10, 1u << 15, step, largest, ~std::size_t{0}};
+  const auto bits = std::to_integer<unsigned>(chosen);
+  return {limits[bits & 7u], limits[(bits >> 3) & 7u], (bits & 64u) != 0};
+}
+
 //! The frames of a stream, at hand as a whole, and whether it ended with a frame that is too long.
 struct stream_frames {
   std::vector<edge_cloud::frame> whole;
   bool too_long = false;
 };
-inline stream_frames frames_of(std::span<const std::byte> stream) {
+inline stream_frames frames_of(std::span<const std::byte> stream, const frame_limits& limits) {
   stream_frames made;
   edge_cloud::frame_prefix prefix;
   while (stream.size() >= prefix.size()) {
     std::copy_n(stream.begin(), prefix.size(), prefix.begin());
     const std::size_t length = edge_cloud::decode_prefix(prefix);
-    made.too_long = length > edge_cloud::max_frame_bytes;
+    const std::size_t most = made.whole.empty() ? limits.first : limits.other;
+    made.too_long = length > std::min(most, edge_cloud::max_frame_bytes);
     stream = stream.subspan(prefix.size());
     if (made.too_long || stream.size() < length) break;
     made.whole.emplace_back(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(length));
@@ -42,12 +58,14 @@ inline stream_frames frames_of(std::span<const std::byte> stream) {
 
 //! Whether the stream held a frame.
 inline bool frame_input(std::span<const std::byte> input) {
-  if (input.empty()) return false;
+  if (input.size() < 2) return false;
   const std::size_t piece = 1 + std::to_integer<std::size_t>(input[0]) * 37;
-  std::span<const std::byte> stream = input.subspan(1);
-  const stream_frames expected = frames_of(stream);
+  const frame_limits limits = limits_of(input[1]);
+  std::span<const std::byte> stream = input.subspan(2);
+  const stream_frames expected = frames_of(stream, limits);
   std::vector<edge_cloud::frame> found;
   edge_cloud::frame_reader reader;
+  reader.accept_up_to(limits.first);
   std::size_t filled = 0, since = 0;  // bytes of the space, and of the frame under way
   while (!stream.empty() && !reader.too_long()) {
     const std::span<std::byte> space = reader.space();
@@ -64,6 +82,9 @@ inline bool frame_input(std::span<const std::byte> input) {
     if (std::optional<edge_cloud::frame> whole = reader.filled()) {
       found.push_back(*std::move(whole));
       since = 0;
+      reader.accept_up_to(limits.other);
+    } else if (limits.early && !reader.too_long()) {
+      reader.accept_up_to(limits.other);
     }
   }
   demand_frame(found == expected.whole, "other frames than the stream's");

@@ -15,9 +15,12 @@ namespace {
 
 const std::filesystem::path folder = "tests/fuzz/corpus/frame";
 
+// Limits as limits_of reads them.
+constexpr std::byte largest{6 | 6 << 3}, of_server{2 | 4 << 3}, of_server_early{2 | 4 << 3 | 64};
+
 // A stream of frames with these sizes.
-std::vector<std::byte> stream_of(std::initializer_list<std::size_t> sizes) {
-  std::vector<std::byte> made{std::byte{3}};
+std::vector<std::byte> stream_of(std::initializer_list<std::size_t> sizes, std::byte limits = largest) {
+  std::vector<std::byte> made{std::byte{3}, limits};
   for (const std::size_t size : sizes) {
     const auto prefix = edge_cloud::encode_prefix(size);
     made.insert(made.end(), prefix.begin(), prefix.end());
@@ -39,6 +42,8 @@ void write_seeds() {
   std::vector<std::byte> announced = stream_of({8});
   for (const unsigned byte : {1u, 0u, 0x40u, 7u}) announced.push_back(static_cast<std::byte>(byte));
   keep("too_long", announced);
+  keep("known_device", stream_of({40, 300, 41}, of_server));
+  keep("long_first", stream_of({41, 8}, of_server));
 }
 
 }  // namespace
@@ -53,11 +58,12 @@ TEST_CASE("T29 fuzz replay: streams of frames") {
     held += specverify_fuzz::frame_input(std::as_bytes(std::span<const char>(content))) ? 1u : 0u;
     ++streams;
   }
-  CHECK(held >= 3);
+  CHECK(held >= 4);
   specverify_test::dice dice(17);
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::byte> stream = stream_of({dice.below(20), dice.below(3), dice.below(300)});
+    std::vector<std::byte> stream = stream_of({dice.below(60), dice.below(3), dice.below(300)});
     stream[0] = static_cast<std::byte>(dice.next());
+    stream[1] = static_cast<std::byte>(dice.next());
     for (std::uint64_t n = dice.below(4); n > 0; --n) stream[dice.below(10)] = static_cast<std::byte>(dice.next());
     specverify_fuzz::frame_input(stream);
   }
@@ -65,4 +71,10 @@ TEST_CASE("T29 fuzz replay: streams of frames") {
   constexpr std::size_t step = edge_cloud::frame_reader::step_bytes;
   CHECK(specverify_fuzz::frame_input(stream_of({step - 1, step, step + 1, 3 * step, edge_cloud::max_frame_bytes})));
   CHECK(!specverify_fuzz::frame_input(stream_of({edge_cloud::max_frame_bytes + 1})));
+  // A server's: 40 bytes, then 32 KiB.
+  constexpr std::size_t most = std::size_t{1} << 15;
+  for (const std::byte limits : {of_server, of_server_early}) {
+    CHECK(!specverify_fuzz::frame_input(stream_of({41}, limits)));
+    CHECK(specverify_fuzz::frame_input(stream_of({40, most, most, most + 1}, limits)));
+  }
 }

@@ -82,6 +82,14 @@ bool is_about_certificate(asio::error_code why) {
   return std::find(std::begin(alerts), std::end(alerts), reason) != std::end(alerts);
 }
 
+//! An alert comes from a server that speaks TLS. Other failures of the handshake may come from one that does not.
+bool is_alert(asio::error_code why) {
+  return why.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
+}
+constexpr const char* perhaps_plain = "; does the server speak TLS? If not, leave out --tls-ca";
+constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tls-ca";
+
 //! The server may take the device later.
 bool may_pass(refusal why) {
   return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
@@ -99,6 +107,7 @@ device_link::device_link(asio::io_context& io, const device_settings& settings, 
       server_(settings.server),
       dialing_(io),
       redial_(io),
+      give_up_(io),
       patience_(settings.connect_seconds),
       since_(std::chrono::steady_clock::now()) {
   const host_and_port server = parted(settings.server);
@@ -124,6 +133,7 @@ void device_link::send(std::span<const std::byte> message) {
 }
 
 void device_link::dial() {
+  give_up_later();
   asio::async_connect(dialing_, endpoints_, [this](asio::error_code error, const asio::ip::tcp::endpoint&) {
     if (error == asio::error::operation_aborted) return;
     if (error) return dial_later(error.message());
@@ -131,6 +141,17 @@ void device_link::dial() {
         std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), *tls_) : peer_stream(std::move(dialing_)));
     dialing_ = asio::ip::tcp::socket(io_);
     secure(std::move(line));
+  });
+}
+
+//! Whatever this connection hangs in: a server may take it and say nothing.
+void device_link::give_up_later() {
+  if (missing_.empty()) missing_ = "no connection";
+  give_up_.expires_at(since_ + patience_);
+  give_up_.async_wait([this](asio::error_code error) {
+    if (error || useful_) return;
+    throw std::runtime_error("--connect " + server_ + ": nothing useful came for " + std::to_string(patience_.count()) +
+                             " seconds (--connect-seconds): " + missing_);
   });
 }
 
@@ -143,16 +164,19 @@ void device_link::secure(std::shared_ptr<connection> line) {
     if (!taken) distrust_ = trusted ? other_name(server_name_) : distrusted(context);
     return taken;
   });
+  missing_ = std::string("the server does not answer the TLS handshake") + perhaps_plain;
   SSL_set_tlsext_host_name(inside->native_handle(), server_name_.c_str());
   inside->async_handshake(asio::ssl::stream_base::client, [this, line](asio::error_code error) {
     if (error == asio::error::operation_aborted) return;
     if (!distrust_.empty()) throw std::runtime_error(distrust_);
-    error ? dial_later("TLS: " + error.message()) : begin(line);
+    error ? dial_later("TLS: " + error.message() + (is_alert(error) ? "" : perhaps_plain)) : begin(line);
   });
 }
 
 void device_link::begin(std::shared_ptr<connection> line) {
   line_ = std::move(line);
+  heard_ = false;
+  missing_ = "the server does not answer";
   line_->start({[this](frame message) { take(std::move(message)); }, [this] { lost(line_->error()); }});
   if (first_) line_->send(*first_);
   events_.on_connect();
@@ -160,9 +184,12 @@ void device_link::begin(std::shared_ptr<connection> line) {
 
 //! Refusals of the server are said in plain words. They end the device, but for those that may pass.
 void device_link::take(frame message) {
+  heard_ = true;
   const std::optional<refusal> why = refused(message, session_id_);
   if (!why) {
     useful_ = useful_ || is_useful(message);
+    if (useful_) give_up_.cancel();
+    missing_ = "the server answers greetings and nothing else";
     return events_.on_frame(std::move(message));
   }
   const std::string said = "the server refuses " + told_to_device(*why);
@@ -182,15 +209,12 @@ void device_link::lost(asio::error_code why) {
     noted_ = false;
   }
   useful_ = false;
-  dial_later("the server closed the connection");
+  dial_later(std::string("the server closed the connection") + (heard_ || tls_ ? "" : perhaps_tls));
   events_.on_loss();
 }
 
 void device_link::dial_later(const std::string& why) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - since_ > patience_)
-    throw std::runtime_error("--connect " + server_ + ": nothing useful came for " + std::to_string(patience_.count()) +
-                             " seconds (--connect-seconds): " + why);
+  missing_ = why;
   if (!noted_) std::fprintf(stderr, "--connect %s: %s; trying again\n", server_.c_str(), why.c_str());
   noted_ = true;
   asio::error_code ignored;

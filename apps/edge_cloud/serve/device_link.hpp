@@ -31,6 +31,7 @@ class device_link final : public edge_link {
   static constexpr std::chrono::milliseconds first_pause{50};
 
   void dial();
+  void give_up_later();
   void dial_later(const std::string& why);
   void secure(std::shared_ptr<connection> line);
   void begin(std::shared_ptr<connection> line);
@@ -46,13 +47,15 @@ class device_link final : public edge_link {
   std::optional<frame> first_;  // none where the certificate says who it is
   std::vector<asio::ip::tcp::endpoint> endpoints_;
   asio::ip::tcp::socket dialing_;
-  asio::steady_timer redial_;
+  asio::steady_timer redial_, give_up_;
   std::shared_ptr<connection> line_;
   std::chrono::seconds patience_;
   std::chrono::steady_clock::time_point since_;  // the last connection on which it was useful
+  std::string missing_;                          // what was waited for last, or went wrong
   std::string distrust_;                         // of the server's certificate
   bool noted_ = false;                           // that this connection is tried again
-  bool useful_ = false;                          // this one was
+  bool heard_ = false;                           // a message on this one
+  bool useful_ = false;                          // one of use
   std::chrono::milliseconds pause_ = first_pause;
 };
 

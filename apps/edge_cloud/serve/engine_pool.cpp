@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine_pool.hpp"
 
+#include "serve_limits.hpp"
 #include "tinylm/tinylm.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ engine& engine_pool::engine_for(engine_text& text) {
   };
   const auto less = [&](const place& a, const place& b) { return rank(a) < rank(b); };
   auto best = std::min_element(places_.begin(), places_.end(), less);
-  if ((best == places_.end() || rank(*best) > 1) && places_.size() < count_) {
+  if ((best == places_.end() || rank(*best) > 1) && !exceeds("engines", places_.size() + 1, count_)) {
     places_.push_back({std::make_unique<engine>(model_.weights, model_.pass_seconds), nullptr, 0});
     best = places_.end() - 1;
   }

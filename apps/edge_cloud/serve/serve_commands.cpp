@@ -42,7 +42,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30, "that wait for a connection");
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30, "that wait for all of them");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many, "of a connection");
-  limit(app, "--draft-length", limits.draft_length, 1u, 64u, "drafts of a message");
+  limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "drafts of a message");
   limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "of a session, on disk");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 10, std::uint64_t{1} << 50, "of all, on disk");
   limit(app, "--engines", limits.engines, 1u, many, "caches of the model");
@@ -80,7 +80,8 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   CLI::App& command = *app.add_subcommand("device", "the small model, on a device of such a server");
   add_model_options(command, run);
   add_tokens_option(command, run);
-  add_retry_option(command, run);
+  // A peer that falls silent is found out by asking again.
+  add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
   command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();
   command.add_option("--system", run.system, system_keys())->capture_default_str();
@@ -91,8 +92,9 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
       ->check(whole_number());
   command.add_option("--device-id", device.device, "of this device, with --device-key-file")->check(whole_number());
   command.add_option("--device-key-file", device.key, "64 hex digits; not needed where the certificate says who it is");
-  command.add_option("--connect-seconds", device.connect_seconds, "gives up after so long without an answer")
-      ->capture_default_str();
+  command.add_option("--connect-seconds", device.connect_seconds, "gives up after so long without an answer of use")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 365u * 86'400u));
   command.add_option("--pad-to", run.pad_to, "messages of both sides are padded to a multiple of so many bytes")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));

@@ -10,6 +10,8 @@
 
 namespace edge_cloud {
 
+inline constexpr std::uint32_t most_drafts = 64;  //!< a server never takes more of them in a message
+
 //! Each is a promise about memory, disk or time; docs/serving.md adds them up.
 struct serve_limits {
   std::uint32_t sessions = 256;                 //!< kept at once, finished ones included
@@ -96,6 +98,8 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
 
 //! Every limit is held here, so that a test can link a program that lets one of them go.
 [[nodiscard]] bool exceeds(refusal limit, std::uint64_t value, std::uint64_t most);
+//! Of one that has no refusal of its own, by the name that it has here.
+[[nodiscard]] bool exceeds(std::string_view limit, std::uint64_t value, std::uint64_t most);
 
 }  // namespace edge_cloud
 

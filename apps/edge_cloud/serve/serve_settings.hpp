@@ -29,7 +29,7 @@ struct device_settings {
   std::filesystem::path key{};         //!< of this device; empty where its certificate says who it is
   std::filesystem::path secret{};      //!< empty: the state folder's file `secret`
   std::string server_name{};           //!< in the server's certificate; empty: the host
-  std::uint32_t connect_seconds = 60;  //!< gives up after so long without a connection
+  std::uint32_t connect_seconds = 60;  //!< gives up after so long without an answer of use
   bool emulate_link = false;           //!< messages go over the run's link
   tls_settings tls{};
 };
