@@ -21,8 +21,10 @@ old_processor() { qemu-x86_64 -cpu Nehalem "$@"; }
 case $kind in
   objects)
     # No function of the library may be one body for both objects, and both link orders run on the old processor; at -O0
-    # they are not run: unoptimised, what the objects share is the standard library's.
-    for level in -O0 -O1 -O2 -O3; do
+    # they are not run: unoptimised, what the objects share is the standard library's. SPECVERIFY_LONG=1: -O1 and -O3, too.
+    levels=(-O0 -O2)
+    [ "${SPECVERIFY_LONG:-0}" = 1 ] && levels=(-O0 -O1 -O2 -O3)
+    for level in "${levels[@]}"; do
       build "$level"
       for name in baseline v3; do
         nm --defined-only "$work/$name.o" | awk '$2 ~ /[TWi]/ { print $3 }' | grep -E '^_ZN[KVROr]*10specverify' | sort -u >"$work/$name.symbols"
