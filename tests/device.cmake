@@ -8,15 +8,16 @@ add_library(specverify_simulator STATIC EXCLUDE_FROM_ALL device/simulator/simula
   device/script.cpp)
 target_link_libraries(specverify_simulator PUBLIC specverify_flags)
 target_include_directories(specverify_simulator BEFORE PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/device/shim")
-# longjmp between stacks is what _FORTIFY_SOURCE takes for an error.
-target_compile_options(specverify_simulator PUBLIC -g1 -U_FORTIFY_SOURCE PRIVATE -O2)
+# longjmp between stacks is what _FORTIFY_SOURCE takes for an error. addr2line 2.40 takes names of files in DWARF 5 amiss.
+target_compile_options(specverify_simulator PUBLIC -g1 -gdwarf-4 -U_FORTIFY_SOURCE PRIVATE -O2)
 
 # Compiling takes longer than running, and what runs is the simulator most of the time.
 set(instrumented -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -ffp-contract=off)
 
 file(GLOB files CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" device/*_test.cpp)
 list(FILTER files EXCLUDE REGEX "/thrust_")  # thrust.cmake
-add_executable(test_device ${files})
+specverify_group(sources ${files})
+add_executable(test_device ${sources})
 target_link_libraries(test_device PRIVATE specverify_test_main specverify_simulator)
 target_compile_options(test_device PRIVATE ${instrumented})
 foreach(file IN LISTS files)

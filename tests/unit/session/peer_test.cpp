@@ -8,6 +8,7 @@
 #include <support/forge.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 
@@ -630,6 +631,7 @@ struct forger {
 }  // namespace
 
 TEST_CASE("SEC-1 session: one changed message under a good checksum never ends in silence with texts that differ") {
+  const std::size_t apart = std::getenv("SPECVERIFY_LONG") != nullptr ? 1 : 3;  // bits that are changed
   int runs = 0, silent = 0, unnamed = 0, other_text = 0, named = 0;
   for (const session_mode mode : {session_mode::draft, session_mode::stream}) {
     pair_options o;
@@ -642,6 +644,7 @@ TEST_CASE("SEC-1 session: one changed message under a good checksum never ends i
       bool any = false;
       for (std::size_t byte = 0; byte < 160; ++byte) {
         for (unsigned bit = 0; bit < 8; ++bit) {
+          if ((8 * byte + bit + message) % apart != 0) continue;
           pair p(o);
           forger f{p, message, byte, bit};
           exchange_of all{p};
