@@ -78,7 +78,8 @@ void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
-  line.accept_up_to(first_frame_bytes);
+  const bool bounded = exceeds("first_frame_bytes", max_frame_bytes, first_frame_bytes);
+  line.accept_up_to(bounded ? first_frame_bytes : max_frame_bytes);
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
               [this, number] { refuse_length(number); }});
   if (keys_) return;
