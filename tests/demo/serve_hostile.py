@@ -82,7 +82,7 @@ class Attack:
         assert any(is_refusal(m) for m in parted(long.heard)[0]), "a frame that is too long is closed without a word"
 
     def half_open(self, _):
-        silent = [Connection(self.server.port) for _ in range(60)]
+        silent = [Connection(self.server.port, source=f"127.0.0.{2 + n // 15}") for n in range(60)]
         end = time.monotonic() + 4
         late = [c for c in silent if not c.closed_within(max(0.01, end - time.monotonic()))]
         assert not late, "a half-open connection outlives its deadline"
@@ -193,8 +193,8 @@ def attacked(world, expected):
     assert peak <= 64 * MIB + sessions * 256 * 1024, "memory grew"
     assert disk <= sessions * JOURNAL and report["peak_disk"] <= sessions * JOURNAL, "the disk filled"
     assert report["peak_unsent"] <= MIB, "too much waits for a connection"
-    for name in ("frame_too_long", "useless_frames", "half_open", "first_frame_late", "sessions_of_device",
-                 "not_the_owner", "unsent_bytes"):
+    for name in ("frame_too_long", "useless_frames", "half_open", "half_open_of_address", "first_frame_late",
+                 "sessions_of_device", "not_the_owner", "unsent_bytes"):
         assert report["refused"][name] > 0, f"nothing was refused by the name {name}"
     for secret in ("And the number", "ffeeddcc", "00112233", "salt", *map(key_of, range(1, HONEST + 1))):
         assert secret not in log, "the log tells " + secret

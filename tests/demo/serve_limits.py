@@ -5,7 +5,7 @@ import concurrent.futures
 import sys
 import time
 
-from serving import Connection, World, hello_for, is_refusal, parted
+from serving import Connection, World, first_frame, hello_for, is_refusal, parted
 
 
 def still_open(connections, seconds=0.5):
@@ -20,6 +20,17 @@ def told_and_closed(connection, seconds):
 
 def half_open(server, hello):
     return still_open([Connection(server.port) for _ in range(12)]) <= 4
+
+
+def half_open_of_address(server, hello):
+    """One address opens more connections than there are places. A device elsewhere that came first is still let in."""
+    honest = Connection(server.port)
+    time.sleep(0.1)
+    silent = [Connection(server.port, source="127.0.0.2") for _ in range(20)]
+    time.sleep(0.3)
+    honest.send(first_frame(1))
+    honest.send(hello_for(hello, 50))
+    return len(honest.frames(2, 1)) == 1 and still_open(silent) <= 4
 
 
 def first_frame_late(server, hello):
@@ -131,6 +142,7 @@ MANY = ["--sessions", 4000, "--sessions-of-device", 4000]
 
 ATTACKS = {
     half_open: ["--half-open", 4],
+    half_open_of_address: ["--half-open", 8, "--half-open-of-address", 4],
     first_frame_late: ["--first-frame-seconds", 1],
     frame_too_long: [],
     useless_frames: [],

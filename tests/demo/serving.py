@@ -73,8 +73,10 @@ def framed(message):
 
 
 class Connection:
-    def __init__(self, port, device=None, key=None, receive_buffer=None):
+    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1"):
+        """`source`: any address of the loopback, as one of another machine."""
         self.socket = socket.socket()
+        self.socket.bind((source, 0))
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(10)

@@ -35,6 +35,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--connections", limits.connections, 1u, many, "connections of known devices");
   limit(app, "--connections-of-device", limits.connections_of_device, 1u, many, "of them, of one device");
   limit(app, "--half-open", limits.half_open, 1u, many, "connections whose device is not known yet");
+  limit(app, "--half-open-of-address", limits.half_open_of_address, 1u, many, "of them, of one address");
   limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day, "until the device has to be known");
   limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day, "without a whole frame");
   limit(app, "--idle-session-seconds", limits.idle_session_seconds, 1u, 365 * day, "without a message");

@@ -18,6 +18,16 @@ constexpr int send_buffer_bytes = 1 << 16;
 constexpr std::uint64_t second = 1'000'000;
 constexpr std::uint64_t leaving_time = 2 * second;
 
+//! A network is given 64 bits of IPv6 addresses at least, to choose from as it likes.
+std::string origin_of(const asio::ip::address& from) {
+  if (from.is_v4()) return from.to_string();
+  const asio::ip::address_v6 address = from.to_v6();
+  if (address.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, address).to_string();
+  asio::ip::address_v6::bytes_type bytes = address.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+  return asio::ip::address_v6(bytes).to_string();
+}
+
 }  // namespace
 
 serve_guests::serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
@@ -36,18 +46,25 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
-  // A stranger that says nothing must not keep others out: the oldest one makes room.
+//! A stranger that says nothing must not keep others out: the oldest one makes room, of the same origin before any.
+void serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
+  const auto same = [&](const guest& g) { return unknown(g) && g.origin == origin; };
+  if (exceeds(refusal::half_open_of_address, count(same, oldest) + 1, limits_.half_open_of_address))
+    drop(oldest->first, refusal::half_open_of_address);
   if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
     drop(oldest->first, refusal::half_open);
+}
 
+void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   asio::error_code ignored;
   socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ignored);
   const auto from = socket.remote_endpoint(ignored);
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
+  made.origin = origin_of(from.address());
+  make_room_for(made.origin);
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
                                                            : peer_stream(std::move(socket)));

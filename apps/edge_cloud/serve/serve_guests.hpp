@@ -42,12 +42,14 @@ class serve_guests {
   struct guest {
     std::shared_ptr<connection> line;
     std::string name;                  // for the log: an address, then a device
+    std::string origin;                // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
     std::uint64_t heard = 0;           // when it came, or its last whole frame
     std::shared_ptr<visitor> known{};  // once its device is
     bool leaving = false;              // only what waits is still sent
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
+  void make_room_for(const std::string& origin);
   void begin(std::uint64_t number);
   void fail(std::uint64_t number, const std::string& handshake);
   void take(std::uint64_t number, const frame& message);

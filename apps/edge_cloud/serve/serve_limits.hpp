@@ -19,6 +19,7 @@ struct serve_limits {
   std::uint32_t connections = 256;              //!< authenticated ones
   std::uint32_t connections_of_device = 4;      //!< of them, of one device
   std::uint32_t half_open = 32;                 //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t half_open_of_address = 8;       //!< of them, of one address (of IPv6: its first 64 bits)
   std::uint32_t first_frame_seconds = 5;        //!< until a connection has to be authenticated
   std::uint32_t idle_connection_seconds = 120;  //!< without a whole frame; single bytes do not count
   std::uint32_t idle_session_seconds = 3600;    //!< without a message of its owner; then it is forgotten
@@ -54,7 +55,8 @@ enum class refusal : std::uint32_t {
   unsent_in_all,
   useless_frames,
   certificate,
-  handshake
+  handshake,
+  half_open_of_address
 };
 
 struct refusal_words {
@@ -63,7 +65,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 20> refusal_table{{
+inline constexpr std::array<refusal_words, 21> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -88,6 +90,8 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"certificate", "the certificate names no device; its common name is the device id in decimal digits",
      "connection"},
     {"handshake", "the TLS handshake failed; look at the certificates and authorities of both sides", "log"},
+    {"half_open_of_address", "newer connections of this address pushed this one out before it was authenticated",
+     "log"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {
