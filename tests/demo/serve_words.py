@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
 import json
+import pathlib
+import re
 import socket
+import subprocess
 import sys
 import threading
 
@@ -173,7 +176,17 @@ def options_of_device(world, server):
          arguments=[*keyed, "--connect", "127.0.0.1:1", "--connect-seconds", 1])
 
 
-CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long,
+def limits_of_the_page(world, server):
+    """docs/serving.md has each limit of --help, with its default."""
+    shown = subprocess.run([world.program, "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    limits = re.findall(r"^ +(--[a-z-]+) .*\]=(\d+)", shown.split("Limits:")[1], re.M)
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    rows = re.findall(r"^\| `(--[a-z-]+)` \| (\d+)( KiB| MiB)? \|", page, re.M)
+    units = {"": 1, " KiB": 1 << 10, " MiB": 1 << 20}
+    assert len(rows) >= 17 and dict(limits) == {name: str(int(value) * units[unit]) for name, value, unit in rows}, shown
+
+
+CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
           another_text]
 

@@ -192,6 +192,8 @@ class World:
         (state / "port").unlink(missing_ok=True)
         made = Server()
         made.name, made.state, made.world = name, state, self
+        made.again = lambda: self.serve(name, *arguments, devices=devices, port=port, lifted=lifted, program=program,
+                                        keys=keys)
         made.process = self.start(name, ["serve", "--end-with-parent", "--port", port, "--salt", 7, "--state-dir", state,
                                          "--secret-file", secret, *known, *arguments], lifted, program)
         end = time.monotonic() + 60

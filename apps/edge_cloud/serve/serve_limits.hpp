@@ -30,6 +30,7 @@ struct serve_limits {
   std::uint32_t draft_length = 12;              //!< drafts of a message
   std::uint32_t journal_bytes = 1u << 16;       //!< on disk, for one session
   std::uint64_t disk_bytes = 1u << 28;          //!< on disk, for all of them
+  std::uint64_t damaged_bytes = 1u << 22;       //!< on disk, of journals that no session takes
   std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_sessions.hpp"
 
+#include "../other_options.hpp"
 #include "refusal_text.hpp"
 
 #include <algorithm>
@@ -48,12 +49,13 @@ std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::sta
 }
 
 served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now)
-    : parts_(parts), log_(log) {
+    : parts_(parts), log_(log), damaged_(parts.run.state / "damaged", parts.limits) {
   std::filesystem::create_directories(parts_.run.state / "sessions");
   restore(now);
 }
 
-//! A folder that is none of a session is left alone; one without an owner was never told of, and goes.
+//! A folder that is none of a session is left alone. One without an owner was never told of, or was being forgotten
+//! when the process was killed; it goes.
 void served_sessions::restore(std::uint64_t now) {
   std::vector<std::uint64_t> ids;
   for (const auto& found : std::filesystem::directory_iterator(parts_.run.state / "sessions")) {
@@ -63,23 +65,41 @@ void served_sessions::restore(std::uint64_t now) {
   for (const std::uint64_t id : ids) {
     const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
     const auto owner = at->second.folder.owner();
-    if (!owner) {
-      forget(at);
+    if (owner) {
+      at->second.owner = *owner;
+      restore(at, now);
       continue;
     }
-    at->second.owner = *owner;
-    at->second.heard = now;
-    specverify::status why;
-    step(at, now, [&](entry& e, const message_sender& send) {
-      e.session = std::make_unique<served_session>(parts_, e.folder);
-      why = e.session->restore(send);
-      return refusal::none;
-    });
-    if (!why.ok()) throw other_options(parts_.run.state, id, why);
-    const bool blank = !at->second.session || at->second.session->is_blank();
-    log_.event(name_of(id) + (blank ? ": its journal was not taken; the device begins it again" : ": restored"), now);
+    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged", now);
+    forget(at);
   }
   peak_ = entries_.size();
+}
+
+//! A session whose journal is damaged stays its owner's, who begins it again.
+void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
+  of->second.heard = now;
+  specverify::status why;
+  step(of, now, [&](entry& e, const message_sender& send) {
+    e.session = std::make_unique<served_session>(parts_, e.folder);
+    why = e.session->restore(send);
+    return refusal::none;
+  });
+  if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
+  if (why.code == specverify::errc::truncated) {
+    of->second.folder.cut(0);  // killed in its first record: nothing was sent yet
+  } else if (!why.ok()) {
+    return set_aside(of, told_in_log(why), now);
+  }
+  const bool blank = !of->second.session || of->second.session->is_blank();
+  log_.event(name_of(of->first) + (blank ? ": has no journal; the device begins it again" : ": restored"), now);
+}
+
+void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
+  const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
+  log_.event(name_of(of->first) + ": damaged: " + why + "; the device begins it again" +
+                 (kept.empty() ? "" : "; kept as " + kept.string()),
+             now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,

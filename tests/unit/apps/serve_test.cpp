@@ -18,7 +18,18 @@
 #include <fstream>
 #include <sstream>
 
+#include <unistd.h>
+
 using namespace edge_cloud;
+
+//! What the program waits for to be on the disk.
+static std::vector<std::string> synced_paths;
+extern "C" int fsync(int file) {
+  std::array<char, 4096> path{};
+  const auto size = ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size());
+  if (size > 0) synced_paths.emplace_back(path.data(), static_cast<std::size_t>(size));
+  return 0;
+}
 
 namespace {
 
@@ -88,6 +99,15 @@ struct server {
     return sessions->receive(from, message, now * 1'000'000);
   }
   void work() { sessions->work(now * 1'000'000); }
+  //! Names of the journals that no session took.
+  [[nodiscard]] std::vector<std::string> damaged() const {
+    std::vector<std::string> found;
+    if (!fs::exists(folder.path / "damaged")) return found;
+    for (const auto& file : fs::directory_iterator(folder.path / "damaged"))
+      found.push_back(file.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
   [[nodiscard]] fs::path folder_of(std::uint64_t id) const {
     char name[17];
     std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(id));
@@ -449,7 +469,8 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   fs::create_directories(with.folder.path / "sessions" / "00000000000000ff");  // killed before its owner was written
   with.restart();
   CHECK(with.sessions->size() == 2);
-  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+  CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000065"});
+  CHECK(with.log_text.str().find("session 101: damaged: (journal_corrupt)") != std::string::npos);
   CHECK(!fs::exists(with.folder_of(255)));
   guest thief(3);
   CHECK(with.receive(thief.line, damaged.said.front()) == refusal::none);
@@ -461,7 +482,74 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
     each->finish(with);
   }
   CHECK(a.text() == text_alone(a.run));
-  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+}
+
+TEST_CASE("serve: damaged journals outlive their sessions, and the oldest of them make room") {
+  serve_limits limits;
+  limits.damaged_bytes = 2 * 4096;
+  limits.idle_session_seconds = 10;
+  server with(limits);
+  for (std::uint64_t id = 100; id < 103; ++id) {
+    device each(1, settings_of(id));
+    each.host.begin();
+    each.steps(with, 12);
+  }
+  for (std::uint64_t id = 100; id < 103; ++id)
+    std::ofstream(with.folder_of(id) / "journal", std::ios::binary | std::ios::in)
+        << "garbage that is no record at all";
+  with.restart();
+  const std::vector<std::string> kept{"00000002-0000000000000065", "00000003-0000000000000066"};
+  CHECK(with.damaged() == kept);
+  with.now = 20;
+  with.sessions->sweep(with.now * 1'000'000);
+  CHECK(with.sessions->size() == 0);
+  CHECK(with.damaged() == kept);
+  with.limits.damaged_bytes = 0;
+  with.restart();
+  CHECK(with.damaged() == kept);  // nothing is written there: nothing makes room
+}
+
+TEST_CASE("serve: a kill between any two writes leaves a session with its owner, or none") {
+  server with;
+  const std::vector<std::uint64_t> ids{100, 101, 102, 103, 104, 105};
+  for (const std::uint64_t id : ids) {
+    device each(id, settings_of(id));
+    each.host.begin();
+    each.steps(with, 12);
+  }
+  const auto file = [&](std::uint64_t id, const char* name) { return with.folder_of(id) / name; };
+  with.sessions.reset();
+  fs::rename(file(100, "owner"), file(100, "owner.new"));  // before the owner's file had its name
+  fs::remove(file(100, "journal"));
+  fs::remove(file(101, "journal"));                            // before the first record
+  fs::resize_file(file(102, "journal"), 3);                    // within it
+  std::ofstream(file(103, "journal.new")) << "half a record";  // while one journal took the place of another
+  fs::remove(file(104, "owner"));                              // while it was forgotten
+  fs::resize_file(file(105, "owner"), 2);                      // a power cut, on a disk that keeps no order
+  with.now = 2;
+  with.start();
+  CHECK(with.sessions->size() == 3);
+  for (const std::uint64_t gone : {100u, 104u, 105u}) CHECK(!fs::exists(with.folder_of(gone)));
+  CHECK(!fs::exists(file(103, "journal.new")));
+  CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000069"});
+  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged") != std::string::npos);
+  for (const std::uint64_t id : {101u, 102u, 103u}) {
+    guest thief(7), owner(id);
+    CHECK(with.receive(thief.line, resume_of(id)) == refusal::none);
+    CHECK(refused(thief, id) == refusal::not_the_owner);
+    CHECK(with.receive(owner.line, resume_of(id)) == refusal::none);
+    CHECK(refused(owner, id) == refusal::none);
+  }
+}
+
+TEST_CASE("serve: who owns a session outlives a power cut") {
+  server with;
+  synced_paths.clear();
+  device owner(1, settings_of(100));
+  owner.host.begin();
+  owner.steps(with, 4);
+  const fs::path folder = with.folder_of(100);
+  CHECK(synced_paths == std::vector<std::string>{folder / "owner.new", folder, folder.parent_path()});
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
@@ -476,7 +564,7 @@ TEST_CASE("serve: a session that other options began stays as it is") {
   for (const char* part : {"session 100", "max_draft_length", "--draft-length", "another --state-dir"})
     CHECK(said.find(part) != std::string::npos);
   CHECK(file_bytes(with.folder_of(100) / "journal") == kept);
-  CHECK(!fs::exists(with.folder_of(100) / "journal.corrupt"));
+  CHECK(with.damaged().empty());
   with.limits.draft_length = 12;
   with.start();
   begun.over.heard.clear();
