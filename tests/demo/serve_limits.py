@@ -129,6 +129,17 @@ def disk_full(server, hello):
     return ends_by(server, "disk_full")
 
 
+def descriptors(server, hello):
+    """More devices than the system has open files for. The first one still gets a session."""
+    first = Connection(server.port, 1)
+    time.sleep(0.1)
+    crowd = [Connection(server.port, device) for device in range(2, 100)]
+    time.sleep(0.3)
+    first.send(hello_for(hello, 50))
+    heard = first.frames(2, 1)
+    return len(heard) == 1 and not is_refusal(heard[0]) and 0 < still_open(crowd) <= 15
+
+
 def not_the_owner(server, hello):
     Connection(server.port, 1).send(hello_for(hello, 50))
     time.sleep(0.3)
@@ -157,7 +168,9 @@ ATTACKS = {
     journal_full: ["--journal-bytes", 1024],
     disk_full: ["--disk-bytes", 1024],
     not_the_owner: [],
+    descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
 }
+ULIMITS = {descriptors: "-n 80"}
 
 
 def check(program, lifted, attack, arguments, without):
@@ -166,7 +179,7 @@ def check(program, lifted, attack, arguments, without):
     with World(program) as world:
         hello = world.recorded_hello()
         server = world.serve("server", *arguments, lifted=name if without else None,
-                             program=lifted if without else program)
+                             program=lifted if without else program, ulimit=ULIMITS.get(attack))
         held = attack(server, hello)
         if held != without:
             return None

@@ -176,6 +176,14 @@ def options_of_device(world, server):
          arguments=[*keyed, "--connect", "127.0.0.1:1", "--connect-seconds", 1])
 
 
+def full_disk(world, server):
+    """The system takes no longer file: one session ends by that name, another goes on, and the server with it."""
+    small = world.serve("full_disk", ulimit="-f 4")
+    ends_with(world, "too_long", world.device("too_long", small.port, 1, 38, tokens=200), "refuses (disk_failed)")
+    assert len(world.text("brief", world.device("brief", small.port, 2, 39, tokens=4))) == 4
+    assert small.stop()["refused"]["disk_failed"] == 1
+
+
 def limits_of_the_page(world, server):
     """docs/serving.md has each limit of --help, with its default."""
     shown = subprocess.run([world.program, "serve", "--help"], capture_output=True, text=True, check=True).stdout
@@ -188,7 +196,7 @@ def limits_of_the_page(world, server):
 
 CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
-          another_text]
+          another_text, full_disk]
 
 
 def main():

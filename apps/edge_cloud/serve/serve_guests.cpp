@@ -64,6 +64,8 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
   made.origin = origin_of(from.address());
+  if (exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files))
+    return log_.refused(refusal::descriptors, made.name, now);
   make_room_for(made.origin);
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)

@@ -14,24 +14,25 @@ inline constexpr std::uint32_t most_drafts = 64;  //!< a server never takes more
 
 //! Each is a promise about memory, disk or time; docs/serving.md adds them up.
 struct serve_limits {
-  std::uint32_t sessions = 256;                 //!< kept at once, finished ones included
-  std::uint32_t sessions_of_device = 4;         //!< of them, opened by one device
-  std::uint32_t connections = 256;              //!< authenticated ones
-  std::uint32_t connections_of_device = 4;      //!< of them, of one device
-  std::uint32_t half_open = 32;                 //!< not yet authenticated; one more pushes the oldest out
-  std::uint32_t half_open_of_address = 8;       //!< of them, of one address (of IPv6: its first 64 bits)
-  std::uint32_t first_frame_seconds = 5;        //!< until a connection has to be authenticated
-  std::uint32_t idle_connection_seconds = 120;  //!< without a whole frame; single bytes do not count
-  std::uint32_t idle_session_seconds = 3600;    //!< without a message of its owner; then it is forgotten
-  std::uint32_t frame_bytes = 1u << 15;         //!< of a frame; a longer one is not read
-  std::uint32_t unsent_bytes = 1u << 20;        //!< that wait for one connection
-  std::uint32_t unsent_in_all = 1u << 24;       //!< that wait for all of them
-  std::uint32_t useless_frames = 64;            //!< of a connection: rubbish, strange ids, refused greetings
-  std::uint32_t draft_length = 12;              //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;       //!< on disk, for one session
-  std::uint64_t disk_bytes = 1u << 28;          //!< on disk, for all of them
-  std::uint64_t damaged_bytes = 1u << 22;       //!< on disk, of journals that no session takes
-  std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
+  std::uint32_t sessions = 256;                  //!< kept at once, finished ones included
+  std::uint32_t sessions_of_device = 4;          //!< of them, opened by one device
+  std::uint32_t connections = 256;               //!< authenticated ones
+  std::uint32_t connections_of_device = 4;       //!< of them, of one device
+  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t half_open_of_address = 8;        //!< of them, of one address (of IPv6: its first 64 bits)
+  std::uint32_t first_frame_seconds = 5;         //!< until a connection has to be authenticated
+  std::uint32_t idle_connection_seconds = 120;   //!< without a whole frame; single bytes do not count
+  std::uint32_t idle_session_seconds = 3600;     //!< without a message of its owner; then it is forgotten
+  std::uint32_t frame_bytes = 1u << 15;          //!< of a frame; a longer one is not read
+  std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
+  std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t draft_length = 12;               //!< drafts of a message
+  std::uint32_t journal_bytes = 1u << 16;        //!< on disk, for one session
+  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them
+  std::uint64_t damaged_bytes = 1u << 22;        //!< on disk, of journals that no session takes
+  std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; the system says it
+  std::uint32_t engines = 16;                    //!< caches of the model; sessions beyond wait or are fed again
 };
 
 //! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter
@@ -57,7 +58,9 @@ enum class refusal : std::uint32_t {
   useless_frames,
   certificate,
   handshake,
-  half_open_of_address
+  half_open_of_address,
+  descriptors,
+  disk_failed
 };
 
 struct refusal_words {
@@ -66,7 +69,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 21> refusal_table{{
+inline constexpr std::array<refusal_words, 23> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -93,6 +96,8 @@ inline constexpr std::array<refusal_words, 21> refusal_table{{
     {"handshake", "the TLS handshake failed; look at the certificates and authorities of both sides", "log"},
     {"half_open_of_address", "newer connections of this address pushed this one out before it was authenticated",
      "log"},
+    {"descriptors", "the server has as many open files as it may; try later", "session"},
+    {"disk_failed", "the server cannot write to its disk; try later", "session"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

@@ -3,6 +3,7 @@
 
 #include "../clock.hpp"
 #include "../pace.hpp"
+#include "open_files.hpp"
 #include "serve_guests.hpp"
 #include "state_folder.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 
 namespace edge_cloud {
@@ -58,7 +60,8 @@ class serve_process {
     log_.event("listens on " + acceptor_.local_endpoint().address().to_string() + " port " + std::to_string(port) +
                    (tls_ ? ", TLS 1.3" : ", without TLS"),
                microseconds_now());
-    std::ofstream(run_.state / "port.new") << port << '\n';
+    warn_of_open_files();
+    write(run_.state / "port.new", std::to_string(port));
     std::filesystem::rename(run_.state / "port.new", run_.state / "port");
     accept();
     tick();
@@ -73,7 +76,7 @@ class serve_process {
     accepting_ = true;
     acceptor_.async_accept([this](asio::error_code error, asio::ip::tcp::socket socket) {
       accepting_ = false;
-      if (error) return;  // no descriptor is left, most likely: the tick accepts again
+      if (error) return log_.refused(refusal::descriptors, error.message(), microseconds_now());  // the tick goes on
       try {
         guests_.adopt(std::move(socket), microseconds_now());
       } catch (const std::exception& failure) {  // of this connection alone
@@ -112,6 +115,16 @@ class serve_process {
     });
   }
 
+  void warn_of_open_files() {
+    const serve_limits& limits = parts_.limits;
+    const std::uint64_t most =
+        std::max<std::uint64_t>(limits.sessions, std::uint64_t{limits.connections} + limits.half_open);
+    if (most <= limits.open_files) return;
+    log_.event("the system lets it have " + std::to_string(limits.open_files) +
+                   " connections, and as many sessions, whatever other limits say; give it more with ulimit -n",
+               microseconds_now());
+  }
+
   void save_report() {
     nlohmann::ordered_json report;
     report["peak_sessions"] = sessions_.peak();
@@ -122,7 +135,13 @@ class serve_process {
     report["engines"] = engines_.made();
     for (std::size_t i = 1; i < refusal_table.size(); ++i)
       report["refused"][std::string(refusal_table[i].name)] = log_.count(static_cast<refusal>(i));
-    std::ofstream(run_.state / "report.json") << report.dump(2) << '\n';
+    write(run_.state / "report.json", report.dump(2));
+  }
+
+  void write(const std::filesystem::path& file, const std::string& text) const {
+    std::ofstream out(file);
+    out << text << '\n' << std::flush;
+    if (!out) throw std::runtime_error("--state-dir: cannot write " + file.string());
   }
 
   run_settings run_;
@@ -143,8 +162,12 @@ class serve_process {
 
 }  // namespace
 
-int run_serve_process(run_settings run, const serve_settings& settings) {
+int run_serve_process(run_settings run, serve_settings settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
+  settings.limits.open_files = share_of_open_files(raised_open_files());
+  // A log that nobody reads, and a file beyond the system's limit, are errors of a write and not the end.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
   run.cloud_secret = folder.secret(settings.secret);

@@ -5,8 +5,10 @@
 #include "refusal_text.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <stdexcept>
+#include <system_error>
 
 namespace edge_cloud {
 
@@ -19,6 +21,15 @@ specverify::status named(refusal why) {
   const bool host = why == refusal::host_failed;
   return {host ? specverify::errc::engine_failed : specverify::errc::beyond_limit, specverify::part::host,
           static_cast<std::uint32_t>(why)};
+}
+
+//! A disk that is full, worn out or read-only is nobody's fault who has a session.
+refusal refused_by_system(std::error_code why) {
+  const int code =
+      why.category() == std::generic_category() || why.category() == std::system_category() ? why.value() : 0;
+  if (code == EMFILE || code == ENFILE) return refusal::descriptors;
+  const bool disk = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO || code == EROFS;
+  return disk ? refusal::disk_failed : refusal::host_failed;
 }
 
 //! Options of before would serve it.
@@ -78,21 +89,26 @@ void served_sessions::restore(std::uint64_t now) {
 
 //! A session whose journal is damaged stays its owner's, who begins it again.
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
-  of->second.heard = now;
+  entry& e = of->second;
+  e.heard = now;
   specverify::status why;
-  step(of, now, [&](entry& e, const message_sender& send) {
+  try {
     e.session = std::make_unique<served_session>(parts_, e.folder);
-    why = e.session->restore(send);
-    return refusal::none;
-  });
+    why = e.session->restore([](std::span<const std::byte>) {});
+  } catch (const std::exception& error) {  // it may be well the next time
+    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(of->first) + ": " +
+                             error.what());
+  }
+  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
   if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
   if (why.code == specverify::errc::truncated) {
-    of->second.folder.cut(0);  // killed in its first record: nothing was sent yet
+    e.folder.cut(0);  // killed in its first record: nothing was sent yet
   } else if (!why.ok()) {
     return set_aside(of, told_in_log(why), now);
   }
-  const bool blank = !of->second.session || of->second.session->is_blank();
-  log_.event(name_of(of->first) + (blank ? ": has no journal; the device begins it again" : ": restored"), now);
+  log_.event(
+      name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
+      now);
 }
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
@@ -175,6 +191,9 @@ refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64
   while (exceeds(refusal::sessions, entries_.size() + 1, limits.sessions)) {
     if (!make_room(std::nullopt)) return refusal::sessions;
   }
+  while (exceeds(refusal::descriptors, entries_.size() + 1, limits.open_files)) {
+    if (!make_room(std::nullopt)) return refusal::descriptors;
+  }
   if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
   const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
   at->second.heard = now;
@@ -229,6 +248,9 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   refusal why = refusal::none;
   try {
     why = step(e, send);
+  } catch (const std::system_error& error) {
+    log_.event(name_of(of->first) + ": " + error.what(), now);
+    why = refused_by_system(error.code());
   } catch (const std::exception& error) {
     log_.event(name_of(of->first) + ": " + error.what(), now);
     why = refusal::host_failed;

@@ -4,6 +4,7 @@
 #include "../whole_number.hpp"
 #include "durable.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <system_error>
@@ -45,7 +46,7 @@ void session_folder::create(std::uint64_t owner) {
   {
     std::ofstream out(path_ / "owner.new");
     out << owner << '\n' << std::flush;
-    if (!out) throw std::runtime_error("cannot write the owner of a session");
+    if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the owner of a session");
   }
   sync_to_disk(path_ / "owner.new");
   fs::rename(path_ / "owner.new", path_ / "owner");
@@ -70,6 +71,7 @@ std::vector<std::byte> session_folder::load() {
   std::vector<std::byte> kept = journal_->load();
   owner_bytes_ = size_of(path_ / "owner");
   journal_bytes_ = kept.size();
+  if (journal_bytes_ != size_of(path_ / "journal")) throw std::runtime_error("its journal cannot be read");
   count(owner_bytes_ + journal_bytes_);
   return kept;
 }

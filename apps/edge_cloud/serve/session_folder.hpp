@@ -38,7 +38,7 @@ class session_folder {
   [[nodiscard]] bool has_owner() const;
   //! Of an earlier process; nothing where the file does not say it.
   [[nodiscard]] std::optional<std::uint64_t> owner() const;
-  //! The journal of an earlier process; empty when there was none.
+  //! The journal of an earlier process; empty when there was none. Throws where it cannot be read.
   [[nodiscard]] std::vector<std::byte> load();
   //! Drops what stands behind the first `bytes` of the journal.
   void cut(std::size_t bytes);

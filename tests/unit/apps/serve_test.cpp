@@ -5,6 +5,7 @@
 #include "edge_cloud/frame.hpp"
 #include "edge_cloud/in_process.hpp"
 #include "edge_cloud/serve/device_keys.hpp"
+#include "edge_cloud/serve/open_files.hpp"
 #include "edge_cloud/serve/refusal_text.hpp"
 #include "edge_cloud/serve/serve_settings.hpp"
 #include "edge_cloud/serve/served_sessions.hpp"
@@ -540,6 +541,64 @@ TEST_CASE("serve: a kill between any two writes leaves a session with its owner,
     CHECK(with.receive(owner.line, resume_of(id)) == refusal::none);
     CHECK(refused(owner, id) == refusal::none);
   }
+}
+
+TEST_CASE("serve: a disk that fails refuses its session, by name") {
+  server with;
+  device full(1, settings_of(100)), other(2, settings_of(101));
+  for (device* each : {&full, &other}) {
+    each->host.begin();
+    each->steps(with, 9);
+  }
+  with.restart();
+  fs::remove(with.folder_of(100) / "journal");
+  fs::create_symlink("/dev/full", with.folder_of(100) / "journal");
+  full.host.reconnect();
+  CHECK_THROWS_AS(full.finish(with), std::runtime_error);
+  CHECK(with.log.count(refusal::disk_failed) == 1);
+  CHECK(with.log.count(refusal::host_failed) == 0);
+  CHECK(with.log_text.str().find("No space left on device") != std::string::npos);
+  CHECK(!fs::exists(with.folder_of(100)));
+  other.host.reconnect();
+  other.finish(with);
+  CHECK(other.text() == text_alone(other.run));
+}
+
+TEST_CASE("serve: a journal that cannot be read stays, and the server does not begin without it") {
+  server with;
+  device begun(1, settings_of(100));
+  begun.host.begin();
+  begun.steps(with, 9);
+  const fs::path journal = with.folder_of(100) / "journal", aside = with.folder.path / "aside";
+  with.sessions.reset();
+  fs::rename(journal, aside);
+  fs::create_symlink("/proc/self/mem", journal);  // opens, and cannot be read
+  CHECK(thrown([&] { with.start(); }).find("session 100: ") != std::string::npos);
+  fs::rename(aside, journal);
+  with.start();
+  begun.host.reconnect();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
+TEST_CASE("serve: open files are parted before they run out") {
+  CHECK(share_of_open_files(1024) == 488);
+  CHECK(share_of_open_files(64) == 8);
+  CHECK(thrown([] { (void)share_of_open_files(63); }).find("63 open files, and needs 64") != std::string::npos);
+  CHECK(raised_open_files() >= 64);
+  serve_limits limits;
+  limits.open_files = 2;
+  server with(limits);
+  device first(1, settings_of(100)), second(2, settings_of(101)), third(3, settings_of(102));
+  for (device* each : {&first, &second, &third}) each->host.begin();
+  first.steps(with, 4);
+  second.steps(with, 4);
+  CHECK(with.receive(third.over.line, third.said.front()) == refusal::none);
+  CHECK(refused(third.over, 102) == refusal::descriptors);
+  first.finish(with);
+  third.over.heard.clear();
+  third.finish(with);  // what is over makes room
+  CHECK(with.sessions->size() == 2);
 }
 
 TEST_CASE("serve: who owns a session outlives a power cut") {
