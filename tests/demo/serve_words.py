@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
 import json
+import os
 import pathlib
 import re
 import socket
@@ -184,6 +185,25 @@ def full_disk(world, server):
     assert small.stop()["refused"]["disk_failed"] == 1
 
 
+def private_state(world, server):
+    """Both folders and all in them are for their user alone. One that others may read is not used."""
+    os.umask(0o022)
+    open_to_all = world.serve("rights")
+    world.text("my_rights", world.device("my_rights", open_to_all.port, 1, 40, tokens=4))
+    port = open_to_all.port
+    open_to_all.stop()
+    for name in ("rights", "my_rights"):
+        folder = world.folder / name
+        others = [str(path) for path in [folder, *folder.rglob("*")] if path.stat().st_mode & 0o077]
+        assert not others, f"others may read {others}"
+        folder.chmod(0o750)
+    words = "others may read it; run: chmod 700 "
+    again = world.start("rights", ["serve", "--port", port, "--state-dir", world.folder / "rights", "--devices",
+                                   world.folder / "devices"])
+    ends_with(world, "rights", again, words + str(world.folder / "rights"))
+    ends_with(world, "my_rights", world.device("my_rights", port, 1, 40), words + str(world.folder / "my_rights"))
+
+
 def limits_of_the_page(world, server):
     """docs/serving.md has each limit of --help, with its default."""
     shown = subprocess.run([world.program, "serve", "--help"], capture_output=True, text=True, check=True).stdout
@@ -196,7 +216,8 @@ def limits_of_the_page(world, server):
 
 CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
-          another_text, full_disk]
+          another_text, full_disk,
+          private_state]
 
 
 def main():
