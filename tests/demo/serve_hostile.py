@@ -4,6 +4,7 @@ while strangers and some known devices do what they can: garbage, floods, half-o
 too long, replays, stolen ids. Each attack runs once at least while honest devices write. Memory, disk and unsent bytes
 stay within the limits."""
 import random
+import re
 import sys
 import threading
 import time
@@ -160,6 +161,16 @@ def alone(world):
     return texts
 
 
+def log_adds_up(log, refused):
+    """What is listed and what is summed up are all refusals, and a kind has a few lines a second."""
+    for name, count in refused.items():
+        summed = [int(n) for n in re.findall(rf"refused \({name}\): (\d+) more in a second", log)]
+        lines = re.findall(rf"^\[(\S+ \S+?)\.\d+\] .*refused \({name}\)", log, re.M)
+        assert len(lines) - len(summed) + sum(summed) == count, f"{name}: {count}, and the log has {len(lines)}, {summed}"
+        seconds = [lines.count(second) for second in set(lines)]
+        assert max(seconds, default=0) <= 18, f"{name}: {max(seconds)} lines in a second"
+
+
 def attacked(world, expected):
     server = world.serve("attacked", *LIMITS)
     idle = server.memory("VmRSS")
@@ -196,6 +207,7 @@ def attacked(world, expected):
     for name in ("frame_too_long", "useless_frames", "half_open", "half_open_of_address", "first_frame_late",
                  "sessions_of_device", "not_the_owner", "unsent_bytes"):
         assert report["refused"][name] > 0, f"nothing was refused by the name {name}"
+    log_adds_up(log, report["refused"])
     for secret in ("And the number", "ffeeddcc", "00112233", "salt", *map(key_of, range(1, HONEST + 1))):
         assert secret not in log, "the log tells " + secret
 

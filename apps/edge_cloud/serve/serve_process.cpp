@@ -71,6 +71,7 @@ class serve_process {
     save_report();
   }
 
+    log_.summarize(microseconds_now() + 1'000'000);  // of this second, too
  private:
   void accept() {
     accepting_ = true;
@@ -96,6 +97,7 @@ class serve_process {
       if (!accepting_) accept();
       tick();
     });
+      log_.summarize(now);
   }
 
   refusal take(const std::shared_ptr<visitor>& from, const frame& message) {

@@ -745,4 +745,25 @@ TEST_CASE("serve: the page says what each refusal says") {
     CHECK(page.str().find(row + " |\n") != std::string::npos);
   }
   CHECK(words_of(static_cast<refusal>(1000)).name == "unknown");
+TEST_CASE("serve: a flood is summed up every second, also where nothing follows") {
+  std::ostringstream text;
+  serve_log log{std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_st>(text))};
+  const auto lines = [&] {
+    const std::string all = text.str();
+    return std::count(all.begin(), all.end(), '\n');
+  };
+  constexpr std::uint64_t second = 1'000'000;
+  for (int i = 0; i < 1000; ++i) log.refused(refusal::half_open, "10.0.0.1", 5 * second + 100);
+  for (int i = 0; i < 20; ++i) log.event("device 1 opens session 2", 5 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.summarize(5 * second + 999'999);
+  CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.summarize(6 * second);
+  log.summarize(7 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  CHECK(text.str().find("refused (half_open): 992 more in a second") != std::string::npos);
+  CHECK(text.str().find("events: 12 more in a second") != std::string::npos);
+  CHECK(log.count(refusal::half_open) == 1000);
+}
+
 }
