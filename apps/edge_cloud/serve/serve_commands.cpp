@@ -73,8 +73,10 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
       ->check(CLI::Range(0, 65535));
   serve.add_option("--listen", server.listen, "address to listen on; with TLS it may be any")->capture_default_str();
   serve.add_option("--insecure-listen", server.insecure_listen, "any address, without TLS: everybody on the way reads");
-  serve.add_option("--devices", server.devices, "file of lines `DEVICE-ID KEY`; a key is 64 hex digits");
-  add_tls(serve, server.tls, "--tls-client-ca", "who signs certificates of devices: instead of --devices");
+  serve.add_option("--devices", server.devices,
+                   "file of lines `DEVICE-ID KEY`, a key of 64 hex digits; with --tls-client-ca `DEVICE-ID`");
+  add_tls(serve, server.tls, "--tls-client-ca",
+          "who signs certificates of devices; --devices then lists which of them may speak");
   add_limits(serve, server.limits);
 }
 

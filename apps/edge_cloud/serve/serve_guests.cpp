@@ -30,9 +30,9 @@ std::string origin_of(const asio::ip::address& from) {
 
 }  // namespace
 
-serve_guests::serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
+serve_guests::serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls,
                            serve_log& log, frame_taker on_frame)
-    : limits_(limits), keys_(keys), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
+    : limits_(limits), known_(known), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
 
 //! How many guests are as wanted, and the one of them that came first.
 template <class Wanted>
@@ -101,9 +101,18 @@ void serve_guests::begin(std::uint64_t number) {
   line.accept_up_to(bounded ? first_frame_bytes : max_frame_bytes);
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
               [this, number] { refuse_length(number); }});
-  if (keys_) return;
-  const auto device = certified_device(line.stream());
-  device ? let_in(number, *device) : turn_away(number, refusal::certificate);
+  if (!known_.keys) admit(number, certified_device(line.stream()));
+}
+
+//! Whose certificate is good. It may be one of many of an authority.
+void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> certified) {
+  if (!certified) return turn_away(number, refusal::certificate);
+  const bool strange = known_.listed && !known_.listed->has(*certified);
+  if (exceeds(refusal::not_listed, strange ? 1 : 0, 0)) {
+    guests_.at(number).name += ", device " + std::to_string(*certified);
+    return turn_away(number, refusal::not_listed);
+  }
+  let_in(number, *certified);
 }
 
 //! A device that is known hears it.
@@ -125,7 +134,7 @@ void serve_guests::take(std::uint64_t number, const frame& message) {
 
 void serve_guests::authenticate(std::uint64_t number, const frame& message) {
   frame first = message;
-  const auto device = keys_->device_of(first);
+  const auto device = known_.keys->device_of(first);
   OPENSSL_cleanse(first.data(), first.size());
   if (!device) return turn_away(number, refusal::key_unknown);
   guests_.at(number).heard = microseconds_now();

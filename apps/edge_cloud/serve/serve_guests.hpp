@@ -16,13 +16,19 @@
 
 namespace edge_cloud {
 
+//! How devices are told from strangers.
+struct known_devices {
+  std::optional<device_keys> keys{};    //!< none where client certificates say who a device is
+  std::optional<device_list> listed{};  //!< of those, the ones that may speak; none: all
+};
+
 class serve_guests {
  public:
   using frame_taker = std::function<refusal(const std::shared_ptr<visitor>&, const frame&)>;
 
-  //! `keys` is empty where client certificates say who a device is. `tls` may be null.
-  serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
-               serve_log& log, frame_taker on_frame);
+  //! `tls` may be null.
+  serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls, serve_log& log,
+               frame_taker on_frame);
   ~serve_guests() { close_all(); }
   serve_guests(const serve_guests&) = delete;
   serve_guests& operator=(const serve_guests&) = delete;
@@ -55,6 +61,7 @@ class serve_guests {
   void take(std::uint64_t number, const frame& message);
   void refuse_length(std::uint64_t number);
   void authenticate(std::uint64_t number, const frame& message);
+  void admit(std::uint64_t number, std::optional<std::uint64_t> certified);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);
   [[nodiscard]] bool has_room(std::uint64_t number, std::size_t bytes);
@@ -64,7 +71,7 @@ class serve_guests {
   [[nodiscard]] std::size_t count(Wanted&& wanted, guest_map::iterator& oldest);
 
   const serve_limits& limits_;
-  const std::optional<device_keys>& keys_;
+  const known_devices& known_;
   asio::ssl::context* tls_;
   serve_log& log_;
   frame_taker on_frame_;

@@ -60,7 +60,8 @@ enum class refusal : std::uint32_t {
   handshake,
   half_open_of_address,
   descriptors,
-  disk_failed
+  disk_failed,
+  not_listed
 };
 
 struct refusal_words {
@@ -69,7 +70,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 23> refusal_table{{
+inline constexpr std::array<refusal_words, 24> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -98,6 +99,7 @@ inline constexpr std::array<refusal_words, 23> refusal_table{{
      "log"},
     {"descriptors", "the server has as many open files as it may; try later", "session"},
     {"disk_failed", "the server cannot write to its disk; try later", "session"},
+    {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

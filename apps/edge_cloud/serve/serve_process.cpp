@@ -18,9 +18,12 @@ namespace edge_cloud {
 
 namespace {
 
-std::optional<device_keys> keys_of(const serve_settings& settings) {
-  if (settings.devices.empty()) return std::nullopt;
-  return of_option("--devices", [&] { return load_device_keys(settings.devices); });
+known_devices devices_of(const serve_settings& settings) {
+  if (settings.devices.empty()) return {};
+  return of_option("--devices", [&]() -> known_devices {
+    if (settings.tls.peer_authority.empty()) return {load_device_keys(settings.devices), std::nullopt};
+    return {std::nullopt, load_device_list(settings.devices)};
+  });
 }
 
 //! Throws std::runtime_error that names the option: somebody listens there, or the address is none of this machine.
@@ -42,12 +45,12 @@ class serve_process {
  public:
   serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
       : run_(run),
-        keys_(keys_of(settings)),
+        known_(devices_of(settings)),
         tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
         parts_{run_, model, settings.limits, engines_},
         sessions_(parts_, log_, microseconds_now()),
-        guests_(settings.limits, keys_, tls_.get(), log_,
+        guests_(settings.limits, known_, tls_.get(), log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
         end_(io_, SIGTERM, SIGINT),
         acceptor_(listening(io_, settings)),
@@ -68,10 +71,10 @@ class serve_process {
     work_later();
     io_.run();
     guests_.close_all();
+    log_.summarize(microseconds_now() + 1'000'000);  // of this second, too
     save_report();
   }
 
-    log_.summarize(microseconds_now() + 1'000'000);  // of this second, too
  private:
   void accept() {
     accepting_ = true;
@@ -94,10 +97,10 @@ class serve_process {
       const std::uint64_t now = microseconds_now();
       guests_.sweep(now);
       sessions_.sweep(now);
+      log_.summarize(now);
       if (!accepting_) accept();
       tick();
     });
-      log_.summarize(now);
   }
 
   refusal take(const std::shared_ptr<visitor>& from, const frame& message) {
@@ -147,7 +150,7 @@ class serve_process {
   }
 
   run_settings run_;
-  std::optional<device_keys> keys_;
+  known_devices known_;
   std::unique_ptr<asio::ssl::context> tls_;
   asio::io_context io_{1};
   serve_log log_;
