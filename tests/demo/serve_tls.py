@@ -106,13 +106,17 @@ def without_tls(world, keyed, device):
     """One side speaks TLS, and the other one does not, or says nothing at all."""
     plain = world.serve("bare_server")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        brief, question = ["--connect-seconds", 1], "does the server speak TLS?"
-        started = [("e", world.device("e", keyed.port, 1, 15, *brief), f"{question} Then give --tls-ca"),
-                   ("f", world.device("f", plain.port, 1, 16, *device, *brief), f"{question} If not, leave out --tls-ca"),
-                   ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief), question)]
+        brief = ["--connect-seconds", 1]
+        late = "nothing useful came for 1 seconds"
+        started = [("e", world.device("e", keyed.port, 1, 15, *brief),
+                    [late, "does the server speak TLS? Then give --tls-ca"]),
+                   ("f", world.device("f", plain.port, 1, 16, *device), ["(tls_client)", "leave out --tls-ca"]),
+                   ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief),
+                    [late, "does the server speak TLS?"])]
         for name, child, words in started:
-            at_once(world, name, child, "nothing useful came for 1 seconds", words)
-    plain.stop()
+            at_once(world, name, child, *words)
+    refused = plain.stop()["refused"]
+    assert refused["tls_client"] == 1 and refused["frame_too_long"] == 0, refused
 
 
 def with_keys(world):

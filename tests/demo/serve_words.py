@@ -178,11 +178,14 @@ def options_of_device(world, server):
 
 
 def full_disk(world, server):
-    """The system takes no longer file: one session ends by that name, another goes on, and the server with it."""
-    small = world.serve("full_disk", ulimit="-f 4")
-    ends_with(world, "too_long", world.device("too_long", small.port, 1, 38, tokens=200), "refuses (disk_failed)")
+    """The system takes no longer file: a session ends by that name, again and again, another goes on, and the server
+    with it."""
+    small = world.serve("full_disk", ulimit="-f 3")
+    too_long = world.device("too_long", small.port, 1, 38, tokens=200, prompt="And it came to pass " * 40)
+    ends_with(world, "too_long", too_long, "refuses (disk_failed)")
     assert len(world.text("brief", world.device("brief", small.port, 2, 39, tokens=4))) == 4
-    assert small.stop()["refused"]["disk_failed"] == 1
+    assert small.stop()["refused"]["disk_failed"] == 9
+    assert world.log("too_long").count("refuses (disk_failed)") == 9, world.log("too_long")
 
 
 def private_state(world, server):

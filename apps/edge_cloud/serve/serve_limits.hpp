@@ -61,7 +61,8 @@ enum class refusal : std::uint32_t {
   half_open_of_address,
   descriptors,
   disk_failed,
-  not_listed
+  not_listed,
+  tls_client
 };
 
 struct refusal_words {
@@ -70,7 +71,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 24> refusal_table{{
+inline constexpr std::array<refusal_words, 25> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -78,7 +79,7 @@ inline constexpr std::array<refusal_words, 24> refusal_table{{
     {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far",
      "session"},
     {"disk_full", "the server's disk share is used up; try later", "session"},
-    {"host_failed", "the server failed at this session; begin a new one", "session"},
+    {"host_failed", "the server failed at this session, and forgot it; say hello again with its text", "session"},
     {"connections", "the server has as many connections as it may; try later", "connection"},
     {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once", "log"},
     {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "log"},
@@ -100,6 +101,7 @@ inline constexpr std::array<refusal_words, 24> refusal_table{{
     {"descriptors", "the server has as many open files as it may; try later", "session"},
     {"disk_failed", "the server cannot write to its disk; try later", "session"},
     {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
+    {"tls_client", "the server speaks no TLS; leave out --tls-ca, or give the server --tls-certificate", "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

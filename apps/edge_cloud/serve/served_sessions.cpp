@@ -142,10 +142,20 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
   return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
 }
 
+//! The session of this id. One that the server failed at is forgotten when its owner comes back, who begins it again.
+served_sessions::entry_map::iterator served_sessions::found_for(const visitor& from, std::uint64_t id) {
+  const auto at = entries_.find(id);
+  if (at == entries_.end() || at->second.session || at->second.owner != from.device) return at;
+  const refusal why = at->second.ended;
+  if (why != refusal::host_failed && why != refusal::disk_failed && why != refusal::descriptors) return at;
+  forget(at);
+  return entries_.end();
+}
+
 //! A hello or a resume. Only a hello opens a session.
 served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                                                 std::span<const std::byte> message, std::uint64_t now) {
-  auto at = entries_.find(id);
+  auto at = found_for(*from, id);
   const bool opened = at == entries_.end();
   if (opened) {
     if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {

@@ -71,6 +71,7 @@ class served_sessions {
                               std::span<const std::byte> message, std::uint64_t now);
   [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
   [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
+  [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
   void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);
   template <class Step>
   void step(entry_map::iterator of, std::uint64_t now, Step&& step);
