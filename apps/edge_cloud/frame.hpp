@@ -70,6 +70,8 @@ class frame_reader {
   }
   //! A frame above the limit was announced: the stream cannot be followed any further.
   [[nodiscard]] bool too_long() const noexcept { return too_long_; }
+  //! The last three bytes that stood where a length does: what a stream that has no frames begins with, too.
+  [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return prefix_; }
   //! Bytes of memory held for the message that is under way.
   [[nodiscard]] std::size_t memory() const noexcept { return message_.capacity(); }
 

@@ -34,6 +34,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   [[nodiscard]] Stream& stream() noexcept { return stream_; }
   //! As frame_reader::accept_up_to.
   void accept_up_to(std::size_t bytes) noexcept { reader_.accept_up_to(bytes); }
+  //! As frame_reader::last_prefix.
+  [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return reader_.last_prefix(); }
   //! Bytes that wait to be taken by the system, prefixes included.
   [[nodiscard]] std::size_t unsent() const noexcept { return queued_.size() + writing_.size(); }
 

@@ -8,8 +8,9 @@
 
 #include <specverify/session/output.hpp>
 
+#include <cerrno>
 #include <cstdio>
-#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace edge_cloud {
@@ -37,7 +38,8 @@ class state_file {
   }
 
   //! A record of a session. It is handed to the kernel before this returns: enough for a killed process. A host that
-  //! must outlive a power cut adds fsync of the file, and after a rename of its folder.
+  //! must outlive a power cut adds fsync of the file, and after a rename of its folder. Throws std::system_error where
+  //! the disk fails.
   void write(const specverify::session_output& record) {
     if (!record.replaces) return append(path_, record.bytes);
     out_.close();
@@ -53,10 +55,11 @@ class state_file {
     return made;
   }
   void append(const std::filesystem::path& file, std::span<const std::byte> bytes) {
+    errno = 0;
     if (!out_.is_open()) out_.open(file, std::ios::binary | std::ios::app);
     out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     out_.flush();
-    if (!out_) throw std::runtime_error("cannot write " + file.string());
+    if (!out_) throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
   }
 
   std::filesystem::path path_;

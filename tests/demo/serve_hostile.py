@@ -4,6 +4,7 @@ while strangers and some known devices do what they can: garbage, floods, half-o
 too long, replays, stolen ids. Each attack runs once at least while honest devices write. Memory, disk and unsent bytes
 stay within the limits."""
 import random
+import re
 import sys
 import threading
 import time
@@ -82,7 +83,7 @@ class Attack:
         assert any(is_refusal(m) for m in parted(long.heard)[0]), "a frame that is too long is closed without a word"
 
     def half_open(self, _):
-        silent = [Connection(self.server.port) for _ in range(60)]
+        silent = [Connection(self.server.port, source=f"127.0.0.{2 + n // 15}") for n in range(60)]
         end = time.monotonic() + 4
         late = [c for c in silent if not c.closed_within(max(0.01, end - time.monotonic()))]
         assert not late, "a half-open connection outlives its deadline"
@@ -160,6 +161,16 @@ def alone(world):
     return texts
 
 
+def log_adds_up(log, refused):
+    """What is listed and what is summed up are all refusals, and a kind has a few lines a second."""
+    for name, count in refused.items():
+        summed = [int(n) for n in re.findall(rf"refused \({name}\): (\d+) more in a second", log)]
+        lines = re.findall(rf"^\[(\S+ \S+?)\.\d+\] .*refused \({name}\)", log, re.M)
+        assert len(lines) - len(summed) + sum(summed) == count, f"{name}: {count}, and the log has {len(lines)}, {summed}"
+        seconds = [lines.count(second) for second in set(lines)]
+        assert max(seconds, default=0) <= 18, f"{name}: {max(seconds)} lines in a second"
+
+
 def attacked(world, expected):
     server = world.serve("attacked", *LIMITS)
     idle = server.memory("VmRSS")
@@ -193,9 +204,10 @@ def attacked(world, expected):
     assert peak <= 64 * MIB + sessions * 256 * 1024, "memory grew"
     assert disk <= sessions * JOURNAL and report["peak_disk"] <= sessions * JOURNAL, "the disk filled"
     assert report["peak_unsent"] <= MIB, "too much waits for a connection"
-    for name in ("frame_too_long", "useless_frames", "half_open", "first_frame_late", "sessions_of_device",
-                 "not_the_owner", "unsent_bytes"):
+    for name in ("frame_too_long", "useless_frames", "half_open", "half_open_of_address", "first_frame_late",
+                 "sessions_of_device", "not_the_owner", "unsent_bytes"):
         assert report["refused"][name] > 0, f"nothing was refused by the name {name}"
+    log_adds_up(log, report["refused"])
     for secret in ("And the number", "ffeeddcc", "00112233", "salt", *map(key_of, range(1, HONEST + 1))):
         assert secret not in log, "the log tells " + secret
 

@@ -5,7 +5,7 @@ import concurrent.futures
 import sys
 import time
 
-from serving import Connection, World, hello_for, is_refusal, parted
+from serving import Connection, World, first_frame, hello_for, is_refusal, parted
 
 
 def still_open(connections, seconds=0.5):
@@ -20,6 +20,17 @@ def told_and_closed(connection, seconds):
 
 def half_open(server, hello):
     return still_open([Connection(server.port) for _ in range(12)]) <= 4
+
+
+def half_open_of_address(server, hello):
+    """One address opens more connections than there are places. A device elsewhere that came first is still let in."""
+    honest = Connection(server.port)
+    time.sleep(0.1)
+    silent = [Connection(server.port, source="127.0.0.2") for _ in range(20)]
+    time.sleep(0.3)
+    honest.send(first_frame(1))
+    honest.send(hello_for(hello, 50))
+    return len(honest.frames(2, 1)) == 1 and still_open(silent) <= 4
 
 
 def first_frame_late(server, hello):
@@ -118,6 +129,17 @@ def disk_full(server, hello):
     return ends_by(server, "disk_full")
 
 
+def descriptors(server, hello):
+    """More devices than the system has open files for. The first one still gets a session."""
+    first = Connection(server.port, 1)
+    time.sleep(0.1)
+    crowd = [Connection(server.port, device) for device in range(2, 100)]
+    time.sleep(0.3)
+    first.send(hello_for(hello, 50))
+    heard = first.frames(2, 1)
+    return len(heard) == 1 and not is_refusal(heard[0]) and 0 < still_open(crowd) <= 15
+
+
 def not_the_owner(server, hello):
     Connection(server.port, 1).send(hello_for(hello, 50))
     time.sleep(0.3)
@@ -131,6 +153,7 @@ MANY = ["--sessions", 4000, "--sessions-of-device", 4000]
 
 ATTACKS = {
     half_open: ["--half-open", 4],
+    half_open_of_address: ["--half-open", 8, "--half-open-of-address", 4],
     first_frame_late: ["--first-frame-seconds", 1],
     frame_too_long: [],
     useless_frames: [],
@@ -145,7 +168,9 @@ ATTACKS = {
     journal_full: ["--journal-bytes", 1024],
     disk_full: ["--disk-bytes", 1024],
     not_the_owner: [],
+    descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
 }
+ULIMITS = {descriptors: "-n 80"}
 
 
 def check(program, lifted, attack, arguments, without):
@@ -154,7 +179,7 @@ def check(program, lifted, attack, arguments, without):
     with World(program) as world:
         hello = world.recorded_hello()
         server = world.serve("server", *arguments, lifted=name if without else None,
-                             program=lifted if without else program)
+                             program=lifted if without else program, ulimit=ULIMITS.get(attack))
         held = attack(server, hello)
         if held != without:
             return None

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""serve_tls.py EDGE_CLOUD [...]: TLS 1.3 with certificates that openssl makes, and what is refused without them."""
+"""serve_tls.py EDGE_CLOUD EDGE_CLOUD_LIFTED: TLS 1.3 with certificates that openssl makes, and what is refused without them."""
 import shutil
 import socket
 import ssl
 import subprocess
 import sys
 
-from serving import Connection, World, is_refusal, key_of
+from serving import Connection, World, is_refusal, key_of, private
 
 
 def certificates(folder):
@@ -71,6 +71,7 @@ def with_certificates(world):
     plain.send(b"rubbish")
     assert plain.closed_within(2), "bytes without TLS were waited for"
     server.stop()
+    listed_alone(world, [*own, "--tls-client-ca", folder / "ca.pem"], known)
 
     keyed = world.serve("keyed", *own)
     assert len(world.text("b", world.device("b", keyed.port, 1, 10, *device))) == 16
@@ -84,17 +85,38 @@ def with_certificates(world):
     keyed.stop()
 
 
+def listed_alone(world, certified, known):
+    """The authority signs for more devices than may speak here. Without the list, or this limit, all may."""
+    others = private(world.folder / "others", "# not 5\n6\n")
+    server = world.serve("listed", *certified, "--devices", others, keys=False)
+    child = world.device("unlisted", server.port, 5, 18, *known, keys=False)
+    at_once(world, "unlisted", child, "refuses (not_listed)")
+    assert "device 5: refused (not_listed)" in world.log("listed"), world.log("listed")
+    server.stop()
+    lifted = world.serve("lifted", *certified, "--devices", others, keys=False, lifted="not_listed",
+                         program=sys.argv[2])
+    world.text("let_in", world.device("let_in", lifted.port, 5, 18, *known, keys=False, tokens=4))
+    lifted.stop()
+    keyed = private(world.folder / "keyed_list", f"5 {key_of(5)}\n")
+    at_once(world, "mixed", world.start("mixed", ["serve", "--port", 0, "--state-dir", world.folder / "mixed", *certified,
+                                                  "--devices", keyed]), "a device id and nothing else")
+
+
 def without_tls(world, keyed, device):
     """One side speaks TLS, and the other one does not, or says nothing at all."""
     plain = world.serve("bare_server")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        brief, question = ["--connect-seconds", 1], "does the server speak TLS?"
-        started = [("e", world.device("e", keyed.port, 1, 15, *brief), f"{question} Then give --tls-ca"),
-                   ("f", world.device("f", plain.port, 1, 16, *device, *brief), f"{question} If not, leave out --tls-ca"),
-                   ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief), question)]
+        brief = ["--connect-seconds", 1]
+        late = "nothing useful came for 1 seconds"
+        started = [("e", world.device("e", keyed.port, 1, 15, *brief),
+                    [late, "does the server speak TLS? Then give --tls-ca"]),
+                   ("f", world.device("f", plain.port, 1, 16, *device), ["(tls_client)", "leave out --tls-ca"]),
+                   ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief),
+                    [late, "does the server speak TLS?"])]
         for name, child, words in started:
-            at_once(world, name, child, "nothing useful came for 1 seconds", words)
-    plain.stop()
+            at_once(world, name, child, *words)
+    refused = plain.stop()["refused"]
+    assert refused["tls_client"] == 1 and refused["frame_too_long"] == 0, refused
 
 
 def with_keys(world):

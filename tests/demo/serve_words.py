@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """serve_words.py EDGE_CLOUD [...]: what a newcomer gets wrong with `serve` and `device`, and what they say then."""
 import json
+import os
+import pathlib
+import re
 import socket
+import subprocess
 import sys
 import threading
 
@@ -173,9 +177,50 @@ def options_of_device(world, server):
          arguments=[*keyed, "--connect", "127.0.0.1:1", "--connect-seconds", 1])
 
 
-CHECKS = [options_of_serve, options_of_device, session_ids, one_process_a_folder, frames_too_long,
+def full_disk(world, server):
+    """The system takes no longer file: a session ends by that name, again and again, another goes on, and the server
+    with it."""
+    small = world.serve("full_disk", ulimit="-f 3")
+    too_long = world.device("too_long", small.port, 1, 38, tokens=200, prompt="And it came to pass " * 40)
+    ends_with(world, "too_long", too_long, "refuses (disk_failed)")
+    assert len(world.text("brief", world.device("brief", small.port, 2, 39, tokens=4))) == 4
+    assert small.stop()["refused"]["disk_failed"] == 9
+    assert world.log("too_long").count("refuses (disk_failed)") == 9, world.log("too_long")
+
+
+def private_state(world, server):
+    """Both folders and all in them are for their user alone. One that others may read is not used."""
+    os.umask(0o022)
+    open_to_all = world.serve("rights")
+    world.text("my_rights", world.device("my_rights", open_to_all.port, 1, 40, tokens=4))
+    port = open_to_all.port
+    open_to_all.stop()
+    for name in ("rights", "my_rights"):
+        folder = world.folder / name
+        others = [str(path) for path in [folder, *folder.rglob("*")] if path.stat().st_mode & 0o077]
+        assert not others, f"others may read {others}"
+        folder.chmod(0o750)
+    words = "others may read it; run: chmod 700 "
+    again = world.start("rights", ["serve", "--port", port, "--state-dir", world.folder / "rights", "--devices",
+                                   world.folder / "devices"])
+    ends_with(world, "rights", again, words + str(world.folder / "rights"))
+    ends_with(world, "my_rights", world.device("my_rights", port, 1, 40), words + str(world.folder / "my_rights"))
+
+
+def limits_of_the_page(world, server):
+    """docs/serving.md has each limit of --help, with its default."""
+    shown = subprocess.run([world.program, "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    limits = re.findall(r"^ +(--[a-z-]+) .*\]=(\d+)", shown.split("Limits:")[1], re.M)
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    rows = re.findall(r"^\| `(--[a-z-]+)` \| (\d+)( KiB| MiB)? \|", page, re.M)
+    units = {"": 1, " KiB": 1 << 10, " MiB": 1 << 20}
+    assert len(rows) >= 17 and dict(limits) == {name: str(int(value) * units[unit]) for name, value, unit in rows}, shown
+
+
+CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
-          another_text]
+          another_text, full_disk,
+          private_state]
 
 
 def main():

@@ -73,8 +73,10 @@ def framed(message):
 
 
 class Connection:
-    def __init__(self, port, device=None, key=None, receive_buffer=None):
+    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1"):
+        """`source`: any address of the loopback, as one of another machine."""
         self.socket = socket.socket()
+        self.socket.bind((source, 0))
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(10)
@@ -167,12 +169,14 @@ class World:
                 child.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, name, arguments, lifted=None, program=None):
+    def start(self, name, arguments, lifted=None, program=None, ulimit=None):
+        """`ulimit`: what the shell of that name gives the process."""
         environment = dict(os.environ)
         if lifted:
             environment["EDGE_CLOUD_LIFTED_LIMIT"] = lifted
         with open(self.folder / (name + ".log"), "ab") as log:
-            child = subprocess.Popen([program or self.program, *map(str, arguments)], stdout=log, stderr=log,
+            limited = ["sh", "-c", f'ulimit {ulimit} && exec "$0" "$@"'] if ulimit else []
+            child = subprocess.Popen([*limited, program or self.program, *map(str, arguments)], stdout=log, stderr=log,
                                      env=environment)
         self.children.append(child)
         return child
@@ -180,7 +184,8 @@ class World:
     def log(self, name):
         return (self.folder / (name + ".log")).read_text(errors="replace")
 
-    def serve(self, name, *arguments, devices=range(1, 100), port=0, lifted=None, program=None, keys=True):
+    def serve(self, name, *arguments, devices=range(1, 100), port=0, lifted=None, program=None, keys=True,
+              ulimit=None):
         state = self.folder / name
         secret = private(self.folder / "cloud.secret", "00112233445566778899aabbccddeeff")
         known = []
@@ -190,8 +195,11 @@ class World:
         (state / "port").unlink(missing_ok=True)
         made = Server()
         made.name, made.state, made.world = name, state, self
+        made.again = lambda: self.serve(name, *arguments, devices=devices, port=port, lifted=lifted, program=program,
+                                        keys=keys, ulimit=ulimit)
         made.process = self.start(name, ["serve", "--end-with-parent", "--port", port, "--salt", 7, "--state-dir", state,
-                                         "--secret-file", secret, *known, *arguments], lifted, program)
+                                         "--secret-file", secret, *known, *arguments], lifted, program,
+                                  ulimit)
         end = time.monotonic() + 60
         while not (state / "port").exists():
             assert made.process.poll() is None and time.monotonic() < end, "no server:\n" + self.log(name)

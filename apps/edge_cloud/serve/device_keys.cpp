@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
@@ -21,6 +22,24 @@ namespace {
 
 [[noreturn]] void bad_line(const std::string& name, std::size_t line, const std::string& what) {
   throw std::runtime_error(name + ", line " + std::to_string(line) + ": " + what);
+}
+
+//! `take(number, words)` for each line that is neither empty nor a comment.
+template <class Take>
+void for_each_line(std::string_view text, Take&& take) {
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    std::istringstream in(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+    if (!words.empty() && words.front().front() != '#') take(number, words);
+  }
+}
+
+std::uint64_t device_named(const std::string& word, const std::string& name, std::size_t line) {
+  const auto device = whole_number_from(word);
+  if (!device) bad_line(name, line, "a device id is a number of decimal digits below 2^64");
+  return *device;
 }
 
 std::string first_word(const std::filesystem::path& file) {
@@ -79,20 +98,23 @@ std::optional<device_key> key_from_hex(std::string_view text) {
 }
 
 device_keys::device_keys(std::string_view text, const std::string& name) {
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (std::size_t number = 1; std::getline(lines, line); ++number) {
-    std::istringstream words(line);
-    std::string id, key, more;
-    if (!(words >> id) || id.front() == '#') continue;
-    if (!(words >> key) || words >> more) bad_line(name, number, "a line is a device id and its key, with a space");
-    const auto device = whole_number_from(id);
-    if (!device) bad_line(name, number, "a device id is a number of decimal digits below 2^64");
-    const auto read = key_from_hex(key);
+  for_each_line(text, [&](std::size_t number, const std::vector<std::string>& words) {
+    if (words.size() != 2) bad_line(name, number, "a line is a device id and its key, with a space");
+    const std::uint64_t device = device_named(words[0], name, number);
+    const auto read = key_from_hex(words[1]);
     if (!read) bad_line(name, number, "a key is 64 hex digits, not all of them 0");
-    if (!keys_.emplace(*device, *read).second) bad_line(name, number, "device " + id + " stands here twice");
-  }
+    if (!keys_.emplace(device, *read).second) bad_line(name, number, "device " + words[0] + " stands here twice");
+  });
   if (keys_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID KEY`");
+}
+
+device_list::device_list(std::string_view text, const std::string& name) {
+  for_each_line(text, [&](std::size_t number, const std::vector<std::string>& words) {
+    if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line is a device id and nothing else");
+    const std::uint64_t device = device_named(words[0], name, number);
+    if (!devices_.insert(device).second) bad_line(name, number, "device " + words[0] + " stands here twice");
+  });
+  if (devices_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID`");
 }
 
 std::optional<std::uint64_t> device_keys::device_of(std::span<const std::byte> frame) const {
@@ -122,6 +144,10 @@ std::string private_text(const std::filesystem::path& file) {
 
 device_keys load_device_keys(const std::filesystem::path& file) {
   return device_keys(private_text(file), file.string());
+}
+
+device_list load_device_list(const std::filesystem::path& file) {
+  return device_list(private_text(file), file.string());
 }
 
 device_key load_device_key(const std::filesystem::path& file) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace edge_cloud {
@@ -43,6 +44,19 @@ class device_keys {
   std::unordered_map<std::uint64_t, device_key> keys_;
 };
 
+//! Which devices may speak, where their certificates say who they are: a line `DEVICE-ID` for each, as above.
+class device_list {
+ public:
+  //! Throws std::runtime_error that names the line and what is wrong with it: not one word, an id that is no number, an
+  //! id that stands twice; or that no device is named.
+  explicit device_list(std::string_view text, const std::string& name = "the list of devices");
+
+  [[nodiscard]] bool has(std::uint64_t device) const { return devices_.contains(device); }
+
+ private:
+  std::unordered_set<std::uint64_t> devices_;
+};
+
 //! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
 [[nodiscard]] std::string private_text(const std::filesystem::path& file);
 //! Writes or replaces a file with one line. The rights are set before the first byte is written. Throws
@@ -59,6 +73,8 @@ template <class Load>
 }
 //! Throws as private_text and device_keys do.
 [[nodiscard]] device_keys load_device_keys(const std::filesystem::path& file);
+//! Throws as private_text and device_list do.
+[[nodiscard]] device_list load_device_list(const std::filesystem::path& file);
 //! The key of one device: a file of 64 hex digits. Throws as private_text does, and what is wrong with the key.
 [[nodiscard]] device_key load_device_key(const std::filesystem::path& file);
 //! A secret of 32 hex digits from a file that only its owner may read; made at random where there is no file yet.

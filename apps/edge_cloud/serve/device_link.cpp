@@ -87,14 +87,22 @@ bool is_alert(asio::error_code why) {
   return why.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
 }
+//! What came first is no TLS record at all.
+bool is_no_tls(asio::error_code why) {
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
+  return why.category() == asio::error::get_ssl_category() &&
+         (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST);
+}
 constexpr const char* perhaps_plain = "; does the server speak TLS? If not, leave out --tls-ca";
 constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tls-ca";
 
 //! The server may take the device later.
 bool may_pass(refusal why) {
   return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
-         why == refusal::idle_connection;
+         why == refusal::idle_connection || why == refusal::descriptors;
 }
+//! It lost the session, and takes the text as it is now. Where it always fails at this text, that helps nobody.
+bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }
 
 }  // namespace
 
@@ -169,6 +177,7 @@ void device_link::secure(std::shared_ptr<connection> line) {
   inside->async_handshake(asio::ssl::stream_base::client, [this, line](asio::error_code error) {
     if (error == asio::error::operation_aborted) return;
     if (!distrust_.empty()) throw std::runtime_error(distrust_);
+    if (is_no_tls(error)) throw std::runtime_error("--connect " + server_ + ": " + told_to_device(refusal::tls_client));
     error ? dial_later("TLS: " + error.message() + (is_alert(error) ? "" : perhaps_plain)) : begin(line);
   });
 }
@@ -193,7 +202,8 @@ void device_link::take(frame message) {
     return events_.on_frame(std::move(message));
   }
   const std::string said = "the server refuses " + told_to_device(*why);
-  if (!may_pass(*why)) throw std::runtime_error(said);
+  const bool again = may_begin_again(*why) && ++failures_ <= most_failures;
+  if (!again && !may_pass(*why)) throw std::runtime_error(said);
   std::fprintf(stderr, "%s\n", said.c_str());
   pause_ = std::max(pause_, std::chrono::milliseconds(1000));
 }

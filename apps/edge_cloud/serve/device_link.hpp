@@ -29,6 +29,7 @@ class device_link final : public edge_link {
   using connection = basic_framed_connection<peer_stream>;
 
   static constexpr std::chrono::milliseconds first_pause{50};
+  static constexpr std::uint32_t most_failures = 8;
 
   void dial();
   void give_up_later();
@@ -55,6 +56,7 @@ class device_link final : public edge_link {
   std::string distrust_;                         // of the server's certificate
   bool noted_ = false;                           // that this connection is tried again
   bool heard_ = false;                           // a message on this one
+  std::uint32_t failures_ = 0;                   // of the server, at this text
   bool useful_ = false;                          // one of use
   std::chrono::milliseconds pause_ = first_pause;
 };

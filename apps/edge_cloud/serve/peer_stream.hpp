@@ -3,6 +3,8 @@
 #ifndef EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 #define EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 
+#include "../frame.hpp"
+
 #include <asio.hpp>
 #include <asio/ssl.hpp>
 
@@ -11,6 +13,11 @@
 #include <variant>
 
 namespace edge_cloud {
+
+//! Whether a stream without TLS begins as a TLS client does: {22, 3, minor version}.
+[[nodiscard]] inline bool is_tls_hello(const frame_prefix& prefix) noexcept {
+  return prefix[0] == std::byte{22} && prefix[1] == std::byte{3} && prefix[2] <= std::byte{4};
+}
 
 class peer_stream {
  public:

@@ -35,6 +35,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--connections", limits.connections, 1u, many, "connections of known devices");
   limit(app, "--connections-of-device", limits.connections_of_device, 1u, many, "of them, of one device");
   limit(app, "--half-open", limits.half_open, 1u, many, "connections whose device is not known yet");
+  limit(app, "--half-open-of-address", limits.half_open_of_address, 1u, many, "of them, of one address");
   limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day, "until the device has to be known");
   limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day, "without a whole frame");
   limit(app, "--idle-session-seconds", limits.idle_session_seconds, 1u, 365 * day, "without a message");
@@ -45,6 +46,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "drafts of a message");
   limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "of a session, on disk");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 10, std::uint64_t{1} << 50, "of all, on disk");
+  limit(app, "--damaged-bytes", limits.damaged_bytes, std::uint64_t{0}, std::uint64_t{1} << 50, "of damaged journals");
   limit(app, "--engines", limits.engines, 1u, many, "caches of the model");
 }
 
@@ -71,8 +73,10 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
       ->check(CLI::Range(0, 65535));
   serve.add_option("--listen", server.listen, "address to listen on; with TLS it may be any")->capture_default_str();
   serve.add_option("--insecure-listen", server.insecure_listen, "any address, without TLS: everybody on the way reads");
-  serve.add_option("--devices", server.devices, "file of lines `DEVICE-ID KEY`; a key is 64 hex digits");
-  add_tls(serve, server.tls, "--tls-client-ca", "who signs certificates of devices: instead of --devices");
+  serve.add_option("--devices", server.devices,
+                   "file of lines `DEVICE-ID KEY`, a key of 64 hex digits; with --tls-client-ca `DEVICE-ID`");
+  add_tls(serve, server.tls, "--tls-client-ca",
+          "who signs certificates of devices; --devices then lists which of them may speak");
   add_limits(serve, server.limits);
 }
 

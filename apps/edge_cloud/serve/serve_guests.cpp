@@ -18,11 +18,21 @@ constexpr int send_buffer_bytes = 1 << 16;
 constexpr std::uint64_t second = 1'000'000;
 constexpr std::uint64_t leaving_time = 2 * second;
 
+//! A network is given 64 bits of IPv6 addresses at least, to choose from as it likes.
+std::string origin_of(const asio::ip::address& from) {
+  if (from.is_v4()) return from.to_string();
+  const asio::ip::address_v6 address = from.to_v6();
+  if (address.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, address).to_string();
+  asio::ip::address_v6::bytes_type bytes = address.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+  return asio::ip::address_v6(bytes).to_string();
+}
+
 }  // namespace
 
-serve_guests::serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
+serve_guests::serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls,
                            serve_log& log, frame_taker on_frame)
-    : limits_(limits), keys_(keys), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
+    : limits_(limits), known_(known), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
 
 //! How many guests are as wanted, and the one of them that came first.
 template <class Wanted>
@@ -36,18 +46,27 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
-  // A stranger that says nothing must not keep others out: the oldest one makes room.
+//! A stranger that says nothing must not keep others out: the oldest one makes room, of the same origin before any.
+void serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
+  const auto same = [&](const guest& g) { return unknown(g) && g.origin == origin; };
+  if (exceeds(refusal::half_open_of_address, count(same, oldest) + 1, limits_.half_open_of_address))
+    drop(oldest->first, refusal::half_open_of_address);
   if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
     drop(oldest->first, refusal::half_open);
+}
 
+void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   asio::error_code ignored;
   socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ignored);
   const auto from = socket.remote_endpoint(ignored);
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
+  made.origin = origin_of(from.address());
+  if (exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files))
+    return log_.refused(refusal::descriptors, made.name, now);
+  make_room_for(made.origin);
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
                                                            : peer_stream(std::move(socket)));
@@ -78,19 +97,30 @@ void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
-  line.accept_up_to(first_frame_bytes);
+  const bool bounded = exceeds("first_frame_bytes", max_frame_bytes, first_frame_bytes);
+  line.accept_up_to(bounded ? first_frame_bytes : max_frame_bytes);
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
               [this, number] { refuse_length(number); }});
-  if (keys_) return;
-  const auto device = certified_device(line.stream());
-  device ? let_in(number, *device) : turn_away(number, refusal::certificate);
+  if (!known_.keys) admit(number, certified_device(line.stream()));
 }
 
-//! A device that is known hears it.
+//! Whose certificate is good. It may be one of many of an authority.
+void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> certified) {
+  if (!certified) return turn_away(number, refusal::certificate);
+  const bool strange = known_.listed && !known_.listed->has(*certified);
+  if (exceeds(refusal::not_listed, strange ? 1 : 0, 0)) {
+    guests_.at(number).name += ", device " + std::to_string(*certified);
+    return turn_away(number, refusal::not_listed);
+  }
+  let_in(number, *certified);
+}
+
+//! A device that is known hears it, and so does one that speaks TLS to a server that does not.
 void serve_guests::refuse_length(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   if (at->second.known) return turn_away(number, refusal::frame_too_long);
+  if (tls_ == nullptr && is_tls_hello(at->second.line->last_prefix())) return turn_away(number, refusal::tls_client);
   log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());
 }
 
@@ -105,7 +135,7 @@ void serve_guests::take(std::uint64_t number, const frame& message) {
 
 void serve_guests::authenticate(std::uint64_t number, const frame& message) {
   frame first = message;
-  const auto device = keys_->device_of(first);
+  const auto device = known_.keys->device_of(first);
   OPENSSL_cleanse(first.data(), first.size());
   if (!device) return turn_away(number, refusal::key_unknown);
   guests_.at(number).heard = microseconds_now();

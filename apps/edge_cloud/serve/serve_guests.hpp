@@ -16,13 +16,19 @@
 
 namespace edge_cloud {
 
+//! How devices are told from strangers.
+struct known_devices {
+  std::optional<device_keys> keys{};    //!< none where client certificates say who a device is
+  std::optional<device_list> listed{};  //!< of those, the ones that may speak; none: all
+};
+
 class serve_guests {
  public:
   using frame_taker = std::function<refusal(const std::shared_ptr<visitor>&, const frame&)>;
 
-  //! `keys` is empty where client certificates say who a device is. `tls` may be null.
-  serve_guests(const serve_limits& limits, const std::optional<device_keys>& keys, asio::ssl::context* tls,
-               serve_log& log, frame_taker on_frame);
+  //! `tls` may be null.
+  serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls, serve_log& log,
+               frame_taker on_frame);
   ~serve_guests() { close_all(); }
   serve_guests(const serve_guests&) = delete;
   serve_guests& operator=(const serve_guests&) = delete;
@@ -42,17 +48,20 @@ class serve_guests {
   struct guest {
     std::shared_ptr<connection> line;
     std::string name;                  // for the log: an address, then a device
+    std::string origin;                // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
     std::uint64_t heard = 0;           // when it came, or its last whole frame
     std::shared_ptr<visitor> known{};  // once its device is
     bool leaving = false;              // only what waits is still sent
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
+  void make_room_for(const std::string& origin);
   void begin(std::uint64_t number);
   void fail(std::uint64_t number, const std::string& handshake);
   void take(std::uint64_t number, const frame& message);
   void refuse_length(std::uint64_t number);
   void authenticate(std::uint64_t number, const frame& message);
+  void admit(std::uint64_t number, std::optional<std::uint64_t> certified);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);
   [[nodiscard]] bool has_room(std::uint64_t number, std::size_t bytes);
@@ -62,7 +71,7 @@ class serve_guests {
   [[nodiscard]] std::size_t count(Wanted&& wanted, guest_map::iterator& oldest);
 
   const serve_limits& limits_;
-  const std::optional<device_keys>& keys_;
+  const known_devices& known_;
   asio::ssl::context* tls_;
   serve_log& log_;
   frame_taker on_frame_;

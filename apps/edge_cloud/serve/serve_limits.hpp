@@ -14,22 +14,25 @@ inline constexpr std::uint32_t most_drafts = 64;  //!< a server never takes more
 
 //! Each is a promise about memory, disk or time; docs/serving.md adds them up.
 struct serve_limits {
-  std::uint32_t sessions = 256;                 //!< kept at once, finished ones included
-  std::uint32_t sessions_of_device = 4;         //!< of them, opened by one device
-  std::uint32_t connections = 256;              //!< authenticated ones
-  std::uint32_t connections_of_device = 4;      //!< of them, of one device
-  std::uint32_t half_open = 32;                 //!< not yet authenticated; one more pushes the oldest out
-  std::uint32_t first_frame_seconds = 5;        //!< until a connection has to be authenticated
-  std::uint32_t idle_connection_seconds = 120;  //!< without a whole frame; single bytes do not count
-  std::uint32_t idle_session_seconds = 3600;    //!< without a message of its owner; then it is forgotten
-  std::uint32_t frame_bytes = 1u << 15;         //!< of a frame; a longer one is not read
-  std::uint32_t unsent_bytes = 1u << 20;        //!< that wait for one connection
-  std::uint32_t unsent_in_all = 1u << 24;       //!< that wait for all of them
-  std::uint32_t useless_frames = 64;            //!< of a connection: rubbish, strange ids, refused greetings
-  std::uint32_t draft_length = 12;              //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;       //!< on disk, for one session
-  std::uint64_t disk_bytes = 1u << 28;          //!< on disk, for all of them
-  std::uint32_t engines = 16;                   //!< caches of the model; sessions beyond wait or are fed again
+  std::uint32_t sessions = 256;                  //!< kept at once, finished ones included
+  std::uint32_t sessions_of_device = 4;          //!< of them, opened by one device
+  std::uint32_t connections = 256;               //!< authenticated ones
+  std::uint32_t connections_of_device = 4;       //!< of them, of one device
+  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t half_open_of_address = 8;        //!< of them, of one address (of IPv6: its first 64 bits)
+  std::uint32_t first_frame_seconds = 5;         //!< until a connection has to be authenticated
+  std::uint32_t idle_connection_seconds = 120;   //!< without a whole frame; single bytes do not count
+  std::uint32_t idle_session_seconds = 3600;     //!< without a message of its owner; then it is forgotten
+  std::uint32_t frame_bytes = 1u << 15;          //!< of a frame; a longer one is not read
+  std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
+  std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t draft_length = 12;               //!< drafts of a message
+  std::uint32_t journal_bytes = 1u << 16;        //!< on disk, for one session
+  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them
+  std::uint64_t damaged_bytes = 1u << 22;        //!< on disk, of journals that no session takes
+  std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; the system says it
+  std::uint32_t engines = 16;                    //!< caches of the model; sessions beyond wait or are fed again
 };
 
 //! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter
@@ -54,7 +57,12 @@ enum class refusal : std::uint32_t {
   unsent_in_all,
   useless_frames,
   certificate,
-  handshake
+  handshake,
+  half_open_of_address,
+  descriptors,
+  disk_failed,
+  not_listed,
+  tls_client
 };
 
 struct refusal_words {
@@ -63,7 +71,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 20> refusal_table{{
+inline constexpr std::array<refusal_words, 25> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -71,7 +79,7 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far",
      "session"},
     {"disk_full", "the server's disk share is used up; try later", "session"},
-    {"host_failed", "the server failed at this session; begin a new one", "session"},
+    {"host_failed", "the server failed at this session, and forgot it; say hello again with its text", "session"},
     {"connections", "the server has as many connections as it may; try later", "connection"},
     {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once", "log"},
     {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "log"},
@@ -88,6 +96,12 @@ inline constexpr std::array<refusal_words, 20> refusal_table{{
     {"certificate", "the certificate names no device; its common name is the device id in decimal digits",
      "connection"},
     {"handshake", "the TLS handshake failed; look at the certificates and authorities of both sides", "log"},
+    {"half_open_of_address", "newer connections of this address pushed this one out before it was authenticated",
+     "log"},
+    {"descriptors", "the server has as many open files as it may; try later", "session"},
+    {"disk_failed", "the server cannot write to its disk; try later", "session"},
+    {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
+    {"tls_client", "the server speaks no TLS; leave out --tls-ca, or give the server --tls-certificate", "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

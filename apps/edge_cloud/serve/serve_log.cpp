@@ -15,24 +15,34 @@ serve_log::serve_log(std::shared_ptr<spdlog::logger> to) : logger_(std::move(to)
 void serve_log::refused(refusal why, const std::string& who, std::uint64_t now) {
   const auto index = static_cast<std::size_t>(why);
   counts_[index] += 1;
-  if (!may_write(buckets_[index], now)) return;
+  if (!may_write(index, now)) return;
   const refusal_words words = words_of(why);
   logger_->warn("{}: refused ({}): {}", who, words.name, words.text);
 }
 
 void serve_log::event(const std::string& what, std::uint64_t now) {
-  if (may_write(buckets_[0], now)) logger_->info("{}", what);
+  if (may_write(0, now)) logger_->info("{}", what);
 }
 
-bool serve_log::may_write(bucket& kind, std::uint64_t now) {
-  const std::uint64_t second = now / 1'000'000;
-  if (kind.second != second) {
-    if (kind.left_out > 0) logger_->warn("{} more lines like the following were left out", kind.left_out);
-    kind = {second, 0, 0};
-  }
-  if (kind.lines < lines_a_second) return ++kind.lines > 0;
-  kind.left_out += 1;
+void serve_log::summarize(std::uint64_t now) {
+  for (std::size_t kind = 0; kind < buckets_.size(); ++kind) begin_second(kind, now / 1'000'000);
+}
+
+bool serve_log::may_write(std::size_t kind, std::uint64_t now) {
+  begin_second(kind, now / 1'000'000);
+  bucket& found = buckets_[kind];
+  if (found.lines < lines_a_second) return ++found.lines > 0;
+  found.left_out += 1;
   return false;
+}
+
+void serve_log::begin_second(std::size_t kind, std::uint64_t second) {
+  bucket& found = buckets_[kind];
+  if (found.second == second) return;
+  const std::string name(words_of(static_cast<refusal>(kind)).name);
+  if (found.left_out > 0)
+    logger_->warn("{}: {} more in a second", kind == 0 ? "events" : "refused (" + name + ")", found.left_out);
+  found = {second, 0, 0};
 }
 
 }  // namespace edge_cloud

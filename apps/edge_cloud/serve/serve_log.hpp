@@ -28,17 +28,20 @@ class serve_log {
   void refused(refusal why, const std::string& who, std::uint64_t now);
   //! Something began or ended as it should.
   void event(const std::string& what, std::uint64_t now);
+  //! Says how many lines of each kind were left out in the seconds before this one. Call it every second or so.
+  void summarize(std::uint64_t now);
 
   //! How often something was refused for this reason.
   [[nodiscard]] std::uint64_t count(refusal why) const { return counts_[static_cast<std::size_t>(why)]; }
 
  private:
   struct bucket {
-    std::uint64_t second = 0;
+    std::uint64_t second = 0;  // of the lines that it counts
     std::uint32_t lines = 0;
     std::uint64_t left_out = 0;
   };
-  [[nodiscard]] bool may_write(bucket& kind, std::uint64_t now);
+  [[nodiscard]] bool may_write(std::size_t kind, std::uint64_t now);
+  void begin_second(std::size_t kind, std::uint64_t second);
 
   std::shared_ptr<spdlog::logger> logger_;
   std::array<bucket, refusal_table.size()> buckets_{};  // none: events

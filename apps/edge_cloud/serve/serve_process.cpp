@@ -3,6 +3,7 @@
 
 #include "../clock.hpp"
 #include "../pace.hpp"
+#include "open_files.hpp"
 #include "serve_guests.hpp"
 #include "state_folder.hpp"
 
@@ -10,15 +11,19 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 
 namespace edge_cloud {
 
 namespace {
 
-std::optional<device_keys> keys_of(const serve_settings& settings) {
-  if (settings.devices.empty()) return std::nullopt;
-  return of_option("--devices", [&] { return load_device_keys(settings.devices); });
+known_devices devices_of(const serve_settings& settings) {
+  if (settings.devices.empty()) return {};
+  return of_option("--devices", [&]() -> known_devices {
+    if (settings.tls.peer_authority.empty()) return {load_device_keys(settings.devices), std::nullopt};
+    return {std::nullopt, load_device_list(settings.devices)};
+  });
 }
 
 //! Throws std::runtime_error that names the option: somebody listens there, or the address is none of this machine.
@@ -40,12 +45,12 @@ class serve_process {
  public:
   serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
       : run_(run),
-        keys_(keys_of(settings)),
+        known_(devices_of(settings)),
         tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
         parts_{run_, model, settings.limits, engines_},
         sessions_(parts_, log_, microseconds_now()),
-        guests_(settings.limits, keys_, tls_.get(), log_,
+        guests_(settings.limits, known_, tls_.get(), log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
         end_(io_, SIGTERM, SIGINT),
         acceptor_(listening(io_, settings)),
@@ -58,13 +63,15 @@ class serve_process {
     log_.event("listens on " + acceptor_.local_endpoint().address().to_string() + " port " + std::to_string(port) +
                    (tls_ ? ", TLS 1.3" : ", without TLS"),
                microseconds_now());
-    std::ofstream(run_.state / "port.new") << port << '\n';
+    warn_of_open_files();
+    write(run_.state / "port.new", std::to_string(port));
     std::filesystem::rename(run_.state / "port.new", run_.state / "port");
     accept();
     tick();
     work_later();
     io_.run();
     guests_.close_all();
+    log_.summarize(microseconds_now() + 1'000'000);  // of this second, too
     save_report();
   }
 
@@ -73,7 +80,7 @@ class serve_process {
     accepting_ = true;
     acceptor_.async_accept([this](asio::error_code error, asio::ip::tcp::socket socket) {
       accepting_ = false;
-      if (error) return;  // no descriptor is left, most likely: the tick accepts again
+      if (error) return log_.refused(refusal::descriptors, error.message(), microseconds_now());  // the tick goes on
       try {
         guests_.adopt(std::move(socket), microseconds_now());
       } catch (const std::exception& failure) {  // of this connection alone
@@ -90,6 +97,7 @@ class serve_process {
       const std::uint64_t now = microseconds_now();
       guests_.sweep(now);
       sessions_.sweep(now);
+      log_.summarize(now);
       if (!accepting_) accept();
       tick();
     });
@@ -112,6 +120,16 @@ class serve_process {
     });
   }
 
+  void warn_of_open_files() {
+    const serve_limits& limits = parts_.limits;
+    const std::uint64_t most =
+        std::max<std::uint64_t>(limits.sessions, std::uint64_t{limits.connections} + limits.half_open);
+    if (most <= limits.open_files) return;
+    log_.event("the system lets it have " + std::to_string(limits.open_files) +
+                   " connections, and as many sessions, whatever other limits say; give it more with ulimit -n",
+               microseconds_now());
+  }
+
   void save_report() {
     nlohmann::ordered_json report;
     report["peak_sessions"] = sessions_.peak();
@@ -122,11 +140,17 @@ class serve_process {
     report["engines"] = engines_.made();
     for (std::size_t i = 1; i < refusal_table.size(); ++i)
       report["refused"][std::string(refusal_table[i].name)] = log_.count(static_cast<refusal>(i));
-    std::ofstream(run_.state / "report.json") << report.dump(2) << '\n';
+    write(run_.state / "report.json", report.dump(2));
+  }
+
+  void write(const std::filesystem::path& file, const std::string& text) const {
+    std::ofstream out(file);
+    out << text << '\n' << std::flush;
+    if (!out) throw std::runtime_error("--state-dir: cannot write " + file.string());
   }
 
   run_settings run_;
-  std::optional<device_keys> keys_;
+  known_devices known_;
   std::unique_ptr<asio::ssl::context> tls_;
   asio::io_context io_{1};
   serve_log log_;
@@ -143,8 +167,12 @@ class serve_process {
 
 }  // namespace
 
-int run_serve_process(run_settings run, const serve_settings& settings) {
+int run_serve_process(run_settings run, serve_settings settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
+  settings.limits.open_files = share_of_open_files(raised_open_files());
+  // A log that nobody reads, and a file beyond the system's limit, are errors of a write and not the end.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
   run.cloud_secret = folder.secret(settings.secret);

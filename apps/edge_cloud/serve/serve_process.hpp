@@ -10,7 +10,7 @@
 namespace edge_cloud {
 
 //! The exit code of the process. Throws std::runtime_error with what is wrong with the settings.
-int run_serve_process(run_settings run, const serve_settings& settings);
+int run_serve_process(run_settings run, serve_settings settings);
 
 }  // namespace edge_cloud
 

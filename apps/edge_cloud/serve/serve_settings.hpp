@@ -15,7 +15,7 @@ struct serve_settings {
   std::uint16_t port = 7002;         //!< 0: a free one, which the state folder's file `port` says
   std::string listen = "127.0.0.1";  //!< an address of this machine
   std::string insecure_listen{};     //!< one without TLS that is not the loopback
-  std::filesystem::path devices{};   //!< their keys; not where they show certificates
+  std::filesystem::path devices{};   //!< their keys; where they show certificates, their ids: empty takes all
   std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
   tls_settings tls{};
   serve_limits limits{};

@@ -2,7 +2,6 @@
 #include "served_session.hpp"
 
 #include "../cloud_settings.hpp"
-#include "../other_options.hpp"
 #include "../served_transform.hpp"
 #include "../wire_plan.hpp"
 
@@ -44,11 +43,7 @@ specverify::status served_session::restore(const message_sender& send) {
   const std::vector<std::byte> kept = folder_.load();
   if (kept.empty()) return {};
   const auto found = session_.restore(kept);
-  if (!found) {
-    if (!is_damage(found.error())) return found.error();
-    folder_.set_aside(found.error());
-    return {};
-  }
+  if (!found) return found.error();
   folder_.cut(found->valid_bytes);
   (void)take(send);  // it writes nothing
   return {};

@@ -31,8 +31,8 @@ class served_session {
   //! A blank one. Throws what the library says is wrong with the options.
   served_session(const serve_parts& parts, session_folder& folder);
 
-  //! Goes on from the folder's journal. The session stays blank where there was none, or a damaged one, which is set
-  //! aside. Errors: what the library says of a journal that these options do not serve; it is left alone.
+  //! Goes on from the folder's journal. The session stays blank where there was none. Errors: what the library says of
+  //! a journal that is damaged, or that these options do not serve; it is left alone, and the session stays blank.
   [[nodiscard]] specverify::status restore(const message_sender& send);
   //! A message of the session's owner. none, or the limit that ended the session: it takes nothing more.
   [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send);

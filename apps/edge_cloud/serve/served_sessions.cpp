@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_sessions.hpp"
 
+#include "../other_options.hpp"
 #include "refusal_text.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <stdexcept>
+#include <system_error>
 
 namespace edge_cloud {
 
@@ -18,6 +21,15 @@ specverify::status named(refusal why) {
   const bool host = why == refusal::host_failed;
   return {host ? specverify::errc::engine_failed : specverify::errc::beyond_limit, specverify::part::host,
           static_cast<std::uint32_t>(why)};
+}
+
+//! A disk that is full, worn out or read-only is nobody's fault who has a session.
+refusal refused_by_system(std::error_code why) {
+  const int code =
+      why.category() == std::generic_category() || why.category() == std::system_category() ? why.value() : 0;
+  if (code == EMFILE || code == ENFILE) return refusal::descriptors;
+  const bool disk = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO || code == EROFS;
+  return disk ? refusal::disk_failed : refusal::host_failed;
 }
 
 //! Options of before would serve it.
@@ -48,12 +60,13 @@ std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::sta
 }
 
 served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now)
-    : parts_(parts), log_(log) {
+    : parts_(parts), log_(log), damaged_(parts.run.state / "damaged", parts.limits) {
   std::filesystem::create_directories(parts_.run.state / "sessions");
   restore(now);
 }
 
-//! A folder that is none of a session is left alone; one without an owner was never told of, and goes.
+//! A folder that is none of a session is left alone. One without an owner was never told of, or was being forgotten
+//! when the process was killed; it goes.
 void served_sessions::restore(std::uint64_t now) {
   std::vector<std::uint64_t> ids;
   for (const auto& found : std::filesystem::directory_iterator(parts_.run.state / "sessions")) {
@@ -63,23 +76,46 @@ void served_sessions::restore(std::uint64_t now) {
   for (const std::uint64_t id : ids) {
     const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
     const auto owner = at->second.folder.owner();
-    if (!owner) {
-      forget(at);
+    if (owner) {
+      at->second.owner = *owner;
+      restore(at, now);
       continue;
     }
-    at->second.owner = *owner;
-    at->second.heard = now;
-    specverify::status why;
-    step(at, now, [&](entry& e, const message_sender& send) {
-      e.session = std::make_unique<served_session>(parts_, e.folder);
-      why = e.session->restore(send);
-      return refusal::none;
-    });
-    if (!why.ok()) throw other_options(parts_.run.state, id, why);
-    const bool blank = !at->second.session || at->second.session->is_blank();
-    log_.event(name_of(id) + (blank ? ": its journal was not taken; the device begins it again" : ": restored"), now);
+    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged", now);
+    forget(at);
   }
   peak_ = entries_.size();
+}
+
+//! A session whose journal is damaged stays its owner's, who begins it again.
+void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
+  entry& e = of->second;
+  e.heard = now;
+  specverify::status why;
+  try {
+    e.session = std::make_unique<served_session>(parts_, e.folder);
+    why = e.session->restore([](std::span<const std::byte>) {});
+  } catch (const std::exception& error) {  // it may be well the next time
+    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(of->first) + ": " +
+                             error.what());
+  }
+  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
+  if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
+  if (why.code == specverify::errc::truncated) {
+    e.folder.cut(0);  // killed in its first record: nothing was sent yet
+  } else if (!why.ok()) {
+    return set_aside(of, told_in_log(why), now);
+  }
+  log_.event(
+      name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
+      now);
+}
+
+void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
+  const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
+  log_.event(name_of(of->first) + ": damaged: " + why + "; the device begins it again" +
+                 (kept.empty() ? "" : "; kept as " + kept.string()),
+             now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
@@ -106,10 +142,20 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
   return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
 }
 
+//! The session of this id. One that the server failed at is forgotten when its owner comes back, who begins it again.
+served_sessions::entry_map::iterator served_sessions::found_for(const visitor& from, std::uint64_t id) {
+  const auto at = entries_.find(id);
+  if (at == entries_.end() || at->second.session || at->second.owner != from.device) return at;
+  const refusal why = at->second.ended;
+  if (why != refusal::host_failed && why != refusal::disk_failed && why != refusal::descriptors) return at;
+  forget(at);
+  return entries_.end();
+}
+
 //! A hello or a resume. Only a hello opens a session.
 served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                                                 std::span<const std::byte> message, std::uint64_t now) {
-  auto at = entries_.find(id);
+  auto at = found_for(*from, id);
   const bool opened = at == entries_.end();
   if (opened) {
     if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {
@@ -154,6 +200,9 @@ refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64
   }
   while (exceeds(refusal::sessions, entries_.size() + 1, limits.sessions)) {
     if (!make_room(std::nullopt)) return refusal::sessions;
+  }
+  while (exceeds(refusal::descriptors, entries_.size() + 1, limits.open_files)) {
+    if (!make_room(std::nullopt)) return refusal::descriptors;
   }
   if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
   const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
@@ -209,6 +258,9 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   refusal why = refusal::none;
   try {
     why = step(e, send);
+  } catch (const std::system_error& error) {
+    log_.event(name_of(of->first) + ": " + error.what(), now);
+    why = refused_by_system(error.code());
   } catch (const std::exception& error) {
     log_.event(name_of(of->first) + ": " + error.what(), now);
     why = refusal::host_failed;

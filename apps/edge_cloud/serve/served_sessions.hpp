@@ -63,12 +63,15 @@ class served_sessions {
   using entry_map = std::map<std::uint64_t, entry>;
 
   void restore(std::uint64_t now);
+  void restore(entry_map::iterator of, std::uint64_t now);
+  void set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now);
   [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                              std::uint64_t now);
   [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                               std::span<const std::byte> message, std::uint64_t now);
   [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
   [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
+  [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
   void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);
   template <class Step>
   void step(entry_map::iterator of, std::uint64_t now, Step&& step);
@@ -78,6 +81,7 @@ class served_sessions {
 
   const serve_parts& parts_;
   serve_log& log_;
+  damaged_folder damaged_;
   disk_share disk_{};
   entry_map entries_;
   std::deque<std::uint64_t> waiting_;  // for an engine, in turn

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session_folder.hpp"
 
+#include "../whole_number.hpp"
+#include "durable.hpp"
+
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <system_error>
@@ -26,7 +30,7 @@ std::uint64_t size_of(const fs::path& file) {
 }  // namespace
 
 session_folder::session_folder(const fs::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share)
-    : path_(root / hex_name(id)), limits_(limits), share_(share) {}
+    : path_(root / hex_name(id)), id_(id), limits_(limits), share_(share) {}
 
 std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
@@ -42,37 +46,50 @@ void session_folder::create(std::uint64_t owner) {
   {
     std::ofstream out(path_ / "owner.new");
     out << owner << '\n' << std::flush;
-    if (!out) throw std::runtime_error("cannot write the owner of a session");
+    if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the owner of a session");
   }
+  sync_to_disk(path_ / "owner.new");
   fs::rename(path_ / "owner.new", path_ / "owner");
-  count(other_bytes());
+  sync_to_disk(path_);
+  sync_to_disk(path_.parent_path());
+  owner_bytes_ = size_of(path_ / "owner");
+  count(owner_bytes_);
 }
+
+bool session_folder::has_owner() const { return fs::exists(path_ / "owner"); }
 
 std::optional<std::uint64_t> session_folder::owner() const {
   std::ifstream in(path_ / "owner");
-  std::uint64_t owner = 0;
-  if (!(in >> owner)) return std::nullopt;
-  return owner;
+  std::string line;
+  if (!std::getline(in, line) || in.eof()) return std::nullopt;
+  return whole_number_from(line);
 }
 
 std::vector<std::byte> session_folder::load() {
   fs::remove(path_ / "journal.new");  // of a process that was killed while it wrote
   journal_ = std::make_unique<state_file>(path_ / "journal");
   std::vector<std::byte> kept = journal_->load();
+  owner_bytes_ = size_of(path_ / "owner");
   journal_bytes_ = kept.size();
-  count(other_bytes() + journal_bytes_);
+  if (journal_bytes_ != size_of(path_ / "journal")) throw std::runtime_error("its journal cannot be read");
+  count(owner_bytes_ + journal_bytes_);
   return kept;
 }
 
 void session_folder::cut(std::size_t bytes) {
   journal_->cut(bytes);
   journal_bytes_ = size_of(path_ / "journal");
-  count(other_bytes() + journal_bytes_);
+  count(owner_bytes_ + journal_bytes_);
 }
 
-void session_folder::set_aside(specverify::status why) {
-  journal_->set_aside(why);
-  cut(0);
+fs::path session_folder::set_aside(const damaged_folder& to) {
+  journal_.reset();
+  const fs::path journal = path_ / "journal";
+  const fs::path kept = size_of(journal) > 0 ? to.keep(journal, id_) : fs::path{};
+  fs::remove(journal);
+  journal_bytes_ = 0;
+  count(owner_bytes_);
+  return kept;
 }
 
 refusal session_folder::write(const specverify::session_output& record) {
@@ -92,8 +109,9 @@ refusal session_folder::write(const specverify::session_output& record) {
 void session_folder::remove() {
   journal_.reset();
   std::error_code kept;
+  fs::remove(path_ / "owner", kept);
   fs::remove_all(path_, kept);
-  journal_bytes_ = 0;
+  owner_bytes_ = journal_bytes_ = 0;
   count(0);
 }
 
@@ -101,10 +119,6 @@ void session_folder::count(std::uint64_t bytes) {
   share_.used = share_.used - counted_ + bytes;
   share_.peak = std::max(share_.peak, share_.used);
   counted_ = bytes;
-}
-
-std::uint64_t session_folder::other_bytes() const {
-  return size_of(path_ / "owner") + size_of(path_ / "journal.corrupt");
 }
 
 }  // namespace edge_cloud

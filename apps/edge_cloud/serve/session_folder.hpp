@@ -5,6 +5,7 @@
 #define EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
 
 #include "../state_file.hpp"
+#include "damaged_folder.hpp"
 #include "serve_limits.hpp"
 
 #include <cstdint>
@@ -31,30 +32,33 @@ class session_folder {
   //! The id that such a folder's name stands for.
   [[nodiscard]] static std::optional<std::uint64_t> id_of(const std::filesystem::path& folder);
 
-  //! The owner stands in a record of its own, before anything else. Throws where the disk fails.
+  //! The owner stands in a file of its own, before anything else, and through a power cut. Throws where the disk fails.
   void create(std::uint64_t owner);
-  //! Of an earlier process; nothing where its record was not written to the end.
+  //! Whether a folder of an earlier process was told of. One that it began to write, or to remove, was not.
+  [[nodiscard]] bool has_owner() const;
+  //! Of an earlier process; nothing where the file does not say it.
   [[nodiscard]] std::optional<std::uint64_t> owner() const;
-  //! The journal of an earlier process; empty when there was none.
+  //! The journal of an earlier process; empty when there was none. Throws where it cannot be read.
   [[nodiscard]] std::vector<std::byte> load();
   //! Drops what stands behind the first `bytes` of the journal.
   void cut(std::size_t bytes);
-  //! Keeps a journal that no session takes as journal.corrupt.
-  void set_aside(specverify::status why);
+  //! Keeps a journal that no session takes elsewhere, and begins a new one. The path where it is kept; empty where
+  //! there was none, or no room for it. Throws where the disk fails.
+  std::filesystem::path set_aside(const damaged_folder& to);
   //! Writes a record, or says which limit it is beyond: journal_full, disk_full. Throws where the disk fails.
   [[nodiscard]] refusal write(const specverify::session_output& record);
-  //! Nothing is left of the session.
+  //! Nothing is left of the session. A process that is killed meanwhile leaves a folder without an owner.
   void remove();
 
  private:
   void count(std::uint64_t bytes);
-  [[nodiscard]] std::uint64_t other_bytes() const;
 
   std::filesystem::path path_;
+  std::uint64_t id_;
   const serve_limits& limits_;
   disk_share& share_;
   std::unique_ptr<state_file> journal_;
-  std::uint64_t journal_bytes_ = 0;
+  std::uint64_t owner_bytes_ = 0, journal_bytes_ = 0;
   std::uint64_t counted_ = 0;  // of the share
 };
 

@@ -29,10 +29,15 @@ namespace {
   throw std::runtime_error("--state-dir " + folder.string() + ": " + why);
 }
 
+//! Prompts, texts and secrets stand in it. One that others could read until now may have been read: its owner is asked.
 void make_private(const fs::path& folder) {
   try {
-    fs::create_directories(folder);
-    fs::permissions(folder, fs::perms::owner_all);
+    if (fs::create_directories(folder)) fs::permissions(folder, fs::perms::owner_all);
+    struct stat found {};
+    if (::stat(folder.c_str(), &found) != 0) fail(folder, std::generic_category().message(errno));
+    if (found.st_uid != ::geteuid()) fail(folder, "it belongs to another user; give another --state-dir");
+    if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+      fail(folder, "others may read it; run: chmod 700 " + folder.string());
   } catch (const fs::filesystem_error& error) {
     fail(folder, error.code().message());
   }
@@ -52,6 +57,7 @@ int locked(const fs::path& folder) {
 }  // namespace
 
 state_folder::state_folder(fs::path path) : path_(std::move(path)) {
+  ::umask(S_IRWXG | S_IRWXO);  // of all that this process writes
   make_private(path_);
   lock_ = locked(path_);
 }

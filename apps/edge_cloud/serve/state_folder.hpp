@@ -12,8 +12,9 @@ namespace edge_cloud {
 
 class state_folder {
  public:
-  //! Made where it is missing, for its owner alone, and held until this object or the process ends. Throws
-  //! std::runtime_error: it cannot be made, or another process holds it.
+  //! Made where it is missing, for its owner alone, and held until this object or the process ends. From here on all
+  //! files of the process are for its user alone. Throws std::runtime_error: it cannot be made, others may read it, it
+  //! belongs to another user, or another process holds it.
   explicit state_folder(std::filesystem::path path);
   ~state_folder();
   state_folder(const state_folder&) = delete;

@@ -5,6 +5,7 @@
 #include "edge_cloud/frame.hpp"
 #include "edge_cloud/in_process.hpp"
 #include "edge_cloud/serve/device_keys.hpp"
+#include "edge_cloud/serve/open_files.hpp"
 #include "edge_cloud/serve/refusal_text.hpp"
 #include "edge_cloud/serve/serve_settings.hpp"
 #include "edge_cloud/serve/served_sessions.hpp"
@@ -18,7 +19,18 @@
 #include <fstream>
 #include <sstream>
 
+#include <unistd.h>
+
 using namespace edge_cloud;
+
+//! What the program waits for to be on the disk.
+static std::vector<std::string> synced_paths;
+extern "C" int fsync(int file) {
+  std::array<char, 4096> path{};
+  const auto size = ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size());
+  if (size > 0) synced_paths.emplace_back(path.data(), static_cast<std::size_t>(size));
+  return 0;
+}
 
 namespace {
 
@@ -88,6 +100,15 @@ struct server {
     return sessions->receive(from, message, now * 1'000'000);
   }
   void work() { sessions->work(now * 1'000'000); }
+  //! Names of the journals that no session took.
+  [[nodiscard]] std::vector<std::string> damaged() const {
+    std::vector<std::string> found;
+    if (!fs::exists(folder.path / "damaged")) return found;
+    for (const auto& file : fs::directory_iterator(folder.path / "damaged"))
+      found.push_back(file.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
   [[nodiscard]] fs::path folder_of(std::uint64_t id) const {
     char name[17];
     std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(id));
@@ -218,6 +239,18 @@ TEST_CASE("serve: a list of devices says what is wrong with it") {
   CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 stands here twice");
 }
 
+TEST_CASE("serve: certificates are listed by their devices alone") {
+  const device_list list("# mine\n7\n\n 18446744073709551615 \n");
+  CHECK(list.has(7));
+  CHECK(list.has(~std::uint64_t{0}));
+  CHECK(!list.has(8));
+  const auto said = [](const std::string& text) { return thrown([&] { device_list made(text, "list"); }); };
+  CHECK(said("# 7\n") == "list: names no device; add a line `ID`");
+  CHECK(said("7 " + key_a) == "list, line 1: with --tls-client-ca a line is a device id and nothing else");
+  CHECK(said("7\nx\n") == "list, line 2: a device id is a number of decimal digits below 2^64");
+  CHECK(said("7\n7\n") == "list, line 2: device 7 stands here twice");
+}
+
 TEST_CASE("serve: files of keys are private, and a missing secret is made") {
   const scratch_folder folder;
   const fs::path file = folder.path / "key";
@@ -253,7 +286,7 @@ TEST_CASE("serve: where to listen, and what is missing for it") {
   asked.insecure_listen.clear();
   CHECK(checked_endpoint(asked).address().to_string() == "0.0.0.0");
   asked.tls.peer_authority = "a";
-  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("give one of them") != std::string::npos);
+  CHECK(checked_endpoint(asked).port() == 7002);  // certificates, and which of them may speak
   asked.devices.clear();
   CHECK(checked_endpoint(asked).port() == 7002);
   asked.tls = {};
@@ -449,7 +482,8 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   fs::create_directories(with.folder.path / "sessions" / "00000000000000ff");  // killed before its owner was written
   with.restart();
   CHECK(with.sessions->size() == 2);
-  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+  CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000065"});
+  CHECK(with.log_text.str().find("session 101: damaged: (journal_corrupt)") != std::string::npos);
   CHECK(!fs::exists(with.folder_of(255)));
   guest thief(3);
   CHECK(with.receive(thief.line, damaged.said.front()) == refusal::none);
@@ -461,7 +495,139 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
     each->finish(with);
   }
   CHECK(a.text() == text_alone(a.run));
-  CHECK(fs::exists(with.folder_of(101) / "journal.corrupt"));
+}
+
+TEST_CASE("serve: damaged journals outlive their sessions, and the oldest of them make room") {
+  serve_limits limits;
+  limits.damaged_bytes = 2 * 4096;
+  limits.idle_session_seconds = 10;
+  server with(limits);
+  for (std::uint64_t id = 100; id < 103; ++id) {
+    device each(1, settings_of(id));
+    each.host.begin();
+    each.steps(with, 12);
+  }
+  for (std::uint64_t id = 100; id < 103; ++id)
+    std::ofstream(with.folder_of(id) / "journal", std::ios::binary | std::ios::in)
+        << "garbage that is no record at all";
+  with.restart();
+  const std::vector<std::string> kept{"00000002-0000000000000065", "00000003-0000000000000066"};
+  CHECK(with.damaged() == kept);
+  with.now = 20;
+  with.sessions->sweep(with.now * 1'000'000);
+  CHECK(with.sessions->size() == 0);
+  CHECK(with.damaged() == kept);
+  with.limits.damaged_bytes = 0;
+  with.restart();
+  CHECK(with.damaged() == kept);  // nothing is written there: nothing makes room
+}
+
+TEST_CASE("serve: a kill between any two writes leaves a session with its owner, or none") {
+  server with;
+  const std::vector<std::uint64_t> ids{100, 101, 102, 103, 104, 105};
+  for (const std::uint64_t id : ids) {
+    device each(id, settings_of(id));
+    each.host.begin();
+    each.steps(with, 12);
+  }
+  const auto file = [&](std::uint64_t id, const char* name) { return with.folder_of(id) / name; };
+  with.sessions.reset();
+  fs::rename(file(100, "owner"), file(100, "owner.new"));  // before the owner's file had its name
+  fs::remove(file(100, "journal"));
+  fs::remove(file(101, "journal"));                            // before the first record
+  fs::resize_file(file(102, "journal"), 3);                    // within it
+  std::ofstream(file(103, "journal.new")) << "half a record";  // while one journal took the place of another
+  fs::remove(file(104, "owner"));                              // while it was forgotten
+  fs::resize_file(file(105, "owner"), 2);                      // a power cut, on a disk that keeps no order
+  with.now = 2;
+  with.start();
+  CHECK(with.sessions->size() == 3);
+  for (const std::uint64_t gone : {100u, 104u, 105u}) CHECK(!fs::exists(with.folder_of(gone)));
+  CHECK(!fs::exists(file(103, "journal.new")));
+  CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000069"});
+  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged") != std::string::npos);
+  for (const std::uint64_t id : {101u, 102u, 103u}) {
+    guest thief(7), owner(id);
+    CHECK(with.receive(thief.line, resume_of(id)) == refusal::none);
+    CHECK(refused(thief, id) == refusal::not_the_owner);
+    CHECK(with.receive(owner.line, resume_of(id)) == refusal::none);
+    CHECK(refused(owner, id) == refusal::none);
+  }
+}
+
+TEST_CASE("serve: a disk that fails refuses its session, by name") {
+  server with;
+  device full(1, settings_of(100)), other(2, settings_of(101));
+  for (device* each : {&full, &other}) {
+    each->host.begin();
+    each->steps(with, 9);
+  }
+  with.restart();
+  fs::remove(with.folder_of(100) / "journal");
+  fs::create_symlink("/dev/full", with.folder_of(100) / "journal");
+  full.host.reconnect();
+  while (with.log.count(refusal::disk_failed) == 0) REQUIRE(full.step(with));
+  REQUIRE(refused(full.over, 100) == refusal::disk_failed);
+  CHECK(with.log.count(refusal::host_failed) == 0);
+  CHECK(with.log_text.str().find("No space left on device") != std::string::npos);
+  CHECK(!fs::exists(with.folder_of(100)));
+  guest thief(3);
+  CHECK(with.receive(thief.line, resume_of(100)) == refusal::none);
+  CHECK(refused(thief, 100) == refusal::not_the_owner);
+  full.over.heard.clear();  // the device waits for a better time
+  full.outgoing.clear();
+  for (device* each : {&full, &other}) {
+    each->host.reconnect();
+    each->finish(with);
+    CHECK(each->text() == text_alone(each->run));
+  }
+}
+
+TEST_CASE("serve: a journal that cannot be read stays, and the server does not begin without it") {
+  server with;
+  device begun(1, settings_of(100));
+  begun.host.begin();
+  begun.steps(with, 9);
+  const fs::path journal = with.folder_of(100) / "journal", aside = with.folder.path / "aside";
+  with.sessions.reset();
+  fs::rename(journal, aside);
+  fs::create_symlink("/proc/self/mem", journal);  // opens, and cannot be read
+  CHECK(thrown([&] { with.start(); }).find("session 100: ") != std::string::npos);
+  fs::rename(aside, journal);
+  with.start();
+  begun.host.reconnect();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
+TEST_CASE("serve: open files are parted before they run out") {
+  CHECK(share_of_open_files(1024) == 488);
+  CHECK(share_of_open_files(64) == 8);
+  CHECK(thrown([] { (void)share_of_open_files(63); }).find("63 open files, and needs 64") != std::string::npos);
+  CHECK(raised_open_files() >= 64);
+  serve_limits limits;
+  limits.open_files = 2;
+  server with(limits);
+  device first(1, settings_of(100)), second(2, settings_of(101)), third(3, settings_of(102));
+  for (device* each : {&first, &second, &third}) each->host.begin();
+  first.steps(with, 4);
+  second.steps(with, 4);
+  CHECK(with.receive(third.over.line, third.said.front()) == refusal::none);
+  CHECK(refused(third.over, 102) == refusal::descriptors);
+  first.finish(with);
+  third.over.heard.clear();
+  third.finish(with);  // what is over makes room
+  CHECK(with.sessions->size() == 2);
+}
+
+TEST_CASE("serve: who owns a session outlives a power cut") {
+  server with;
+  synced_paths.clear();
+  device owner(1, settings_of(100));
+  owner.host.begin();
+  owner.steps(with, 4);
+  const fs::path folder = with.folder_of(100);
+  CHECK(synced_paths == std::vector<std::string>{folder / "owner.new", folder, folder.parent_path()});
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
@@ -476,7 +642,7 @@ TEST_CASE("serve: a session that other options began stays as it is") {
   for (const char* part : {"session 100", "max_draft_length", "--draft-length", "another --state-dir"})
     CHECK(said.find(part) != std::string::npos);
   CHECK(file_bytes(with.folder_of(100) / "journal") == kept);
-  CHECK(!fs::exists(with.folder_of(100) / "journal.corrupt"));
+  CHECK(with.damaged().empty());
   with.limits.draft_length = 12;
   with.start();
   begun.over.heard.clear();
@@ -584,6 +750,27 @@ TEST_CASE("serve: the log names who and why, and holds no secret, prompt or text
   for (const std::string& secret : {owner.run.prompt, owner.text(), owner.run.edge_secret, owner.run.cloud_secret,
                                     std::to_string(owner.run.salt) + " "})
     CHECK(log.find(secret) == std::string::npos);
+}
+
+TEST_CASE("serve: a flood is summed up every second, also where nothing follows") {
+  std::ostringstream text;
+  serve_log log{std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_st>(text))};
+  const auto lines = [&] {
+    const std::string all = text.str();
+    return std::count(all.begin(), all.end(), '\n');
+  };
+  constexpr std::uint64_t second = 1'000'000;
+  for (int i = 0; i < 1000; ++i) log.refused(refusal::half_open, "10.0.0.1", 5 * second + 100);
+  for (int i = 0; i < 20; ++i) log.event("device 1 opens session 2", 5 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.summarize(5 * second + 999'999);
+  CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.summarize(6 * second);
+  log.summarize(7 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  CHECK(text.str().find("refused (half_open): 992 more in a second") != std::string::npos);
+  CHECK(text.str().find("events: 12 more in a second") != std::string::npos);
+  CHECK(log.count(refusal::half_open) == 1000);
 }
 
 TEST_CASE("serve: the page says what each refusal says") {
