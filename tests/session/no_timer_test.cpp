@@ -5,6 +5,7 @@
 
 #include <unit/session/pair.hpp>
 
+#include <deque>
 #include <utility>
 
 using namespace specverify;
@@ -26,12 +27,12 @@ std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
   return p.text();
 }
 
-//! The edge's outputs are taken, and what it asked last is answered, used or not, until it is finished.
-void go_on(pair& p) {
-  std::vector<bytes> asked = p.run_edge();
-  for (int i = 0; i < 200 && !asked.empty(); ++i) {
-    (void)p.cloud->receive(asked.back(), p.now);
-    asked.clear();
+//! Hands over what is under way, after what the edge has asked, until nothing is.
+void go_on(pair& p, std::deque<bytes> asked = {}) {
+  for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+  for (int i = 0; i < 400 && !asked.empty(); ++i) {
+    (void)p.cloud->receive(asked.front(), p.now);
+    asked.pop_front();
     for (const bytes& answer : p.run_cloud()) {
       (void)p.edge->receive(answer, p.now);
       for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
@@ -103,5 +104,47 @@ TEST_CASE("NET-5 cloud: another life of the edge in the same epoch is answered, 
       CHECK(p.edge->state() == edge_state::finished);
       CHECK(p.text() == whole_text());
     }
+  }
+}
+
+TEST_CASE("NET-5 edge: lives without a journal have no nonce in common, however often one connects anew") {
+  pair p(without_timers());
+  (void)to_first_draft(p);
+  for (const session_time now : {5, 6, 7}) {
+    CAPTURE(now);
+    const std::uint32_t epoch = p.cloud->epoch();
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, now).ok());
+    bytes question = pair::only(p.run_edge());
+    for (int connections = 0; connections < 3; ++connections) {
+      CHECK(p.cloud->receive(question, now).ok());
+      (void)p.run_cloud();  // lost
+      REQUIRE(p.edge->reconnect(now).ok());
+      question = pair::only(p.run_edge());
+    }
+    CHECK(p.cloud->epoch() == epoch + 3 * 1024);
+  }
+  go_on(p);
+}
+
+TEST_CASE("NET-5 edge: what earlier lives were told does not end one that recovers") {
+  pair_options o = without_timers();
+  o.edge_chunk = o.cloud_chunk = 2;
+  pair p(o);
+  std::vector<bytes> told{p.answer(p.start())};  // where the cloud stood before it had the prompt
+  bytes question = p.hear(told.back());
+  while (p.edge->round() < 4) {
+    told.push_back(p.answer(question));
+    question = p.hear(told.back());
+  }
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    CAPTURE(i);
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, 5 + i).ok());
+    const bytes asked = pair::only(p.run_edge());
+    (void)p.edge->receive(told[i], p.now);  // late
+    go_on(p, {asked});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
   }
 }

@@ -197,7 +197,7 @@ class basic_simulation {
     bool exempt = false;
     bool damaged = false;
     bool late = false;
-    bool again = false;  // answers a copy, or a late question
+    bool again = false;  // answers a copy or a late question, or is overtaken by such an answer
   };
   static constexpr sv::session_time flight = 10000;
   static constexpr sv::session_time patience = 100000;
@@ -669,11 +669,7 @@ class basic_simulation {
       }
       const bool refusal = !p.damaged && !p.copy && refuses_damage(p.bytes);
       if (refusal && !used.ok()) ++ledger_.waited;  // of no use: counted where it arrives
-      if (p.again && !used.ok()) ++ledger_.again;
-      if (p.again && used.ok() && dead_) {  // it is the answer
-        dead_ = false;
-        ++ledger_.masked;
-      }
+      if (p.again) note_again(used.ok());
       if (drain_edge()) return true;
       note_wait((p.damaged || refusal) && edge_sent_ == sent);
       return false;
@@ -681,17 +677,27 @@ class basic_simulation {
     if (cloud_blank_) {
       const auto header = sv::peek_header(p.bytes);
       const bool hello = header && header->kind == sv::message_kind::hello;
-      if (!hello && !p.copy && !p.exempt) ++ledger_.unknown;
+      if (!hello && !p.copy && (!p.exempt || p.again)) ++ledger_.unknown;
     }
     const std::uint64_t sent = cloud_sent_;
     const std::size_t under_way = down_.size();
     const sv::status used = cloud_->receive(p.bytes, now_);
     tell("cloud hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
     if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false;
-    if (drain_cloud(p.life, !p.copy && !p.exempt)) return true;
-    for (std::size_t i = under_way; p.copy && i < down_.size(); ++i) down_[i].again = down_[i].exempt = true;
+    const bool killed = drain_cloud(p.life, !p.copy && !p.exempt);
+    for (std::size_t i = under_way; (p.copy || p.again) && i < down_.size(); ++i)
+      down_[i].again = down_[i].exempt = true;
+    if (killed) return true;
     note_wait(p.damaged && p.life == life_ && cloud_sent_ == sent);
     return false;
+  }
+  //! An answer to a copy, or to a late question, arrived. Where it is the answer, what is under way comes too late.
+  void note_again(bool used) {
+    if (!used) return void(++ledger_.again);
+    if (dead_) ++ledger_.masked;
+    dead_ = false;
+    for (packet& late : up_) late.again = late.exempt = true;
+    for (packet& late : down_) late.again = late.exempt = true;
   }
   //! Damage that nobody answers at once: the edge's deadline will.
   void note_wait(bool unanswered) {

@@ -113,7 +113,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
   if (place_.epoch() == 0) {  // the text is fetched in an epoch of its own, whoever the cloud has heard of before
     place_.begin_epoch(next_epoch(peer.epoch));
+    heard_ = {};
     peer_.name_by(0);
+    // Of a cloud that is being filled, or what it said in another life of this edge: it may have more by now.
+    if (peer.base_length < place_.prompt_length()) return ask(question::resume, now);
   } else if (overtaken) {
     begin_epoch(next_epoch(peer.epoch));
     state_ = asked == question::hello ? edge_state::greeting : edge_state::resuming;

@@ -150,7 +150,7 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 
 //! The cloud may not know this context, or take our numbers for late ones: says where we stand, in a new epoch.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_anew() noexcept {
-  if (place_.epoch() == 0) return peer_.name_by(peer_.nonce() + (peer_.nonce() + 1 != 0 ? 1 : 0));
+  if (place_.epoch() == 0) return peer_.name_anew();
   begin_epoch(next_epoch(place_.epoch()));
   if (question_.what() == question::hello) return;
   question_.rephrase(question::resume);
