@@ -10,6 +10,7 @@
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>
+#include <specverify/session/detail/cloud_text.hpp>
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>

@@ -6,8 +6,9 @@
 //   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late,
 //   right after the next undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a
 //   question 1 (a deadline passes); a message that reaches a cloud which lost its session 1; damage that nobody answers
-//   at once 1 more (a deadline passes); a refusal that is of no use 1 more. `masked` takes back what a kill or a broken
-//   connection made unobservable.
+//   at once 1 more (a deadline passes); a refusal that is of no use 1 more; an answer to a copy, or to a late question,
+//   1 more where it is of no use, and it suffers no fault. `masked` takes back what a kill or a broken connection made
+//   unobservable.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
@@ -56,13 +57,14 @@ struct ledger {
   std::uint64_t lost_work = 0;  // a question died with the process that worked on it
   std::uint64_t unknown = 0;    // questions to a cloud that lost its session
   std::uint64_t waited = 0;     // damage that was not answered at once
+  std::uint64_t again = 0;      // answers to copies and to late questions, of no use
   std::uint64_t reconnect = 0;
   std::uint64_t jump = 0, lie = 0;  // not in the equation
   std::uint64_t masked = 0;
   std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
 
   [[nodiscard]] std::uint64_t injected() const {
-    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown + waited - masked;
+    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown + waited + again - masked;
   }
   [[nodiscard]] std::uint64_t counted() const { return duplicates + stale + corrupt + truncated + timeouts; }
   void add(const sv::session_statistics& s) {
@@ -76,7 +78,8 @@ struct ledger {
     drop += o.drop, duplicate += o.duplicate, reorder += o.reorder, truncate += o.truncate, flip += o.flip;
     kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud,
         kill_cloud_blank += o.kill_cloud_blank;
-    lost_work += o.lost_work, unknown += o.unknown, waited += o.waited, reconnect += o.reconnect, masked += o.masked;
+    lost_work += o.lost_work, unknown += o.unknown, waited += o.waited, again += o.again, reconnect += o.reconnect,
+        masked += o.masked;
     jump += o.jump, lie += o.lie;
     duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated,
         timeouts += o.timeouts;
@@ -194,6 +197,7 @@ class basic_simulation {
     bool exempt = false;
     bool damaged = false;
     bool late = false;
+    bool again = false;  // answers a copy or a late question, or is overtaken by such an answer
   };
   static constexpr sv::session_time flight = 10000;
   static constexpr sv::session_time patience = 100000;
@@ -665,6 +669,7 @@ class basic_simulation {
       }
       const bool refusal = !p.damaged && !p.copy && refuses_damage(p.bytes);
       if (refusal && !used.ok()) ++ledger_.waited;  // of no use: counted where it arrives
+      if (p.again) note_again(used.ok());
       if (drain_edge()) return true;
       note_wait((p.damaged || refusal) && edge_sent_ == sent);
       return false;
@@ -672,15 +677,27 @@ class basic_simulation {
     if (cloud_blank_) {
       const auto header = sv::peek_header(p.bytes);
       const bool hello = header && header->kind == sv::message_kind::hello;
-      if (!hello && !p.copy && !p.exempt) ++ledger_.unknown;
+      if (!hello && !p.copy && (!p.exempt || p.again)) ++ledger_.unknown;
     }
     const std::uint64_t sent = cloud_sent_;
+    const std::size_t under_way = down_.size();
     const sv::status used = cloud_->receive(p.bytes, now_);
     tell("cloud hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
     if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false;
-    if (drain_cloud(p.life, !p.copy && !p.exempt)) return true;
+    const bool killed = drain_cloud(p.life, !p.copy && !p.exempt);
+    for (std::size_t i = under_way; (p.copy || p.again) && i < down_.size(); ++i)
+      down_[i].again = down_[i].exempt = true;
+    if (killed) return true;
     note_wait(p.damaged && p.life == life_ && cloud_sent_ == sent);
     return false;
+  }
+  //! An answer to a copy, or to a late question, arrived. Where it is the answer, what is under way comes too late.
+  void note_again(bool used) {
+    if (!used) return void(++ledger_.again);
+    if (dead_) ++ledger_.masked;
+    dead_ = false;
+    for (packet& late : up_) late.again = late.exempt = true;
+    for (packet& late : down_) late.again = late.exempt = true;
   }
   //! Damage that nobody answers at once: the edge's deadline will.
   void note_wait(bool unanswered) {

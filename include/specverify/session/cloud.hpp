@@ -33,6 +33,7 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>
+#include <specverify/session/detail/cloud_text.hpp>
 #include <specverify/session/detail/context_bodies.hpp>
 #endif
 

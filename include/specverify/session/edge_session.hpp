@@ -114,7 +114,7 @@ class basic_edge_session : private detail::edge_protocol {
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const row_extras& extras, session_time now) noexcept;
   //! status reconnect(session_time now)
-  //! The transport was lost and stands again: names the session and asks again what was open.
+  //! The transport was lost and stands again: names the session in a new epoch and asks again what was open.
   using edge_protocol::reconnect;
   //! status disconnect(session_time now)
   //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session
@@ -162,7 +162,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! The lowest position that the drafter will still be cut to: committed length - 1. An engine that cannot cut its
   //! cache keeps a checkpoint there.
   using edge_protocol::keep_from;
-  //! std::uint32_t epoch(): lives of this edge, counts from 1
+  //! std::uint32_t epoch(): counts from 1; lives and connections of this edge begin new ones
   using edge_protocol::epoch;
   //! status refusal()
   //! Why the cloud refused the session: code, part and `where` as it found them, for `to_string`. The session has

@@ -80,9 +80,12 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
 }
 
 //! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own.
-//! Nothing changes here, nothing is journaled, and no number is used up, since that epoch forgets it.
+//! Nothing changes here but the number of the next message, and nothing is journaled.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::answer_stale() noexcept {
-  if (const auto bytes = encode_resume({context()}, message_)) send(bytes->size());
+  if (const auto bytes = encode_resume({context()}, message_)) {
+    count_transmission();
+    send(bytes->size());
+  }
   return drop(errc::stale_epoch);
 }
 
@@ -129,15 +132,13 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
 }
 
 //! A message for a session that this process does not know. Names the message by its checksum, so that the edge knows
-//! which one is meant.
+//! which one is meant: to one that has asked something else since, or again, it says nothing.
 SPECVERIFY_BODY status cloud_protocol::on_unknown(const message_header& header) noexcept {
   count_fault(statistics_, errc::unknown_session);
-  // of an edge process that has died since
-  const bool overtaken = place_.epoch() != 0 && header.kind != message_kind::resume;
   // ahead of what an earlier life of this cloud may have sent
   if (!heard_.any()) next_number_ = header.flags;
-  if (!overtaken && heard_.take(header.flags) == errc::ok)
-    refuse({}, {errc::unknown_session, part::session, header.checksum});
+  heard_.note(header.flags);
+  refuse({}, {errc::unknown_session, part::session, header.checksum});
   return {errc::unknown_session, part::session, 0};
 }
 

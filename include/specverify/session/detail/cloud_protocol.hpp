@@ -75,9 +75,6 @@ class cloud_protocol : public endpoint {
   // cloud_answers.hpp
   [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
@@ -86,6 +83,12 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] status greet(message_kind kind) noexcept;
+  [[nodiscard]] status greet_again(const message_header& header, status late) noexcept;
+
+  // cloud_text.hpp
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
   void stream_on() noexcept;
 

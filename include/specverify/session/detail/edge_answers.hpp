@@ -72,6 +72,26 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   return on_damage(errc::checksum_mismatch, now);
 }
 
+//! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
+[[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
+  const question asked = question_.what();
+  if (is_hello) return asked == question::hello;
+  if (is_overtaken(peer)) return question_.is_open();
+  const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();
+  switch (asked) {
+    case question::resume:
+      return state_ != edge_state::fetching_text || is_news;
+    case question::supply:
+      return true;
+    case question::text:  // the piece that was sent made it longer
+      return is_news;
+    case question::stop:
+      return peer.base_length != place_.agreed() || peer.prefix_hash != place_.hash();
+    default:
+      return false;
+  }
+}
+
 //! The cloud said where it stands.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message,
                                                                 const message_header& header,
@@ -83,12 +103,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
   if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
   const question asked = question_.what();
-  const bool overtaken = peer.epoch > place_.epoch() && place_.epoch() != 0;
-  const bool agrees = peer.base_length == place_.agreed() && peer.prefix_hash == place_.hash();
-  const bool awaited = asked == question::resume || asked == question::text || asked == question::supply ||
-                       (asked == question::hello && (is_hello || overtaken)) ||
-                       (asked == question::stop && (!agrees || overtaken));
-  if (!awaited)
+  const bool overtaken = is_overtaken(peer);
+  if (!awaits(is_hello, peer))
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
@@ -97,7 +113,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
   if (place_.epoch() == 0) {  // the text is fetched in an epoch of its own, whoever the cloud has heard of before
     place_.begin_epoch(next_epoch(peer.epoch));
+    heard_ = {};
     peer_.name_by(0);
+    // Of a cloud that is being filled, or what it said in another life of this edge: it may have more by now.
+    if (peer.base_length < place_.prompt_length()) return ask(question::resume, now);
   } else if (overtaken) {
     begin_epoch(next_epoch(peer.epoch));
     state_ = asked == question::hello ? edge_state::greeting : edge_state::resuming;

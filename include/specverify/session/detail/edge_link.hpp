@@ -150,7 +150,7 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 
 //! The cloud may not know this context, or take our numbers for late ones: says where we stand, in a new epoch.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_anew() noexcept {
-  if (place_.epoch() == 0) return peer_.name_by(peer_.nonce() + (peer_.nonce() + 1 != 0 ? 1 : 0));
+  if (place_.epoch() == 0) return peer_.name_anew();
   begin_epoch(next_epoch(place_.epoch()));
   if (question_.what() == question::hello) return;
   question_.rephrase(question::resume);
@@ -191,11 +191,11 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
     link_.name_again(true);
     return {};
   }
-  if (state_ == edge_state::greeting || state_ == edge_state::resuming) return ask_again(now);
   if (!question_.is_open() && state_ != edge_state::streaming) return {};
-  forget_fetch();
-  state_ = edge_state::resuming;
-  return ask(question::resume, now);
+  // Of what the lost transport carried nothing is known, and the cloud may have another life: a new epoch forgets it.
+  const bool greets = state_ == edge_state::greeting || state_ == edge_state::resuming;
+  begin_anew();
+  return greets ? ask_again(now) : ask(question::resume, now);
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {

@@ -79,6 +79,13 @@ class open_question {
   question what_ = question::none;
 };
 
+//! What a life of an edge without a journal is known by when it begins at `now`. It counts up where another life would
+//! begin an epoch; 256 nonces come before those of the next microsecond, so that two lives have none in common.
+[[nodiscard]] constexpr std::uint64_t nonce_at(session_time now) noexcept {
+  constexpr std::uint64_t each = 256;
+  return now < ~std::uint64_t{0} / each ? now * each : ~std::uint64_t{0} - each;
+}
+
 //! What the cloud said of itself, and the text that is fetched from it.
 class peer_view {
  public:
@@ -95,6 +102,8 @@ class peer_view {
   [[nodiscard]] std::uint32_t greetings() const noexcept { return greetings_; }
 
   void name_by(std::uint64_t nonce) noexcept { nonce_ = nonce; }
+  //! By the next one: asks anew.
+  void name_anew() noexcept { nonce_ += nonce_ + 1 != 0 ? 1 : 0; }
   void greet() noexcept { greetings_ += 1; }
   void progress() noexcept { greetings_ = furthest_ = 0; }
   void stands_at(std::uint32_t length, std::uint32_t round) noexcept {

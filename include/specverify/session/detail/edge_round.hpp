@@ -113,7 +113,7 @@ SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
   if (link_.names_again()) {
     link_.name_again(false);
     question_.prepare(0);
-    state_ = edge_state::resuming;
+    begin_anew();
     return ask(question::resume, now);
   }
   state_ = edge_state::waiting;

@@ -205,7 +205,7 @@ SPECVERIFY_BODY void edge_protocol::announce_text() noexcept {
 SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   place_ = text_place(options_.session_id, 0, 0, prompt_length);
-  peer_.name_by(now);
+  peer_.name_by(nonce_at(now));
   statistics_.restarts += 1;
   state_ = edge_state::resuming;
   return ask(question::resume, now);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud's text: what the edge lacks, the stream, and what the cloud takes from an edge that has more.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/cloud_protocol.hpp>
+
+#include <algorithm>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Text that the edge lacks, under the context of its question.
+SPECVERIFY_BODY status cloud_protocol::send_text(const wire_context& asked, std::uint32_t from) noexcept {
+  wire_context numbered = asked;
+  numbered.transmission = next_number_;
+  const std::uint32_t count = std::min(terms_.text_chunk(), place_.length() - from);
+  const auto bytes = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_);
+  if (!bytes) return fail(bytes.error());
+  post(bytes->size(), place_.length());
+  stream_on();
+  return {};
+}
+
+//! The next token of a stream.
+SPECVERIFY_BODY void cloud_protocol::stream_on() noexcept {
+  if (state_ != cloud_state::streaming || rows_wanted_) return;
+  drafts_.open(0, 0);
+  want_rows();
+}
+
+SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> message,
+                                               const message_header& header) noexcept {
+  const wire_context expected = place_.context_at(target_.round(), place_.length(), place_.hash());
+  if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
+    return on_repeated_text(message, header);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  const result<text_message> read = decode_text(expected, terms_.format(), message, received_);
+  if (!read) return fail(read.error());
+  const text_message& value = *read;
+  const auto count = static_cast<std::uint32_t>(value.tokens.size());
+  const std::uint32_t length = place_.length(), target = target_.length();
+  if (value.position != length || count == 0 || count > target - length)
+    return fail({errc::base_length_mismatch, part::session, value.position});
+  if (length + count == target && prefix_hash(value.tokens, place_.hash()) != target_.hash())
+    return fail({errc::prefix_mismatch, part::session, target});
+  contexts_.remember(expected);
+  return take_text(value.tokens);
+}
+
+//! Text that we took already, so that the answer was lost; or late, or damaged.
+SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byte> message,
+                                                        const message_header& header) noexcept {
+  const wire_context* then = contexts_.find(message, header);
+  wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece
+  if (then == nullptr && header.base_length_low < place_.length()) {
+    const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
+    earlier = place_.context_at(target_.round(), length, prefix_hash(text().first(length)));
+    if (belongs_to(earlier, message, header)) then = &earlier;
+  }
+  if (then == nullptr) return on_damage(errc::checksum_mismatch, header.checksum);
+  if (then->epoch != place_.epoch()) return drop(errc::stale_epoch);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (round_is_open()) return drop(errc::unexpected_message);
+  statistics_.repeated_answers += 1;
+  return greet(message_kind::resume);
+}
+
+SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> tokens) noexcept {
+  const std::uint32_t from = place_.length();
+  std::copy(tokens.begin(), tokens.end(), text_.begin() + from);
+  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
+  if (place_.length() == target_.length()) {
+    place_.begin_round(target_.round());
+    settle();
+  }
+  wire_context mine = context();
+  if (state_ == cloud_state::filling) mine.round = target_.round();
+  const auto bytes = encode_resume({mine}, message_);
+  if (!bytes) return fail(bytes.error());
+  count_transmission();
+  write_journal(from);
+  session_output out = of_text(session_action::committed, from, place_.length());
+  out.stop = place_.stop();
+  outputs_.push(out);
+  send(bytes->size());
+  stream_on();
+  return {};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

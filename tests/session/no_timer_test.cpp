@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Without timers (retry_timeout = 0) nothing is asked twice: what a new connection or another life of a side asks is
+// answered, whatever the sides remember of the one before.
+#include <specverify/session/drive.hpp>
+
+#include <unit/session/pair.hpp>
+
+#include <deque>
+#include <utility>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+pair_options without_timers() {
+  pair_options o;
+  o.timeout = 0;
+  return o;
+}
+
+bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
+
+std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
+  pair p(o);
+  p.finish(p.start());
+  return p.text();
+}
+
+//! Hands over what is under way, after what the edge has asked, until nothing is.
+void go_on(pair& p, std::deque<bytes> asked = {}) {
+  for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+  for (int i = 0; i < 400 && !asked.empty(); ++i) {
+    (void)p.cloud->receive(asked.front(), p.now);
+    asked.pop_front();
+    for (const bytes& answer : p.run_cloud()) {
+      (void)p.edge->receive(answer, p.now);
+      for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("NET-5 edge: a new connection begins a new epoch, so that a cloud with older numbers is heard") {
+  for (int lost = 1; lost <= 8; ++lost) {
+    CAPTURE(lost);
+    pair p(without_timers());
+    bytes question = to_first_draft(p);
+    const bytes journal = p.cloud_journal;
+    for (int i = 0; i < lost; ++i) question = p.exchange(question);
+    const std::uint32_t epoch = p.edge->epoch();
+    p.new_cloud();  // its last records were lost with the power
+    REQUIRE(p.cloud->restore(journal).ok());
+    REQUIRE(p.edge->reconnect(p.now).ok());
+    CHECK(p.edge->epoch() == epoch + 1);
+    go_on(p);
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 edge: a connection that is lost while a block is drafted begins a new epoch, too") {
+  pair p(without_timers());
+  bytes question = to_first_draft(p);
+  const bytes journal = p.cloud_journal;
+  question = p.exchange(question);
+  REQUIRE(p.cloud->receive(question, p.now).ok());
+  REQUIRE(p.edge->receive(pair::only(p.run_cloud()), p.now).ok());
+  const session_work work = take_outputs(*p.edge, [&](const session_output& out) {
+    if (out.action == session_action::rollback) CHECK(p.edge_engine.cut(out.position));
+  });
+  REQUIRE(p.edge->state() == edge_state::drafting);
+  p.new_cloud();
+  REQUIRE(p.cloud->restore(journal).ok());
+  const std::uint32_t epoch = p.edge->epoch();
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  CHECK(p.edge_engine.feed(work.asked.position, work.asked.tokens, work.asked.rows));
+  REQUIRE(p.edge->supply_row(exec::seq, p.edge_engine.rows()[0], {}, p.now).ok());
+  go_on(p);
+  CHECK(p.edge->epoch() == epoch + 1);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text() == whole_text());
+}
+
+TEST_CASE("NET-5 cloud: another life of the edge in the same epoch is answered, whatever its numbers are") {
+  for (int rounds = 0; rounds <= 6; ++rounds) {
+    for (const bool recovers : {false, true}) {
+      CAPTURE(rounds);
+      CAPTURE(recovers);
+      pair p(without_timers());
+      bytes question = to_first_draft(p);
+      const bytes journal = p.edge_journal;
+      const auto begin = [&] {
+        p.new_edge();
+        return recovers ? p.edge->recover(3, 5)
+                        : (p.edge->restore(journal, 5) ? status{} : status{errc::journal_corrupt});
+      };
+      REQUIRE(begin().ok());
+      question = pair::only(p.run_edge());
+      for (int i = 0; i < rounds; ++i) question = p.exchange(question);
+      REQUIRE(begin().ok());  // from the same journal, or at the same time
+      go_on(p);
+      CHECK(p.edge->state() == edge_state::finished);
+      CHECK(p.text() == whole_text());
+    }
+  }
+}
+
+TEST_CASE("NET-5 edge: lives without a journal have no nonce in common, however often one connects anew") {
+  pair p(without_timers());
+  (void)to_first_draft(p);
+  for (const session_time now : {5, 6, 7}) {
+    CAPTURE(now);
+    const std::uint32_t epoch = p.cloud->epoch();
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, now).ok());
+    bytes question = pair::only(p.run_edge());
+    for (int connections = 0; connections < 3; ++connections) {
+      CHECK(p.cloud->receive(question, now).ok());
+      (void)p.run_cloud();  // lost
+      REQUIRE(p.edge->reconnect(now).ok());
+      question = pair::only(p.run_edge());
+    }
+    CHECK(p.cloud->epoch() == epoch + 3 * 1024);
+  }
+  go_on(p);
+}
+
+TEST_CASE("NET-5 edge: what earlier lives were told does not end one that recovers") {
+  pair_options o = without_timers();
+  o.edge_chunk = o.cloud_chunk = 2;
+  pair p(o);
+  std::vector<bytes> told{p.answer(p.start())};  // where the cloud stood before it had the prompt
+  bytes question = p.hear(told.back());
+  while (p.edge->round() < 4) {
+    told.push_back(p.answer(question));
+    question = p.hear(told.back());
+  }
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    CAPTURE(i);
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, 5 + i).ok());
+    const bytes asked = pair::only(p.run_edge());
+    (void)p.edge->receive(told[i], p.now);  // late
+    go_on(p, {asked});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
