@@ -8,7 +8,7 @@ add_library(specverify_simulator STATIC EXCLUDE_FROM_ALL device/simulator/simula
   device/script.cpp)
 target_link_libraries(specverify_simulator PUBLIC specverify_flags)
 target_include_directories(specverify_simulator BEFORE PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/device/shim")
-# longjmp between stacks is what _FORTIFY_SOURCE takes for an error. addr2line 2.40 takes names of files in DWARF 5 amiss.
+# longjmp between stacks is what _FORTIFY_SOURCE takes for an error; addr2line 2.40 errs on DWARF 5.
 target_compile_options(specverify_simulator PUBLIC -g1 -gdwarf-4 -U_FORTIFY_SOURCE PRIVATE -O2)
 
 # Compiling takes longer than running, and what runs is the simulator most of the time.
