@@ -110,7 +110,7 @@ TEST_CASE("NET-5 cloud: another life of the edge in the same epoch is answered, 
 TEST_CASE("NET-5 edge: lives without a journal have no nonce in common, however often one connects anew") {
   pair p(without_timers());
   (void)to_first_draft(p);
-  for (const session_time now : {5, 6, 7}) {
+  for (const session_time now : {5u, 6u, 7u}) {
     CAPTURE(now);
     const std::uint32_t epoch = p.cloud->epoch();
     p.new_edge();

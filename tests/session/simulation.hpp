@@ -88,14 +88,14 @@ struct ledger {
 
 //! With SPECVERIFY_WRITE_OUT, bytes of journals and messages go to the system, as from a host: valgrind then names
 //! those that nobody wrote (written_bytes_test.sh). SPECVERIFY_WRITE_OUT=planted: with one such byte.
-inline void write_out(std::span<const std::byte> bytes) {
+inline void write_out(std::span<const std::byte> written) {
   static const char* const wanted = std::getenv("SPECVERIFY_WRITE_OUT");
   if (wanted == nullptr) return;
   static const int file = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  std::unique_ptr<std::byte[]> copy(new std::byte[bytes.size() + 1]);
-  std::copy(bytes.begin(), bytes.end(), copy.get());
+  std::unique_ptr<std::byte[]> copy(new std::byte[written.size() + 1]);
+  std::copy(written.begin(), written.end(), copy.get());
   const bool planted = std::string_view(wanted) == "planted";
-  (void)!::write(file, copy.get(), bytes.size() + (planted ? 1 : 0));
+  (void)!::write(file, copy.get(), written.size() + (planted ? 1 : 0));
 }
 
 struct simulation_options {
