@@ -25,9 +25,11 @@ struct no_drafts {
 errc refusal_of(pair& p, const bytes& message) {
   (void)p.cloud->receive(message, 1);
   const bytes answer = pair::only(p.run_cloud());
-  wire_context session{}, nobody{};
-  session.session_id = 7;
-  for (const wire_context& context : {session, nobody}) {
+  wire_context session{}, first{}, present{};
+  session.session_id = first.session_id = present.session_id = 7;
+  first.epoch = 1;
+  present.epoch = p.cloud->epoch();
+  for (const wire_context& context : {first, present, session, wire_context{}}) {
     if (const auto refusal = decode_refuse(context, answer)) return refusal->reason.code;
   }
   return errc::ok;
@@ -220,9 +222,10 @@ TEST_CASE("NET-7 cloud: a hello beyond any one limit is refused by its name, and
     const status beyond{errc::beyond_limit, part::session, limit.where};
     CHECK(p.cloud->receive(hello, 1) == beyond);
     const bytes answer = pair::only(p.run_cloud());
-    wire_context session{};
-    session.session_id = 7;
-    const auto refusal = decode_refuse(session, answer);
+    wire_context asked{};
+    asked.session_id = 7;
+    asked.epoch = 1;
+    const auto refusal = decode_refuse(asked, answer);
     REQUIRE(refusal.ok());
     CHECK(refusal->reason == beyond);
     CHECK(p.cloud->state() == cloud_state::blank);

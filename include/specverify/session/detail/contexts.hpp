@@ -28,6 +28,8 @@ class context_memory {
   //! The context under which the message's checksum holds, or none.
   [[nodiscard]] const wire_context* find(std::span<const std::byte> message,
                                          const message_header& header) const noexcept;
+  //! Whether it is of what ended one of their epochs.
+  [[nodiscard]] bool find_end(std::span<const std::byte> message, const message_header& header) const noexcept;
 
  private:
   [[nodiscard]] static wire_context without_number(wire_context context) noexcept {
@@ -100,6 +102,10 @@ class transmission_window {
 
 //! The context that a hello or a resume message carries.
 [[nodiscard]] result<wire_context> greeting_context(std::span<const std::byte> message, message_kind kind) noexcept;
+
+//! The context that a greeting which no decoder takes begins with: its checksum holds, so it is there, whatever the
+//! version is.
+[[nodiscard]] wire_context named_by(std::span<const std::byte> message, message_kind kind) noexcept;
 
 //! Why a message that belongs to an earlier context is stale.
 [[nodiscard]] inline errc why_stale(const wire_context& now, const wire_context& then) noexcept {
