@@ -564,6 +564,34 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   CHECK(restored([](cloud_options& o) { o.required = guarantee::unconditional; }).code == errc::guarantee_too_weak);
 }
 
+TEST_CASE("SEC-1 cloud: rounds and epochs that no text can have are refused by name, and nothing changes") {
+  struct claim {
+    std::uint32_t epoch, round, length;
+  };
+  for (const claim wrong : {claim{0, 1, 3}, claim{1, 0, 3}, claim{1, 2, 3}, claim{1, 0xFFFFFFFFu, 9}}) {
+    CAPTURE(wrong.round);
+    pair p;
+    bytes hello = p.start();
+    hello_message said = decode_hello(hello).value();
+    said.context.epoch = wrong.epoch;
+    said.context.round = wrong.round;
+    said.context.base_length = wrong.length;
+    REQUIRE(encode_hello(said, hello).ok());
+    CHECK(refusal_of(p, hello) == errc::field_out_of_range);
+    CHECK(p.cloud->state() == cloud_state::blank);
+    if (wrong.epoch == 0) continue;
+    pair q;
+    (void)to_first_draft(q);
+    const wire_context peer{7, 2, wrong.round, wrong.length + 2, 123, 0};
+    bytes resume(36);
+    REQUIRE(encode_resume({peer}, resume).ok());
+    if (wrong.round == 2) continue;  // of 5 tokens
+    CHECK(refusal_of(q, resume) == errc::field_out_of_range);
+    CHECK(q.cloud->state() == cloud_state::ready);
+    CHECK(q.cloud->length() == 3);
+  }
+}
+
 TEST_CASE(
     "SEC-1 cloud: an edge that claims more text than there may be is refused, and nothing is written behind the text") {
   pair p;  // prompt 3, budget 20

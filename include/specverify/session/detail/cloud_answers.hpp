@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/detail/record_checks.hpp>
 #include <specverify/verify/token.hpp>
 
 #include <algorithm>
@@ -62,13 +63,20 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
     return {errc::base_length_mismatch, part::session, hello.context.base_length};
   if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
+  if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
+  if (!is_round(hello.context.round, hello.context.base_length, hello.prompt_length))
+    return {errc::field_out_of_range, part::session, hello.context.round};
   return {};
 }
 
-//! An edge that says to have more text than there may be is refused: its text would not fit.
+//! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose text has
+//! fewer tokens than rounds.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
-  if (peer.base_length <= place_.length() || peer.base_length - place_.length() <= remaining()) return {};
-  const status why{errc::base_length_mismatch, part::session, peer.base_length};
+  if (peer.base_length <= place_.length()) return {};
+  const bool fits = peer.base_length - place_.length() <= remaining();
+  if (fits && is_round(peer.round, peer.base_length, place_.prompt_length())) return {};
+  const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
+                          : status{errc::base_length_mismatch, part::session, peer.base_length};
   count_fault(statistics_, why.code);
   refuse(end_of(peer), why);
   return why;

@@ -49,7 +49,7 @@ inline constexpr std::uint8_t refusals_per_record = 4;
 
 //! The epoch `step` ahead, or the last one.
 [[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch, std::uint32_t step = 1) noexcept {
-  return step < max_wire_epoch - epoch ? epoch + step : max_wire_epoch;
+  return epoch < max_wire_epoch && step < max_wire_epoch - epoch ? epoch + step : max_wire_epoch;
 }
 
 //! Transmissions are numbered mod 16, retries included, each direction by itself: the same number again is a copy that
