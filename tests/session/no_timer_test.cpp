@@ -5,6 +5,7 @@
 
 #include <unit/session/pair.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -221,4 +222,54 @@ TEST_CASE("NET-5 session: an edge that fails before it knows an epoch tells the 
   go_on(p);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text());
+}
+
+TEST_CASE("NET-5 session: a living edge in an epoch that is over hears where the cloud stands, whatever it asks") {
+  for (int exchanges = 0; exchanges < 30; ++exchanges) {
+    CAPTURE(exchanges);
+    pair_options o = without_timers();
+    o.edge_chunk = o.cloud_chunk = 2;
+    pair p(o);
+    bytes question = p.start();
+    for (int i = 0; i < exchanges && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+    if (p.edge->state() == edge_state::finished) break;
+    if (p.cloud->state() == cloud_state::blank) continue;
+    bytes other(36);  // a life that nobody hears of again
+    REQUIRE(encode_resume({{7, 9, 0, 0, 0, 0}}, other).ok());
+    REQUIRE(p.cloud->receive(other, p.now).ok());
+    (void)p.run_cloud();
+    CHECK(p.cloud->receive(question, p.now).code == errc::stale_epoch);
+    const bytes place = pair::only(p.run_cloud());
+    CHECK(kind_of(place) == message_kind::resume);
+    std::size_t more = 0;
+    for (int i = 0; i < 100; ++i) (void)p.cloud->receive(question, p.now), more += p.run_cloud().size();
+    if (kind_of(question) != message_kind::hello) CHECK(more == 3);  // a flood is not answered
+    CHECK(p.edge->receive(place, p.now).ok());
+    CHECK(p.edge->epoch() == 10);
+    go_on(p);
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 session: a draft of a round that the cloud knows as text alone is answered with the text") {
+  pair p(without_timers());
+  bytes question = to_first_draft(p);
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  const bytes journal = p.edge_journal;  // with the draft of the open round
+  question = p.exchange(question);
+  p.new_cloud();
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  question = pair::only(p.run_edge());
+  CHECK(p.cloud->receive(question, p.now).code == errc::unknown_session);
+  question = p.hear(pair::only(p.run_cloud()));
+  question = p.exchange(p.exchange(question));  // has the text now, and no verdict
+  REQUIRE(kind_of(question) == message_kind::draft);
+  const std::vector<token_id> text = p.text();
+  p.new_edge();
+  REQUIRE(p.edge->restore(journal, p.now).ok());
+  REQUIRE(p.edge->round() + 1 == p.cloud->round());
+  go_on(p);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(std::equal(text.begin(), text.end(), p.text().begin()));
 }

@@ -92,6 +92,15 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return drop(errc::stale_epoch);
 }
 
+//! A question of an earlier context. One of an epoch that is over is answered like a greeting, a few times between two
+//! records: who asks it has not heard of the present epoch, and would wait.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_late(const wire_context& then,
+                                                             const message_header& header) noexcept {
+  if (then.epoch == place_.epoch() || unrecorded_ == refusals_per_record) return drop_late(then, header);
+  unrecorded_ += 1;
+  return answer_stale();
+}
+
 //! A greeting of another session, or of this one in another format.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_stranger(const wire_context& peer) noexcept {
   tell(end_of(peer), {errc::unexpected_message, part::session, 0});
@@ -210,8 +219,8 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
                                                const message_header& header) noexcept {
   const wire_context asked = place_.end_context(next_number_);
   if (!belongs_to(asked, message, header)) {
-    const wire_context* then = contexts_.find(message, header);
-    return then != nullptr ? drop_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
+    const wire_context* then = contexts_.find_end(message, header);
+    return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
   }
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   contexts_.remember(asked);
@@ -245,8 +254,14 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
     }
     return send_feedback();
   }
-  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
-  return on_damage(errc::checksum_mismatch, header.checksum);
+  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return on_late(*then, header);
+  // The round before the open one, which an edge decided, or this cloud in a life that it has forgotten: its text counts.
+  wire_context earlier;
+  if (!finds_text(place_.round() - 1, message, header, earlier))
+    return on_damage(errc::checksum_mismatch, header.checksum);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  statistics_.repeated_answers += 1;
+  return send_text(earlier, earlier.base_length);
 }
 
 }  // namespace detail

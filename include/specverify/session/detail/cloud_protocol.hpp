@@ -61,6 +61,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message,
                                      const message_header& header) noexcept;
   [[nodiscard]] status answer_stale() noexcept;
+  [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
   [[nodiscard]] status closed(std::uint32_t epoch) noexcept;
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
@@ -88,6 +89,8 @@ class cloud_protocol : public endpoint {
   // cloud_text.hpp
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] bool finds_text(std::uint32_t round, std::span<const std::byte> message, const message_header& header,
+                                wire_context& found) const noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
   void stream_on() noexcept;

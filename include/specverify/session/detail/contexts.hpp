@@ -28,8 +28,9 @@ class context_memory {
   //! The context under which the message's checksum holds, or none.
   [[nodiscard]] const wire_context* find(std::span<const std::byte> message,
                                          const message_header& header) const noexcept;
-  //! Whether it is of what ended one of their epochs.
-  [[nodiscard]] bool find_end(std::span<const std::byte> message, const message_header& header) const noexcept;
+  //! One whose epoch it ends, or none: of a stop, and of a refusal that ends a session.
+  [[nodiscard]] const wire_context* find_end(std::span<const std::byte> message,
+                                             const message_header& header) const noexcept;
 
  private:
   [[nodiscard]] static wire_context without_number(wire_context context) noexcept {

@@ -205,7 +205,8 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
     return belongs_to(of, message, header);
   });
   if (named == std::end(contexts))
-    return contexts_.find_end(message, header) ? drop(errc::stale_epoch) : on_damage(errc::checksum_mismatch, now);
+    return contexts_.find_end(message, header) != nullptr ? drop(errc::stale_epoch)
+                                                          : on_damage(errc::checksum_mismatch, now);
   const result<refuse_message> refusal = decode_refuse(*named, message);
   if (!refusal) return on_damage(errc::checksum_mismatch, now);
   const status& reason = refusal->reason;
