@@ -5,6 +5,7 @@
 
 #include <unit/session/pair.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -147,4 +148,128 @@ TEST_CASE("NET-5 edge: what earlier lives were told does not end one that recove
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
   }
+}
+
+TEST_CASE("NET-5 edge: a refusal ends the life that it was meant for, and no other one") {
+  const status why{errc::row_has_nan, part::host, 12};
+  for (const bool recovers : {false, true}) {
+    CAPTURE(recovers);
+    pair p(without_timers());
+    REQUIRE(p.cloud->receive(to_first_draft(p), p.now).ok());
+    p.hold_rows = true;
+    (void)p.run_cloud();
+    REQUIRE(p.cloud->engine_failed(why) == why);
+    p.hold_rows = false;
+    const bytes late = pair::only(p.run_cloud());
+    const bytes journal = p.cloud_journal;
+    p.new_cloud();  // both sides have other lives
+    REQUIRE(p.cloud->restore(journal).ok());
+    p.new_edge();
+    if (recovers) {
+      REQUIRE(p.edge->recover(3, 5).ok());
+    } else {
+      REQUIRE(p.edge->restore(p.edge_journal, 5).ok());
+    }
+    const bytes asked = pair::only(p.run_edge());
+    CHECK_FALSE(p.edge->receive(late, 5).ok());
+    CHECK(p.edge->state() == edge_state::resuming);
+    go_on(p, {asked});
+    CHECK_FALSE(p.edge->receive(late, 5).ok());
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 edge: a refusal that names no epoch, and ends a session, is of no life") {
+  pair p(without_timers());
+  const bytes draft = to_first_draft(p);
+  for (const std::uint64_t named : {0, 7}) {
+    wire_context context{};
+    context.session_id = named;
+    bytes refusal(16);
+    REQUIRE(encode_refuse(context, {{errc::row_has_nan, part::host, 12}}, refusal).ok());
+    CHECK(p.edge->receive(refusal, 5).code == errc::stale_epoch);
+    CHECK(p.edge->state() == edge_state::waiting);
+  }
+  go_on(p, {draft});
+  CHECK(p.edge->state() == edge_state::finished);
+}
+
+TEST_CASE("NET-5 session: an edge that fails before it knows an epoch tells the cloud; its next life goes on") {
+  const status why{errc::engine_failed, part::host, 3};
+  pair p(without_timers());
+  (void)p.exchange(to_first_draft(p));
+  p.new_edge();
+  REQUIRE(p.edge->recover(3, 5).ok());
+  const bytes asked = pair::only(p.run_edge());
+  CHECK(p.edge->engine_failed(why) == why);
+  const bytes told = pair::only(p.run_edge());
+  CHECK(p.cloud->receive(told, 5).code == errc::checksum_mismatch);  // has not heard of that life
+  CHECK(p.cloud->receive(asked, 5).ok());
+  (void)p.run_cloud();
+  CHECK(p.cloud->receive(told, 5).code == errc::refused_by_peer);
+  CHECK(p.run_cloud().empty());
+  CHECK(p.cloud->refusal() == why);
+  p.new_edge();
+  REQUIRE(p.edge->recover(3, 6).ok());
+  const bytes again = pair::only(p.run_edge());
+  CHECK(p.cloud->receive(again, 6).ok());
+  CHECK(p.cloud->refusal().ok());
+  CHECK(p.cloud->state() == cloud_state::ready);
+  CHECK_FALSE(p.cloud->receive(told, 6).ok());
+  CHECK(p.cloud->state() == cloud_state::ready);
+  REQUIRE(p.edge->receive(pair::only(p.run_cloud()), 6).ok());
+  go_on(p);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text() == whole_text());
+}
+
+TEST_CASE("NET-5 session: a living edge in an epoch that is over hears where the cloud stands, whatever it asks") {
+  for (int exchanges = 0; exchanges < 30; ++exchanges) {
+    CAPTURE(exchanges);
+    pair_options o = without_timers();
+    o.edge_chunk = o.cloud_chunk = 2;
+    pair p(o);
+    bytes question = p.start();
+    for (int i = 0; i < exchanges && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
+    if (p.edge->state() == edge_state::finished) break;
+    if (p.cloud->state() == cloud_state::blank) continue;
+    bytes other(36);  // a life that nobody hears of again
+    REQUIRE(encode_resume({{7, 9, 0, 0, 0, 0}}, other).ok());
+    REQUIRE(p.cloud->receive(other, p.now).ok());
+    (void)p.run_cloud();
+    CHECK(p.cloud->receive(question, p.now).code == errc::stale_epoch);
+    const bytes place = pair::only(p.run_cloud());
+    CHECK(kind_of(place) == message_kind::resume);
+    std::size_t more = 0;
+    for (int i = 0; i < 100; ++i) (void)p.cloud->receive(question, p.now), more += p.run_cloud().size();
+    if (kind_of(question) != message_kind::hello) CHECK(more == 3);  // a flood is not answered
+    CHECK(p.edge->receive(place, p.now).ok());
+    CHECK(p.edge->epoch() == 10);
+    go_on(p);
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 session: a draft of a round that the cloud knows as text alone is answered with the text") {
+  pair p(without_timers());
+  bytes question = to_first_draft(p);
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  const bytes journal = p.edge_journal;  // with the draft of the open round
+  question = p.exchange(question);
+  p.new_cloud();
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  question = pair::only(p.run_edge());
+  CHECK(p.cloud->receive(question, p.now).code == errc::unknown_session);
+  question = p.hear(pair::only(p.run_cloud()));
+  question = p.exchange(p.exchange(question));  // has the text now, and no verdict
+  REQUIRE(kind_of(question) == message_kind::draft);
+  const std::vector<token_id> text = p.text();
+  p.new_edge();
+  REQUIRE(p.edge->restore(journal, p.now).ok());
+  REQUIRE(p.edge->round() + 1 == p.cloud->round());
+  go_on(p);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(std::equal(text.begin(), text.end(), p.text().begin()));
 }

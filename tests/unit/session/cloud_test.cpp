@@ -25,9 +25,11 @@ struct no_drafts {
 errc refusal_of(pair& p, const bytes& message) {
   (void)p.cloud->receive(message, 1);
   const bytes answer = pair::only(p.run_cloud());
-  wire_context session{}, nobody{};
-  session.session_id = 7;
-  for (const wire_context& context : {session, nobody}) {
+  wire_context session{}, first{}, present{};
+  session.session_id = first.session_id = present.session_id = 7;
+  first.epoch = 1;
+  present.epoch = p.cloud->epoch();
+  for (const wire_context& context : {first, present, session, wire_context{}}) {
     if (const auto refusal = decode_refuse(context, answer)) return refusal->reason.code;
   }
   return errc::ok;
@@ -220,9 +222,10 @@ TEST_CASE("NET-7 cloud: a hello beyond any one limit is refused by its name, and
     const status beyond{errc::beyond_limit, part::session, limit.where};
     CHECK(p.cloud->receive(hello, 1) == beyond);
     const bytes answer = pair::only(p.run_cloud());
-    wire_context session{};
-    session.session_id = 7;
-    const auto refusal = decode_refuse(session, answer);
+    wire_context asked{};
+    asked.session_id = 7;
+    asked.epoch = 1;
+    const auto refusal = decode_refuse(asked, answer);
     REQUIRE(refusal.ok());
     CHECK(refusal->reason == beyond);
     CHECK(p.cloud->state() == cloud_state::blank);
@@ -559,6 +562,34 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   CHECK(restored([](cloud_options& o) { o.limits.max_law_entries -= 1; }) == beyond(cloud_options::at_max_law_entries));
   CHECK(restored([](cloud_options& o) { o.vocab_size = 31; }).code == errc::vocabulary_mismatch);
   CHECK(restored([](cloud_options& o) { o.required = guarantee::unconditional; }).code == errc::guarantee_too_weak);
+}
+
+TEST_CASE("SEC-1 cloud: rounds and epochs that no text can have are refused by name, and nothing changes") {
+  struct claim {
+    std::uint32_t epoch, round, length;
+  };
+  for (const claim wrong : {claim{0, 1, 3}, claim{1, 0, 3}, claim{1, 2, 3}, claim{1, 0xFFFFFFFFu, 9}}) {
+    CAPTURE(wrong.round);
+    pair p;
+    bytes hello = p.start();
+    hello_message said = decode_hello(hello).value();
+    said.context.epoch = wrong.epoch;
+    said.context.round = wrong.round;
+    said.context.base_length = wrong.length;
+    REQUIRE(encode_hello(said, hello).ok());
+    CHECK(refusal_of(p, hello) == errc::field_out_of_range);
+    CHECK(p.cloud->state() == cloud_state::blank);
+    if (wrong.epoch == 0) continue;
+    pair q;
+    (void)to_first_draft(q);
+    const wire_context peer{7, 2, wrong.round, wrong.length + 2, 123, 0};
+    bytes resume(36);
+    REQUIRE(encode_resume({peer}, resume).ok());
+    if (wrong.round == 2) continue;  // of 5 tokens
+    CHECK(refusal_of(q, resume) == errc::field_out_of_range);
+    CHECK(q.cloud->state() == cloud_state::ready);
+    CHECK(q.cloud->length() == 3);
+  }
 }
 
 TEST_CASE(

@@ -33,12 +33,12 @@ bytes resume_of(std::uint32_t epoch, std::uint32_t round, std::uint32_t length, 
   return message;
 }
 
-//! The reason of a refusal under any of the contexts that one may have.
-status refusal_in(const bytes& message, std::uint32_t epoch = 0) {
-  wire_context session{}, of_edge{};
-  session.session_id = of_edge.session_id = 7;
-  of_edge.epoch = epoch;
-  for (const wire_context& context : {wire_context{}, session, of_edge}) {
+//! The reason of a refusal: in an epoch, or of a message that it names.
+status refusal_in(const bytes& message, std::uint32_t epoch = 1) {
+  wire_context session{}, ended{};
+  session.session_id = ended.session_id = 7;
+  ended.epoch = epoch;
+  for (const wire_context& context : {wire_context{}, session, ended}) {
     if (const auto refusal = decode_refuse(context, message)) return refusal->reason;
   }
   return {};
@@ -405,7 +405,7 @@ TEST_CASE("SEC-1 cloud: an epoch beyond the bound is refused by name and changes
     const bytes draft = to_first_draft(p);
     const bytes forged = resume_of(epoch, 1, 3, prefix_hash(p.cloud->text()));
     CHECK(p.cloud->receive(forged, 1).code == errc::field_out_of_range);
-    CHECK(refusal_in(pair::only(p.run_cloud())).code == errc::field_out_of_range);
+    CHECK(refusal_in(pair::only(p.run_cloud()), epoch).code == errc::field_out_of_range);
     CHECK(p.cloud->epoch() == 1);
     p.finish(p.exchange(draft));
     CHECK(p.text() == whole_text());
@@ -524,7 +524,7 @@ TEST_CASE("session: a side that fails tells the other by name, once; neither wai
   CHECK(p.cloud->refusal() == why);
   CHECK(p.cloud->state() == cloud_state::failed);
   CHECK(p.cloud->receive(draft, 1).code == errc::session_closed);  // late: told why
-  CHECK(refusal_in(pair::only(p.run_cloud())) == why);
+  CHECK(refusal_in(pair::only(p.run_cloud()), p.edge->epoch()) == why);
   p.new_edge();  // another life goes on
   REQUIRE(p.edge->restore(p.edge_journal, 1).ok());
   p.finish(pair::only(p.run_edge()));
@@ -589,6 +589,7 @@ TEST_CASE("session: a greeting of another session, or in another format, is refu
   CHECK(p.cloud->receive(message, 1).code == errc::unexpected_message);
   wire_context theirs{};
   theirs.session_id = 8;
+  theirs.epoch = 1;
   const auto refusal = decode_refuse(theirs, pair::only(p.run_cloud()));
   REQUIRE(refusal.ok());
   CHECK(refusal->reason.code == errc::unexpected_message);

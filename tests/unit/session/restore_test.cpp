@@ -94,7 +94,12 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
       {"prompt length", [](record& s, auto&) { s.prompt_length = 0; }},
       {"prompt beyond the limit", [](record& s, auto&) { s.prompt_length = 101; }},
       {"target length", [](record& s, auto&) { s.target_length = 100; }},
+      {"epoch 0", [](record& s, auto&) { s.epoch = 0; }},
+      {"an epoch beyond the last one", [](record& s, auto&) { s.epoch = 1u << 24; }},
+      {"the largest epoch", [](record& s, auto&) { s.epoch = 0xFFFFFFFFu; }},
       {"round", [](record& s, auto&) { s.round = 0; }},
+      {"more rounds than tokens", [](record& s, auto&) { s.round = s.length; }},
+      {"the largest round", [](record& s, auto&) { s.round = 0xFFFFFFFFu; }},
       {"stop", [](record& s, auto&) { s.stop = static_cast<sv::stop_reason>(3); }},
       {"kept accepted", [](record& s, auto&) { s.kept.accepted = s.kept_drafted + 1; }},
       {"kept drafted", [](record& s, auto&) { s.kept_drafted = 4; }},
@@ -114,7 +119,23 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
     const errc forgery_is_refused = cloud_takes(forged<record>(journal, change));
     CHECK(forgery_is_refused != errc::ok);
     CHECK(forgery_is_refused != errc::unknown_session);
+    const bool is_counter = forged_member.find("epoch") != std::string::npos || forged_member.find("round") == 0;
+    if (is_counter) CHECK(forgery_is_refused == errc::journal_corrupt);
   }
+}
+
+TEST_CASE("SEC-1 restore: the last epoch is one, and a life after it has the same") {
+  pair p;
+  play(p);
+  const std::uint32_t last = sv::max_wire_epoch;
+  CHECK(cloud_takes(forged<sv::cloud_snapshot>(p.cloud_journal, [](auto& s, auto&) { s.epoch = last; })) == errc::ok);
+  const bytes journal = forged<edge_record>(p.edge_journal, [](auto& s, auto&) { s.epoch = last; });
+  p.new_edge();
+  REQUIRE(p.edge->restore(journal, 1).ok());
+  CHECK(p.edge->epoch() == last);
+  CHECK(sv::detail::next_epoch(0xFFFFFFFFu) == last);
+  CHECK(sv::detail::next_epoch(last - 1) == last);
+  CHECK(sv::detail::next_epoch(last - 1000, 1024) == last);
 }
 
 TEST_CASE("SEC-1 restore: a bool of 3 is no bool, on both sides") {
@@ -145,6 +166,10 @@ TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
       {"base length", [](record& s, auto&) { s.base_length = s.length + 1; }},
       {"a token", [](record& s, auto& text) { text[1] = 30, s.prefix_hash = sv::prefix_hash(text); }},
       {"epoch", [](record& s, auto&) { s.epoch = 0; }},
+      {"an epoch beyond the last one", [](record& s, auto&) { s.epoch = 1u << 24; }},
+      {"the largest epoch", [](record& s, auto&) { s.epoch = 0xFFFFFFFFu; }},
+      {"more rounds than tokens", [](record& s, auto&) { s.round = s.length; }},
+      {"the largest round", [](record& s, auto&) { s.round = 0xFFFFFFFFu; }},
       {"round", [](record& s, auto&) { s.round = 0; }},
       {"carry round", [](record& s, auto&) { s.carry_round = 1; }},
       {"carry end", [](record& s, auto&) { s.carry_end = 1; }},

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/detail/record_checks.hpp>
 #include <specverify/verify/token.hpp>
 
 #include <algorithm>
@@ -62,15 +63,22 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
     return {errc::base_length_mismatch, part::session, hello.context.base_length};
   if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
+  if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
+  if (!is_round(hello.context.round, hello.context.base_length, hello.prompt_length))
+    return {errc::field_out_of_range, part::session, hello.context.round};
   return {};
 }
 
-//! An edge that says to have more text than there may be is refused: its text would not fit.
+//! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose text has
+//! fewer tokens than rounds.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
-  if (peer.base_length <= place_.length() || peer.base_length - place_.length() <= remaining()) return {};
-  const status why{errc::base_length_mismatch, part::session, peer.base_length};
+  if (peer.base_length <= place_.length()) return {};
+  const bool fits = peer.base_length - place_.length() <= remaining();
+  if (fits && is_round(peer.round, peer.base_length, place_.prompt_length())) return {};
+  const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
+                          : status{errc::base_length_mismatch, part::session, peer.base_length};
   count_fault(statistics_, why.code);
-  refuse(session_context(), why);
+  refuse(end_of(peer), why);
   return why;
 }
 
@@ -91,25 +99,23 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
 SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
                                                 const message_header& header) noexcept {
   const result<hello_message> read = decode_hello(message);
-  if (!read) return on_unreadable(read.error(), header);
+  if (!read) return on_unreadable(read.error(), message, header);
   const hello_message& hello = *read;
   const wire_context& peer = hello.context;
   if (state_ == cloud_state::blank) {
     if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return answer_stale();
     if (const status why = check_hello(hello); !why.ok()) {
-      wire_context session{};
-      session.session_id = peer.session_id;
-      refuse(session, why);
+      refuse(end_of(peer), why);
       return why;
     }
     begin_session(hello, header);
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
-    return on_stranger(peer.session_id);
+    return on_stranger(peer);
   }
   const std::uint32_t epoch = place_.epoch();
   if (accept_epoch(peer) != errc::ok) return answer_stale();
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(header, drop(why));
-  if (!reopens(epoch)) return closed();
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
+  if (!reopens(epoch)) return closed(peer.epoch);
   if (engine_works()) {
     owed_ = message_kind::hello;
     return {};
@@ -125,6 +131,7 @@ SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept 
   if (nonce < nonce_) return false;
   if (nonce == nonce_) return true;
   nonce_ = nonce;
+  recovers_ = true;
   contexts_.remember(context());
   // ahead of every epoch that its forgotten lives can have begun; the edge begins the next one
   place_.begin_epoch(next_epoch(place_.epoch(), 1024));
@@ -137,7 +144,7 @@ SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept 
 SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexcept {
   const bool anew = place_.epoch() != earlier_epoch;
   if (state_ == cloud_state::failed) {
-    if (!gone_ || !anew) return false;
+    if (!gone_) return false;  // else the epoch is one that the life which failed has not begun
     gone_ = false;
     refusal_ = {};
     state_ = cloud_state::filling;
@@ -152,7 +159,7 @@ SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexce
 SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> message,
                                                  const message_header& header) noexcept {
   const result<resume_message> resume = decode_resume(message);
-  if (!resume) return on_unreadable(resume.error(), header);
+  if (!resume) return on_unreadable(resume.error(), message, header);
   const wire_context& peer = resume->context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
@@ -162,7 +169,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
     }
     return on_unknown(header);
   }
-  if (peer.session_id != place_.session_id()) return on_stranger(peer.session_id);
+  if (peer.session_id != place_.session_id()) return on_stranger(peer);
   const std::uint32_t epoch = place_.epoch();
   const bool has_journal = peer.epoch != 0;
   if (!has_journal && state_ == cloud_state::filling) {  // nobody has the rest of the text
@@ -171,8 +178,8 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
     return {errc::unknown_session, part::session, place_.length()};
   }
   if (has_journal ? accept_epoch(peer) != errc::ok : !accept_nonce(peer.prefix_hash)) return answer_stale();
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(header, drop(why));
-  if (!reopens(epoch)) return closed();
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
+  if (!reopens(epoch)) return closed(peer.epoch);
   if (engine_works()) {
     owed_ = message_kind::resume;
     return {};
@@ -194,9 +201,10 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
 //! A greeting of this epoch with a number that came before. It is a copy, or of another life of the edge, which has
 //! forgotten this epoch and counts from 0: whoever it is hears where this side stands. A verdict that the engine works
 //! on is not for another life.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const message_header& header, status late) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
+                                                                 status late) noexcept {
   heard_.note(header.flags);
-  if (state_ == cloud_state::failed) return closed();
+  if (state_ == cloud_state::failed) return closed(peer.epoch);
   if (engine_works()) {
     owed_ = header.kind;
     return late;

@@ -49,7 +49,7 @@ SPECVERIFY_BODY void cloud_protocol::post(std::size_t written, std::uint32_t fir
 SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
   // whole, and not what an encoder writes: no damage, which would be sent again
   if (!ends_session(why.code)) why.code = errc::not_canonical;
-  refuse(session_context(), why);
+  refuse(place_.end_context(), why);
   state_ = cloud_state::failed;
   gone_ = false;
   rows_wanted_ = false;
@@ -66,16 +66,19 @@ SPECVERIFY_BODY status cloud_protocol::engine_failed(status why) noexcept {
 //! A damaged message: names it by the checksum that it came with, and the edge asks again at once.
 SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checksum) noexcept {
   count_fault(statistics_, code);
-  refuse(state_ == cloud_state::blank ? wire_context{} : session_context(), {code, part::session, checksum});
+  wire_context any_epoch{};
+  if (state_ != cloud_state::blank) any_epoch.session_id = place_.session_id();
+  refuse(any_epoch, {code, part::session, checksum});
   return {code, part::session, 0};
 }
 
 //! A greeting that cannot be read: damaged, or what this side does not take, which is named.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_unreadable(status why, const message_header& header) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_unreadable(status why, std::span<const std::byte> message,
+                                                                   const message_header& header) noexcept {
   if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, header.checksum);
   count_fault(statistics_, why.code);
   if (state_ == cloud_state::blank) refusal_ = why;
-  tell({}, why);
+  tell(end_of(named_by(message, header.kind)), why);
   return why;
 }
 
@@ -89,40 +92,54 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return drop(errc::stale_epoch);
 }
 
+//! A question of an earlier context. One of an epoch that is over is answered like a greeting, a few times between two
+//! records: who asks it has not heard of the present epoch, and would wait.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_late(const wire_context& then,
+                                                             const message_header& header) noexcept {
+  if (then.epoch == place_.epoch() || unrecorded_ == refusals_per_record) return drop_late(then, header);
+  unrecorded_ += 1;
+  return answer_stale();
+}
+
 //! A greeting of another session, or of this one in another format.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_stranger(std::uint64_t session_id) noexcept {
-  wire_context theirs{};
-  theirs.session_id = session_id;
-  tell(theirs, {errc::unexpected_message, part::session, 0});
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_stranger(const wire_context& peer) noexcept {
+  tell(end_of(peer), {errc::unexpected_message, part::session, 0});
   return drop(errc::unexpected_message);
 }
 
-//! The session is over here, and whoever asks is told why.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed() noexcept {
-  tell(session_context(), refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
+//! The session is over here, and whoever asks is told why, in the epoch of the question: it ends no other life.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed(std::uint32_t epoch) noexcept {
+  tell({place_.session_id(), epoch, 0, 0, 0, 0},
+       refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
   return drop(errc::session_closed);
 }
 
 //! A question other than a greeting to a session that has failed.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::after_failure(std::span<const std::byte> message,
                                                                    const message_header& header) noexcept {
+  const wire_context* const then = contexts_.find(message, header);
+  if (then != nullptr) return closed(then->epoch);
   const bool ours = belongs_to(context(), message, header) || belongs_to(place_.end_context(), message, header) ||
-                    (kept_.any() && belongs_to(kept_.context(place_), message, header)) ||
-                    contexts_.find(message, header) != nullptr;
-  return ours ? closed() : on_damage(errc::checksum_mismatch, header.checksum);
+                    (kept_.any() && belongs_to(kept_.context(place_), message, header));
+  return ours ? closed(place_.epoch()) : on_damage(errc::checksum_mismatch, header.checksum);
 }
 
-//! The edge has failed, and says why: the session ends here too, unless its next life comes. Refusals are never
-//! answered, rubbish under their name neither.
+//! The edge has failed, and says why: the session ends here too, unless its next life comes, which may know no epoch
+//! but that of this one. Refusals are never answered, rubbish under their name neither.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_refusal(std::span<const std::byte> message,
                                                                 const message_header& header) noexcept {
-  if (!belongs_to(place_.end_context(), message, header)) return drop(errc::checksum_mismatch);
-  const result<refuse_message> read = decode_refuse(place_.end_context(), message);
+  wire_context named = place_.end_context();
+  if (recovers_ && !belongs_to(named, message, header)) named = {place_.session_id(), 0, 0, 0, nonce_, 0};
+  if (!belongs_to(named, message, header)) return drop(errc::checksum_mismatch);
+  const result<refuse_message> read = decode_refuse(named, message);
   const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
   if (!read || over || !ends_session(read->reason.code)) return drop(errc::unexpected_message);
   abandon();
   state_ = cloud_state::failed;
   gone_ = true;
+  contexts_.remember(context());
+  place_.begin_epoch(next_epoch(place_.epoch()));
+  heard_ = {};
   rows_wanted_ = false;
   owed_ = message_kind::stop;
   refusal_ = read->reason;
@@ -149,6 +166,7 @@ SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noex
     contexts_.remember(context());
     place_.begin_epoch(peer.epoch);
     heard_ = {};
+    recovers_ = false;
     statistics_.restarts += 1;
   }
   return errc::ok;
@@ -201,8 +219,8 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
                                                const message_header& header) noexcept {
   const wire_context asked = place_.end_context(next_number_);
   if (!belongs_to(asked, message, header)) {
-    const wire_context* then = contexts_.find(message, header);
-    return then != nullptr ? drop_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
+    const wire_context* then = contexts_.find_end(message, header);
+    return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
   }
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   contexts_.remember(asked);
@@ -236,8 +254,14 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
     }
     return send_feedback();
   }
-  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
-  return on_damage(errc::checksum_mismatch, header.checksum);
+  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return on_late(*then, header);
+  // The round before the open one, which an edge decided, or this cloud in a life that it has forgotten: its text counts.
+  wire_context earlier;
+  if (!finds_text(place_.round() - 1, message, header, earlier))
+    return on_damage(errc::checksum_mismatch, header.checksum);
+  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  statistics_.repeated_answers += 1;
+  return send_text(earlier, earlier.base_length);
 }
 
 }  // namespace detail

@@ -49,20 +49,21 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool engine_works() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
   }
-  [[nodiscard]] wire_context session_context() const noexcept {
-    wire_context made{};
-    made.session_id = place_.session_id();
-    return made;
+  //! Of what ends the session for a life of the edge that asked.
+  [[nodiscard]] static wire_context end_of(const wire_context& asked) noexcept {
+    return {asked.session_id, asked.epoch, 0, 0, 0, 0};
   }
   [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_unreadable(status why, const message_header& header) noexcept;
+  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message,
+                                     const message_header& header) noexcept;
   [[nodiscard]] status answer_stale() noexcept;
-  [[nodiscard]] status closed() noexcept;
-  [[nodiscard]] status on_stranger(std::uint64_t session_id) noexcept;
+  [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
+  [[nodiscard]] status closed(std::uint32_t epoch) noexcept;
+  [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
@@ -83,11 +84,13 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] status greet(message_kind kind) noexcept;
-  [[nodiscard]] status greet_again(const message_header& header, status late) noexcept;
+  [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
 
   // cloud_text.hpp
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] bool finds_text(std::uint32_t round, std::span<const std::byte> message, const message_header& header,
+                                wire_context& found) const noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
   void stream_on() noexcept;
@@ -124,8 +127,9 @@ class cloud_protocol : public endpoint {
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
   std::uint8_t unrecorded_ = 0;             // refusals of damage since the last journal record
   bool rows_wanted_ = false;
-  bool stopped_ = false;  // the edge said stop, and the host heard of it
-  bool gone_ = false;     // failed: the edge said so of itself
+  bool stopped_ = false;   // the edge said stop, and the host heard of it
+  bool gone_ = false;      // failed: the edge said so of itself
+  bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
 };
 
 }  // namespace detail

@@ -83,7 +83,8 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
 SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
                                                       std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return corrupt_snapshot();
-  if (last.salt == 0 || !all_tokens_below(options_.vocab_size, text)) return corrupt_snapshot();
+  if (!is_epoch(last.epoch) || last.salt == 0 || !all_tokens_below(options_.vocab_size, text))
+    return corrupt_snapshot();
   hello_message hello;
   const session_terms terms(last.terms);
   terms.write(hello);
@@ -91,9 +92,12 @@ SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last
   hello.fingerprint_high = last.terms.fingerprint_high;
   hello.strength = strength_of(terms.format().drafts(), terms.rule());
   hello.prompt_length = last.prompt_length;
+  hello.context.epoch = last.epoch;
+  hello.context.round = 1;
   hello.context.base_length = std::max(last.length, last.target_length);
   if (const status why = check_hello(hello); !why.ok()) return why;
   if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
+  if (!is_round(last.round, hello.context.base_length, last.prompt_length)) return corrupt_snapshot();
   return check_kept(last, text) ? status{} : corrupt_snapshot();
 }
 

@@ -49,18 +49,26 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
   return take_text(value.tokens);
 }
 
+//! Whether a message belongs to a round and to some part of the text: its context then. The header says which part, and
+//! rubbish that fits it by chance, or on purpose, has the text hashed a few times between two records.
+[[gnu::cold]] SPECVERIFY_BODY bool cloud_protocol::finds_text(std::uint32_t round, std::span<const std::byte> message,
+                                                              const message_header& header,
+                                                              wire_context& found) const noexcept {
+  if ((round & 0xFFu) != header.round_low || header.base_length_low >= place_.length()) return false;
+  if (unrecorded_ == refusals_per_record) return false;
+  const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
+  found = place_.context_at(round, length, prefix_hash(text().first(length)));
+  return belongs_to(found, message, header);
+}
+
 //! Text that we took already, so that the answer was lost; or late, or damaged.
 SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byte> message,
                                                         const message_header& header) noexcept {
   const wire_context* then = contexts_.find(message, header);
   wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece
-  if (then == nullptr && header.base_length_low < place_.length()) {
-    const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
-    earlier = place_.context_at(target_.round(), length, prefix_hash(text().first(length)));
-    if (belongs_to(earlier, message, header)) then = &earlier;
-  }
+  if (then == nullptr && finds_text(target_.round(), message, header, earlier)) then = &earlier;
   if (then == nullptr) return on_damage(errc::checksum_mismatch, header.checksum);
-  if (then->epoch != place_.epoch()) return drop(errc::stale_epoch);
+  if (then->epoch != place_.epoch()) return on_late(*then, header);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
   if (round_is_open()) return drop(errc::unexpected_message);
   statistics_.repeated_answers += 1;

@@ -33,6 +33,19 @@ namespace detail {
   return resume->context;
 }
 
+[[nodiscard]] SPECVERIFY_BODY wire_context named_by(std::span<const std::byte> message, message_kind kind) noexcept {
+  return load_context(message,
+                      message_header_bytes + (kind == message_kind::hello ? sizeof(hello_message::version) : 0));
+}
+
+SPECVERIFY_BODY const wire_context* context_memory::find_end(std::span<const std::byte> message,
+                                                             const message_header& header) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (belongs_to({contexts_[i].session_id, contexts_[i].epoch, 0, 0, 0, 0}, message, header)) return &contexts_[i];
+  }
+  return nullptr;
+}
+
 SPECVERIFY_BODY const wire_context* context_memory::find(std::span<const std::byte> message,
                                                          const message_header& header) const noexcept {
   for (std::size_t i = 0; i < count_; ++i) {

@@ -28,6 +28,9 @@ class context_memory {
   //! The context under which the message's checksum holds, or none.
   [[nodiscard]] const wire_context* find(std::span<const std::byte> message,
                                          const message_header& header) const noexcept;
+  //! One whose epoch it ends, or none: of a stop, and of a refusal that ends a session.
+  [[nodiscard]] const wire_context* find_end(std::span<const std::byte> message,
+                                             const message_header& header) const noexcept;
 
  private:
   [[nodiscard]] static wire_context without_number(wire_context context) noexcept {
@@ -47,7 +50,7 @@ inline constexpr std::uint8_t refusals_per_record = 4;
 
 //! The epoch `step` ahead, or the last one.
 [[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch, std::uint32_t step = 1) noexcept {
-  return step < max_wire_epoch - epoch ? epoch + step : max_wire_epoch;
+  return epoch < max_wire_epoch && step < max_wire_epoch - epoch ? epoch + step : max_wire_epoch;
 }
 
 //! Transmissions are numbered mod 16, retries included, each direction by itself: the same number again is a copy that
@@ -100,6 +103,10 @@ class transmission_window {
 
 //! The context that a hello or a resume message carries.
 [[nodiscard]] result<wire_context> greeting_context(std::span<const std::byte> message, message_kind kind) noexcept;
+
+//! The context that a greeting which no decoder takes begins with: its checksum holds, so it is there, whatever the
+//! version is.
+[[nodiscard]] wire_context named_by(std::span<const std::byte> message, message_kind kind) noexcept;
 
 //! Why a message that belongs to an earlier context is stale.
 [[nodiscard]] inline errc why_stale(const wire_context& now, const wire_context& then) noexcept {

@@ -6,6 +6,9 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -195,15 +198,20 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message,
                                                                const message_header& header,
                                                                session_time now) noexcept {
-  const wire_context nobody{};
   wire_context session{};
   session.session_id = options_.session_id;
-  const bool from_blank = belongs_to(nobody, message, header);
-  if (!from_blank && !belongs_to(session, message, header)) return on_damage(errc::checksum_mismatch, now);
-  const result<refuse_message> refusal = decode_refuse(from_blank ? nobody : session, message);
+  const wire_context contexts[] = {place_.end_context(), session, {}};  // of the epoch, of the session, of nobody
+  const wire_context* const named = std::find_if(std::begin(contexts), std::end(contexts), [&](const wire_context& of) {
+    return belongs_to(of, message, header);
+  });
+  if (named == std::end(contexts))
+    return contexts_.find_end(message, header) != nullptr ? drop(errc::stale_epoch)
+                                                          : on_damage(errc::checksum_mismatch, now);
+  const result<refuse_message> refusal = decode_refuse(*named, message);
   if (!refusal) return on_damage(errc::checksum_mismatch, now);
   const status& reason = refusal->reason;
   if (state_ == edge_state::finished) return drop(errc::session_closed);
+  if (ends_session(reason.code) && named != std::begin(contexts)) return drop(errc::stale_epoch);  // of another life
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     if (place_.is_over()) return finish(false);  // nobody has another text

@@ -214,7 +214,9 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
 //! Names the failure to the cloud, unless that knows it, or the transport is gone. No answer follows.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_failure() noexcept {
   if (!refusal_.ok() || failure_.code == errc::link_lost) return;
-  if (const auto bytes = encode_refusal(place_.end_context(next_number_), failure_, message_)) send(bytes->size());
+  wire_context named = place_.end_context(next_number_);
+  if (named.epoch == 0) named.prefix_hash = peer_.nonce();
+  if (const auto bytes = encode_refusal(named, failure_, message_)) send(bytes->size());
 }
 
 SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {

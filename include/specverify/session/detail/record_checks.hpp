@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_RECORD_CHECKS_HPP
 #define SPECVERIFY_SESSION_DETAIL_RECORD_CHECKS_HPP
 
+#include <specverify/codec/message_types.hpp>
 #include <specverify/session/journal.hpp>
 
 #include <algorithm>
@@ -21,6 +22,14 @@ namespace detail {
 [[nodiscard]] inline bool all_tokens_below(std::uint32_t vocab_size, std::span<const token_id> text) noexcept {
   return std::all_of(text.begin(), text.end(),
                      [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
+}
+
+//! Of a life that has begun.
+[[nodiscard]] constexpr bool is_epoch(std::uint32_t epoch) noexcept { return epoch != 0 && epoch <= max_wire_epoch; }
+
+//! Of a text of `length` tokens: each round before this one added a token or more.
+[[nodiscard]] constexpr bool is_round(std::uint32_t round, std::uint32_t length, std::uint32_t prompt_length) noexcept {
+  return round != 0 && length >= prompt_length && round - 1 <= length - prompt_length;
 }
 
 //! A snapshot that no session writes.
