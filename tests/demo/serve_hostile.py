@@ -2,14 +2,16 @@
 """serve_hostile.py EDGE_CLOUD [...]: honest devices, half of them latecomers, finish with the texts that they write alone,
 while strangers and some known devices do what they can: garbage, floods, half-open and slow connections, frames that are
 too long, replays, stolen ids. Each attack runs once at least while honest devices write. Memory, disk and unsent bytes
-stay within the limits."""
+stay within the limits. The attacks come once more inside TLS."""
 import random
 import re
+import shutil
 import sys
 import threading
 import time
 
-from serving import Connection, World, first_frame, framed, hello_for, is_refusal, key_of, parted, resume_for
+from serving import (Connection, World, certificates, first_frame, framed, hello_for, is_refusal, key_of, parted,
+                     resume_for, trusting)
 
 HONEST, EARLY = 16, 8
 SLOW_LINK = ["--emulate-link", "--rtt-ms", 100]
@@ -19,6 +21,8 @@ LIMITS = ["--half-open", 16, "--first-frame-seconds", 2, "--idle-connection-seco
           "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20]
 ATTACKER = 90
 MIB = 1 << 20
+ATTACKS = ["half_open", "deaf", "garbage_before", "garbage_after", "announces", "slow", "hello_flood", "replays", "stolen",
+           "no_tls"]
 
 
 def honest(world, server, round_name, n, *arguments):
@@ -29,17 +33,16 @@ class Attack:
     """Each method is one attacker on a thread of its own. It goes on until the honest devices are done; `once` methods
     do what they do one time. `met` has those of which one whole run had an honest device beside it."""
 
-    def __init__(self, server, hello, recorded, besieged):
+    def __init__(self, server, hello, recorded, besieged, context=None):
         self.server, self.hello, self.recorded, self.besieged = server, hello, recorded, besieged
+        self.context = context
         self.over, self.wrong, self.met = threading.Event(), [], set()
         self.random = random.Random(5)
-        once = [self.half_open, self.deaf]
-        methods = [self.garbage_before, self.garbage_after, self.announces, self.slow, self.hello_flood, self.replays,
-                   self.stolen]
-        self.threads = [threading.Thread(target=self.run, args=(method, method in once), name=method.__name__, daemon=True)
-                        for method in once + methods]
+        self.threads = []
 
-    def start(self):
+    def start(self, names=ATTACKS[:-1], once=ATTACKS[:2]):
+        self.threads = [threading.Thread(target=self.run, args=(getattr(self, name), name in once), name=name, daemon=True)
+                        for name in names]
         for thread in self.threads:
             thread.start()
 
@@ -56,28 +59,42 @@ class Attack:
         except Exception as failure:  # one that the main thread has to hear of
             self.wrong.append(f"{method.__name__}: {failure!r}")
 
+    def connect(self, *arguments, **more):
+        """Each attacker is at an address of its own."""
+        own = 20 + ATTACKS.index(threading.current_thread().name)
+        return Connection(*arguments, source=f"127.0.0.{own}", context=self.context, **more)
+
+    def encrypted(self):
+        """Each one once, to its end."""
+        names = [name for name in ATTACKS if name != "slow"]
+        self.start(names, names)
+        self.join()
+
     def stop(self):
         self.over.set()
+        self.join()
+        missed = {thread.name for thread in self.threads} - self.met
+        assert not missed, f"no honest device was there from begin to end of {missed}"
+
+    def join(self):
         for thread in self.threads:
             thread.join(timeout=30)
             assert not thread.is_alive(), f"{thread.name} hangs"
         assert not self.wrong, self.wrong
-        missed = {thread.name for thread in self.threads} - self.met
-        assert not missed, f"no honest device was there from begin to end of {missed}"
 
     def garbage_before(self, _):
-        rubbish = Connection(self.server.port)
+        rubbish = self.connect(self.server.port)
         rubbish.raw(self.random.randbytes(4096))
         assert rubbish.closed_within(4), "garbage before the key keeps its connection"
 
     def garbage_after(self, _):
-        rubbish = Connection(self.server.port, ATTACKER)
+        rubbish = self.connect(self.server.port, ATTACKER)
         for _ in range(200):
             rubbish.send(self.random.randbytes(300))
         assert rubbish.closed_within(4), "garbage after the key keeps its connection"
 
     def announces(self, _):
-        long = Connection(self.server.port, ATTACKER + 6)
+        long = self.connect(self.server.port, ATTACKER + 6)
         long.raw((1 << 20).to_bytes(3, "little"))
         assert long.closed_within(4), "a frame that is too long is waited for"
         assert any(is_refusal(m) for m in parted(long.heard)[0]), "a frame that is too long is closed without a word"
@@ -89,7 +106,7 @@ class Attack:
         assert not late, "a half-open connection outlives its deadline"
 
     def slow(self, _):
-        slow = Connection(self.server.port)
+        slow = self.connect(self.server.port)
         for byte in b"\x28\0\0" + first_frame(ATTACKER):
             slow.raw(bytes([byte]))
             if slow.closed_within(0.5):
@@ -97,7 +114,7 @@ class Attack:
         raise AssertionError("a slow first frame was waited for")
 
     def hello_flood(self, times):
-        flood = Connection(self.server.port, ATTACKER + 1)
+        flood = self.connect(self.server.port, ATTACKER + 1)
         for n in range(60):
             flood.send(hello_for(self.hello, 5000 + 100 * times + n))
         refused = sum(is_refusal(m) for m in flood.frames(20, 60))
@@ -106,7 +123,7 @@ class Attack:
     def replays(self, _):
         """All that a device said once: by itself, by another one, in any order."""
         for device in (ATTACKER + 2, ATTACKER + 5):
-            again = Connection(self.server.port, device)
+            again = self.connect(self.server.port, device)
             for said in [*self.recorded, *self.random.sample(self.recorded, len(self.recorded))]:
                 again.send(said)
             heard = again.frames(0.5)
@@ -114,7 +131,7 @@ class Attack:
 
     def stolen(self, _):
         for make in (hello_for, resume_for):
-            thief = Connection(self.server.port, ATTACKER + 3)
+            thief = self.connect(self.server.port, ATTACKER + 3)
             thief.send(make(self.hello, 1001))
             heard = thief.frames(20, 1)
             assert len(heard) == 1 and is_refusal(heard[0]), f"a stolen id was answered with {heard}"
@@ -122,16 +139,23 @@ class Attack:
     def deaf(self, _):
         """Reads no answer. A greeting of an epoch that is over is answered each time. With a smaller buffer the system
         sometimes throws away the server's windows along with its answers, and nothing more is sent."""
-        asks = Connection(self.server.port, ATTACKER + 4, receive_buffer=1 << 16)
+        asks = self.connect(self.server.port, ATTACKER + 4, receive_buffer=1 << 16)
         asks.send(hello_for(self.hello, 7500, epoch=9))
         asks.frames(20, 1)
         flood = b"".join(framed(hello_for(self.hello, 7500, epoch=2, number=n)) for n in range(16)) * 64
         for _ in range(60):
             asks.raw(flood)
         end = time.monotonic() + 20
-        while not asks.was_dropped():
-            assert time.monotonic() < end, "a client that reads nothing keeps its connection"
+        name = f"device {ATTACKER + 4}: refused (unsent_bytes)"
+        while not asks.was_dropped() or name not in self.server.world.log(self.server.name):
+            assert time.monotonic() < end, "a client that reads nothing keeps its connection, or ends by another name"
             time.sleep(0.05)
+
+    def no_tls(self, _):
+        rubbish = Connection(self.server.port)
+        rubbish.raw(self.random.randbytes(4096))
+        assert rubbish.closed_within(4), "garbage in place of a handshake keeps its connection"
+        Connection(self.server.port).raw(bytes([22, 3, 1, 64, 0]) + self.random.randbytes(4096))
 
 
 class Besieged:
@@ -171,16 +195,22 @@ def log_adds_up(log, refused):
         assert max(seconds, default=0) <= 18, f"{name}: {max(seconds)} lines in a second"
 
 
+def opened(server):
+    """Waits for the session that is to be stolen."""
+    end = time.monotonic() + 60
+    while "device 1 opens session 1001" not in server.world.log(server.name):
+        assert time.monotonic() < end, server.world.log(server.name)
+        time.sleep(0.02)
+    return end
+
+
 def attacked(world, expected):
     server = world.serve("attacked", *LIMITS)
     idle = server.memory("VmRSS")
     hello = world.recorded_hello()
     recorded = world.recorded_session(server, ATTACKER + 2, 7000)
     devices = Besieged(world, server)
-    end = time.monotonic() + 60
-    while "device 1 opens session 1001" not in world.log("attacked"):
-        assert time.monotonic() < end, world.log("attacked")
-        time.sleep(0.02)
+    end = opened(server)
     attack = Attack(server, hello, recorded, devices.any_runs)
     attack.start()
     disk, next_one = 0, time.monotonic() + LATE_SECONDS
@@ -195,8 +225,8 @@ def attacked(world, expected):
     disk = max(disk, server.disk())
     texts = devices.texts()
     peak = server.memory("VmHWM")
-    log = world.log("attacked")
     report = server.stop()
+    log = world.log("attacked")
     sessions = report["peak_sessions"]
     print(f"sessions {sessions}, memory {idle} idle, {peak} at most, disk {disk}, unsent {report['peak_unsent']}")
     print({name: count for name, count in report["refused"].items() if count})
@@ -210,11 +240,37 @@ def attacked(world, expected):
     log_adds_up(log, report["refused"])
     for secret in ("And the number", "ffeeddcc", "00112233", "salt", *map(key_of, range(1, HONEST + 1))):
         assert secret not in log, "the log tells " + secret
+    return hello, recorded
+
+
+def attacked_inside(world, expected, hello, recorded):
+    """The same inside TLS, where a frame is not what the system reads. Three honest devices write meanwhile."""
+    if shutil.which("openssl") is None:
+        return print("no openssl to make certificates with")
+    certificates(world.folder)
+    limits = ["--half-open", 64, "--first-frame-seconds", 1, *LIMITS[4:]]  # a handshake takes a while
+    server = world.serve("inside", *limits, "--tls-certificate", world.folder / "server.pem", "--tls-key",
+                         world.folder / "server.key")
+    begin = time.monotonic()
+    trust = ["--tls-ca", world.folder / "ca.pem"]
+    children = [honest(world, server, "inside", n, *SLOW_LINK, *trust) for n in range(1, 4)]
+    opened(server)
+    Attack(server, hello, recorded, lambda: True, trusting(world.folder)).encrypted()
+    assert [world.text(f"inside_{n}", child) for n, child in enumerate(children, 1)] == expected[:3], "a text changed"
+    assert server.memory("VmHWM") <= 64 * MIB + 144 * 1024 * (256 + 16), "memory grew"
+    report = server.stop()
+    log_adds_up(world.log("inside"), report["refused"])
+    assert report["peak_unsent"] <= MIB, "too much waits for a connection"
+    for name in ("frame_too_long", "useless_frames", "half_open_of_address", "first_frame_late", "sessions_of_device",
+                 "not_the_owner", "unsent_bytes", "handshake"):
+        assert report["refused"][name] > 0, f"nothing was refused by the name {name}"
+    print(f"inside TLS: {time.monotonic() - begin:.1f} s")
 
 
 def main():
     with World(sys.argv[1]) as world:
-        attacked(world, alone(world))
+        expected = alone(world)
+        attacked_inside(world, expected, *attacked(world, expected))
     print("serve_hostile: all checks passed")
 
 

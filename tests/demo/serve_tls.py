@@ -3,33 +3,16 @@
 import shutil
 import socket
 import ssl
-import subprocess
 import sys
+import time
 
-from serving import Connection, World, is_refusal, key_of, private
-
-
-def certificates(folder):
-    """An authority, a server of 127.0.0.1, and devices 5 and `none`, as docs/serving.md says."""
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-            "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
-    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none")):
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + subject,
-                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".csr")
-        openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-                "2", "-copy_extensions", "copy", "-out", name + ".pem")
-        (folder / (name + ".key")).chmod(0o600)
+from serving import Connection, World, certificates, is_refusal, key_of, private, trusting
 
 
 def handshake(port, folder, version, name):
     """True: the server takes this version and certificate, and goes on."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(folder / "ca.pem")
+    context = trusting(folder, name)
     context.minimum_version = context.maximum_version = version
-    if name:
-        context.load_cert_chain(folder / (name + ".pem"), folder / (name + ".key"))
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
             with context.wrap_socket(plain, server_hostname="127.0.0.1") as secured:
@@ -83,6 +66,27 @@ def with_certificates(world):
     assert "(handshake)" in world.log("keyed"), world.log("keyed")
     without_tls(world, keyed, device)
     keyed.stop()
+    memory_of_connections(world, [*own, "--tls-client-ca", folder / "ca.pem"])
+
+
+def memory_of_connections(world, certified):
+    """What docs/serving.md says of a connection inside TLS: 112 KiB, and its frame. All of them have one under way."""
+    count, frame = 100, 32768
+    server = world.serve("crowded", *certified, "--connections-of-device", 200, keys=False)
+    context = trusting(world.folder, "device")
+    before, crowd = server.memory("VmRSS"), []
+    for _ in range(count):
+        crowd.append(Connection(server.port, context=context))
+        crowd[-1].raw(frame.to_bytes(3, "little") + bytes(frame - 1))
+    time.sleep(0.5)
+    grown = server.memory("VmRSS") - before
+    print(f"{grown / count / 1024:.0f} KiB a connection")
+    assert still_open(crowd) == count and count * frame / 2 < grown <= count * (frame + 112 * 1024), grown
+    server.stop()
+
+
+def still_open(connections):
+    return sum(not c.closed_within(0.001) for c in connections)
 
 
 def listed_alone(world, certified, known):

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -72,15 +73,40 @@ def framed(message):
     return len(message).to_bytes(3, "little") + message
 
 
+def certificates(folder):
+    """An authority, a server of 127.0.0.1, and devices 5 and `none`, as docs/serving.md says."""
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none")):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + subject,
+                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".csr")
+        openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
+                "2", "-copy_extensions", "copy", "-out", name + ".pem")
+        (folder / (name + ".key")).chmod(0o600)
+
+
+def trusting(folder, name=None):
+    """A client of these certificates, with one of its own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(folder / "ca.pem")
+    if name:
+        context.load_cert_chain(folder / (name + ".pem"), folder / (name + ".key"))
+    return context
+
+
 class Connection:
-    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1"):
-        """`source`: any address of the loopback, as one of another machine."""
+    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1", context=None):
+        """`source`: any address of the loopback, as one of another machine. `context`: inside TLS."""
         self.socket = socket.socket()
         self.socket.bind((source, 0))
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(10)
         self.socket.connect(("127.0.0.1", port))
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
         if device is not None:
             self.send(first_frame(device, key))
 
@@ -91,7 +117,7 @@ class Connection:
         self.socket.settimeout(10)
         try:
             self.socket.sendall(data)
-        except (ConnectionError, TimeoutError):
+        except OSError:  # it is gone, or takes nothing
             pass
 
     def was_dropped(self):
@@ -109,7 +135,7 @@ class Connection:
                 data = self.socket.recv(65536)
             except TimeoutError:
                 return False
-            except ConnectionError:
+            except OSError:  # of the connection, or of TLS
                 return True
             if not data:
                 return True

@@ -2,6 +2,7 @@
 #include "device_keys.hpp"
 
 #include "../whole_number.hpp"
+#include "durable.hpp"
 
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/secret.hpp>
@@ -74,7 +75,9 @@ void write_private(const std::filesystem::path& file, const std::string& text) {
     out << text << '\n' << std::flush;
     if (!out) throw std::runtime_error(fresh.string() + ": cannot be written");
   }
+  sync_to_disk(fresh);
   fs::rename(fresh, file);
+  sync_to_disk(fs::absolute(file).parent_path());
 }
 
 std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {

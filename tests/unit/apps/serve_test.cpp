@@ -265,7 +265,9 @@ TEST_CASE("serve: files of keys are private, and a missing secret is made") {
   CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": a key is 64 hex digits, not all of them 0");
   CHECK(thrown([&] { (void)secret_from_file(file); }) ==
         file.string() + ": a secret is 32 hex digits, not all of them 0");
+  synced_paths.clear();
   const std::string made = secret_from_file(folder.path / "secret");
+  CHECK(synced_paths == std::vector<std::string>{folder.path / "secret.new", folder.path});
   CHECK(made.size() == 32);
   CHECK(secret_from_file(folder.path / "secret") == made);
   CHECK(secret_from_file(folder.path / "other") != made);
