@@ -499,6 +499,42 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   CHECK(a.text() == text_alone(a.run));
 }
 
+TEST_CASE("serve: a session keeps its salt over a restart") {
+  server first, second;
+  first.run.salt = 0;  // one is drawn for each session
+  first.restart();
+  run_settings longer = settings_of(100);
+  longer.tokens = 40;
+  device writer(1, longer);
+  writer.host.begin();
+  writer.steps(first, 6);
+  second.run.salt = 0;
+  second.sessions.reset();
+  fs::copy(first.folder.path, second.folder.path, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  second.start();  // from what the first one has written by now
+
+  writer.over.heard.clear();
+  writer.outgoing.clear();
+  const std::size_t before = writer.said.size();
+  const message_sender pass_on = writer.over.line->send;
+  std::vector<frame> answers;
+  writer.over.line->send = [&](std::span<const std::byte> message) {
+    answers.emplace_back(message.begin(), message.end());
+    pass_on(message);
+  };
+  first.restart();
+  writer.host.reconnect();
+  writer.finish(first);
+  guest again(1);  // says the same to the other server
+  for (std::size_t i = before; i < writer.said.size(); ++i) {
+    (void)second.receive(again.line, writer.said[i]);
+    while (second.sessions->has_work()) second.work();
+  }
+  REQUIRE(!answers.empty());
+  REQUIRE(again.heard.size() >= answers.size());
+  CHECK(std::equal(answers.begin(), answers.end(), again.heard.begin()));
+}
+
 TEST_CASE("serve: damaged journals outlive their sessions, and the oldest of them make room") {
   serve_limits limits;
   limits.damaged_bytes = 2 * 4096;
