@@ -22,12 +22,6 @@ pair_options without_timers() {
 
 bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
 
-std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
-  pair p(o);
-  p.finish(p.start());
-  return p.text();
-}
-
 //! Hands over what is under way, after what the edge has asked, until nothing is.
 void go_on(pair& p, std::deque<bytes> asked = {}) {
   for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
@@ -39,6 +33,14 @@ void go_on(pair& p, std::deque<bytes> asked = {}) {
       for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
     }
   }
+}
+
+std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
+  pair p(o);
+  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
+  go_on(p);
+  REQUIRE(p.edge->state() == edge_state::finished);
+  return p.text();
 }
 
 }  // namespace
@@ -272,4 +274,66 @@ TEST_CASE("NET-5 session: a draft of a round that the cloud knows as text alone 
   go_on(p);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(std::equal(text.begin(), text.end(), p.text().begin()));
+}
+
+TEST_CASE("NET-5 stream: after a resume the edge asks until it has all pieces of the text") {
+  for (const std::uint32_t chunk : {1u, 3u, 8u}) {
+    for (std::size_t heard = 2; heard < 20; heard += 5) {
+      CAPTURE(chunk);
+      CAPTURE(heard);
+      pair_options o = without_timers();
+      o.mode = session_mode::stream;
+      o.edge_chunk = o.cloud_chunk = chunk;
+      pair p(o);
+      bytes question = p.start();
+      std::size_t answers = 0;
+      for (int i = 0; i < 30 && !question.empty() && answers < heard; ++i) {
+        REQUIRE(p.cloud->receive(question, p.now).ok());
+        question.clear();
+        for (const bytes& answer : p.run_cloud()) {  // the whole stream, of which the rest is lost
+          if (answers++ >= heard) continue;
+          REQUIRE(p.edge->receive(answer, p.now).ok());
+          for (bytes& asked : p.run_edge()) question = std::move(asked);
+        }
+      }
+      REQUIRE(p.edge->reconnect(p.now).ok());
+      go_on(p);
+      CHECK(p.edge->state() == edge_state::finished);
+      CHECK(p.text() == whole_text(o));
+      CHECK(p.edge->round() == p.cloud->round());
+    }
+  }
+}
+
+TEST_CASE("NET-5 stream: a cloud that is being filled commits nothing of its own") {
+  pair_options o = without_timers();
+  o.mode = session_mode::stream;
+  pair p(o);
+  bytes question = p.exchange(p.start());
+  const bytes journal = p.cloud_journal;
+  REQUIRE(p.cloud->receive(question, p.now).ok());
+  for (const bytes& answer : p.run_cloud()) {
+    if (p.edge->length() < 9) CHECK(p.edge->receive(answer, p.now).ok());
+    (void)p.run_edge();
+  }
+  REQUIRE(p.edge->length() == 9);
+  p.new_cloud();
+  REQUIRE(p.cloud->restore(journal).ok());
+  p.hold_rows = true;
+  REQUIRE(p.cloud->receive(question, p.now).ok());  // a copy: the stream begins, and the engine works
+  (void)p.run_cloud();
+  REQUIRE(p.cloud->wants_rows());
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  REQUIRE(p.cloud->receive(pair::only(p.run_edge()), p.now).ok());
+  const bytes place = pair::only(p.run_cloud());
+  REQUIRE(p.cloud->state() == cloud_state::filling);
+  CHECK_FALSE(p.cloud->wants_rows());
+  const row_span_provider<float> rows(p.cloud_engine.rows(), p.transforms);
+  CHECK(p.cloud->supply_rows(exec::seq, rows, p.now).code == errc::unexpected_message);
+  CHECK(p.cloud->state() == cloud_state::filling);
+  p.hold_rows = false;
+  REQUIRE(p.edge->receive(place, p.now).ok());
+  go_on(p);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text() == whole_text(o));
 }

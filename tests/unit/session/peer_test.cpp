@@ -707,3 +707,65 @@ TEST_CASE("session: the end is agreed on; a cloud that has forgotten the text ha
   (void)p.hear(answer);
   CHECK(p.edge->state() == edge_state::finished);
 }
+
+namespace {
+
+//! A hello of another version, or with a field that must be known, under a checksum that is right again.
+bytes changed_hello(bytes hello, std::uint16_t version, const std::vector<unsigned>& fields = {}) {
+  const auto read = decode_hello(hello);
+  REQUIRE(read.ok());
+  const wire_context context = read->context;
+  specverify::numeric::store_le(hello.data() + 8, version, 2);
+  for (const unsigned byte : fields) hello.push_back(static_cast<std::byte>(byte));
+  specverify::numeric::store_le(hello.data() + 4, message_checksum(context, hello), 4);
+  return hello;
+}
+
+}  // namespace
+
+TEST_CASE("session: a hello of another version, or with a field that must be known, is refused by name at both sides") {
+  const auto other_version = [](std::uint32_t version) {
+    return status{errc::unknown_version, part::codec, version << 16 | wire_version};
+  };
+  const status unknown_field{errc::unknown_field, part::codec, 200};
+  for (const int kind : {0, 1, 2}) {
+    CAPTURE(kind);
+    const status why = kind == 0 ? other_version(1) : kind == 1 ? other_version(wire_version + 1u) : unknown_field;
+    const auto changed = [kind](const bytes& hello) {
+      if (kind == 2) return changed_hello(hello, wire_version, {200, 0, 0});
+      return changed_hello(hello, static_cast<std::uint16_t>(kind == 0 ? 1 : wire_version + 1));
+    };
+    pair p;
+    const bytes hello = p.start();
+    CHECK(p.cloud->receive(changed(hello), 1) == why);
+    bytes told = pair::only(p.run_cloud());
+    CHECK(refusal_in(told) == why);
+    CHECK(p.cloud->refusal() == why);
+    CHECK(p.cloud->state() == cloud_state::blank);
+    CHECK(p.edge->receive(told, 1).code == errc::refused_by_peer);
+    CHECK(p.edge->refusal() == why);
+
+    pair q;
+    const bytes answer = q.answer(q.start());
+    CHECK(q.edge->receive(changed(answer), 1) == why);
+    told = pair::only(q.run_edge());
+    CHECK(q.edge->state() == edge_state::failed);
+    CHECK(refusal_in(told) == why);
+    CHECK(q.cloud->receive(told, 1).code == errc::refused_by_peer);
+    CHECK(q.cloud->refusal() == why);
+  }
+}
+
+TEST_CASE("session: a hello that cannot be read and is no answer changes nothing at the edge") {
+  pair p;
+  const bytes hello = p.start();
+  const bytes answer = changed_hello(p.answer(hello), 1);
+  bytes damaged = answer;
+  damaged[40] ^= std::byte{1};
+  CHECK(p.edge->receive(damaged, 1).code == errc::checksum_mismatch);  // asked again at once
+  const bytes draft = p.exchange(p.exchange(pair::only(p.run_edge())));
+  CHECK(p.edge->receive(answer, 1).code == errc::unexpected_message);
+  CHECK(p.edge->state() == edge_state::waiting);
+  p.finish(p.exchange(draft));
+  CHECK(p.text() == whole_text());
+}

@@ -177,6 +177,7 @@ SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
     target_ = text_target(peer.base_length, peer.round, peer.prefix_hash);
     state_ = cloud_state::filling;
+    rows_wanted_ = false;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
     settle();
   }
@@ -255,7 +256,7 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
     return send_feedback();
   }
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return on_late(*then, header);
-  // The round before the open one, which an edge decided, or this cloud in a life that it has forgotten: its text counts.
+  // The round before the open one, which this cloud knows from an edge, and not the verdict: the text counts.
   wire_context earlier;
   if (!finds_text(place_.round() - 1, message, header, earlier))
     return on_damage(errc::checksum_mismatch, header.checksum);

@@ -75,6 +75,19 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   return on_damage(errc::checksum_mismatch, now);
 }
 
+//! A greeting that cannot be read: damaged; or whole, and of another version or with what this side has to know and does
+//! not. As an answer it ends the session by that name.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_unreadable(status why, std::span<const std::byte> message,
+                                                                  const message_header& header,
+                                                                  session_time now) noexcept {
+  if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, now);
+  const wire_context peer = named_by(message, header.kind);
+  if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
+  if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
+  const bool is_answer = awaits(header.kind == message_kind::hello, peer);
+  return is_answer ? fail(why) : drop(errc::unexpected_message);
+}
+
 //! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
   const question asked = question_.what();
@@ -101,7 +114,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
                                                                 session_time now) noexcept {
   const bool is_hello = header.kind == message_kind::hello;
   const result<wire_context> read = greeting_context(message, header.kind);
-  if (!read) return on_damage(read.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
+  if (!read) return on_unreadable(read.error(), message, header, now);
   const wire_context& peer = *read;
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
   if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);

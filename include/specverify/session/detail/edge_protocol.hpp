@@ -83,6 +83,8 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
                                    session_time now) noexcept;
+  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message, const message_header& header,
+                                     session_time now) noexcept;
   [[nodiscard]] bool awaits(bool is_hello, const wire_context& peer) const noexcept;
   //! The cloud has heard of a newer epoch than this one.
   [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {

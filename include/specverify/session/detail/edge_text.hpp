@@ -41,7 +41,9 @@ namespace detail {
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
                                                               session_time now) noexcept {
   const auto count = static_cast<std::uint32_t>(tokens.size());
-  const bool fetches = state_ == edge_state::fetching_text;
+  const bool fetches = state_ == edge_state::fetching_text, streams = options_.mode == session_mode::stream;
+  // of what answers a resume, a whole piece: there may be more
+  const bool goes_on = !fetches && question_.is_open() && (!streams || count >= options_.text_chunk);
   link_is_back();
   if (!fetches) {
     discard_draft();
@@ -61,7 +63,7 @@ namespace detail {
     if (prefix_hash(text().first(target)) != peer_.target_hash())
       return fail({errc::prefix_mismatch, part::session, target});
     place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
-  } else {
+  } else if (streams) {
     place_.begin_round(place_.round() + count);
     statistics_.rounds += count;
   }
@@ -75,7 +77,9 @@ namespace detail {
   out.stop = place_.stop();
   statistics_.emitted += out.tokens.size();
   if (!out.tokens.empty()) outputs_.push(out);
-  return in_step(now);
+  if (!goes_on || place_.is_over()) return in_step(now);
+  state_ = edge_state::resuming;
+  return ask(question::resume, now);
 }
 
 }  // namespace detail
