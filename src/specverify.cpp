@@ -15,6 +15,7 @@
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
 #include <specverify/session/detail/edge_link.hpp>
+#include <specverify/session/detail/edge_refusals.hpp>
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
 #include <specverify/session/detail/edge_text.hpp>

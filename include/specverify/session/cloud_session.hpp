@@ -64,7 +64,7 @@ class cloud_session : private detail::cloud_protocol {
   //!         `decide_semantically` (failed).
   using cloud_protocol::supply_scores;
   //! status engine_failed(status why)
-  //! The engine cannot go on; the edge gets a refusal.
+  //! The engine cannot go on; the edge gets a refusal. A `why` that is ok counts as engine_failed.
   using cloud_protocol::engine_failed;
 
   // Outputs.

@@ -121,7 +121,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! has failed).
   using edge_protocol::disconnect;
   //! status engine_failed(status why)
-  //! The engine cannot go on; the cloud gets a refusal.
+  //! The engine cannot go on; the cloud gets a refusal. A `why` that is ok counts as engine_failed.
   using edge_protocol::engine_failed;
   //! void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time)
   //! What the host measured of the link; recorded with the next round.

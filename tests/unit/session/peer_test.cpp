@@ -769,3 +769,31 @@ TEST_CASE("session: a hello that cannot be read and is no answer changes nothing
   p.finish(p.exchange(draft));
   CHECK(p.text() == whole_text());
 }
+
+TEST_CASE("session: an engine that fails and does not say why is engine_failed, at both sides") {
+  const status why{errc::engine_failed, part::host, 0};
+  pair p;
+  const bytes draft = to_first_draft(p);
+  CHECK(p.edge->engine_failed({}) == why);
+  CHECK(refusal_in(pair::only(p.run_edge())) == why);
+  CHECK(p.edge_failure == why);
+  pair q;
+  REQUIRE(q.cloud->receive(to_first_draft(q), 1).ok());
+  q.hold_rows = true;
+  (void)q.run_cloud();
+  CHECK(q.cloud->engine_failed({}) == why);
+  CHECK(refusal_in(pair::only(q.run_cloud())) == why);
+  CHECK(q.cloud->refusal() == why);
+}
+
+TEST_CASE("session: a deadline beyond the end of time is that end") {
+  pair_options o;
+  o.timeout = ~session_time{0} - 5;
+  pair p(o);
+  p.now = 1000;
+  (void)p.start();
+  REQUIRE(p.edge->deadline().has_value());
+  CHECK(*p.edge->deadline() == ~session_time{0});
+  CHECK(p.edge->tick(2000).ok());
+  CHECK(p.run_edge().empty());
+}

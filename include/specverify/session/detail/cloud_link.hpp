@@ -60,6 +60,7 @@ SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
 SPECVERIFY_BODY status cloud_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   journal_.clear();
+  if (why.ok()) why = {errc::engine_failed, part::host, 0};
   return fail(why);
 }
 

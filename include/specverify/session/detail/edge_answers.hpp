@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the edge does with a message: classify, greet, take text, take a refusal, a request or a verdict.
+//! What the edge does with a message: classify, greet, take a request, a verdict or the end.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
-
-#include <algorithm>
-#include <iterator>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -75,8 +72,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   return on_damage(errc::checksum_mismatch, now);
 }
 
-//! A greeting that cannot be read: damaged; or whole, and of another version or with what this side has to know and does
-//! not. As an answer it ends the session by that name.
+//! A greeting that cannot be read. It is damaged, or of another version, or has a field that must be known and is not:
+//! as an answer such a one ends the session by its name.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_unreadable(status why, std::span<const std::byte> message,
                                                                   const message_header& header,
                                                                   session_time now) noexcept {
@@ -208,47 +205,6 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   return ask(question::draft, now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message,
-                                                               const message_header& header,
-                                                               session_time now) noexcept {
-  wire_context session{};
-  session.session_id = options_.session_id;
-  const wire_context contexts[] = {place_.end_context(), session, {}};  // of the epoch, of the session, of nobody
-  const wire_context* const named = std::find_if(std::begin(contexts), std::end(contexts), [&](const wire_context& of) {
-    return belongs_to(of, message, header);
-  });
-  if (named == std::end(contexts))
-    return contexts_.find_end(message, header) != nullptr ? drop(errc::stale_epoch)
-                                                          : on_damage(errc::checksum_mismatch, now);
-  const result<refuse_message> refusal = decode_refuse(*named, message);
-  if (!refusal) return on_damage(errc::checksum_mismatch, now);
-  const status& reason = refusal->reason;
-  if (state_ == edge_state::finished) return drop(errc::session_closed);
-  if (ends_session(reason.code) && named != std::begin(contexts)) return drop(errc::stale_epoch);  // of another life
-  if (reason.code == errc::unknown_session) {
-    if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
-    if (place_.is_over()) return finish(false);  // nobody has another text
-    heard_ = {};
-    forget_fetch();
-    peer_.greet();
-    if (place_.length() == 0 || peer_.greetings() > 64) {
-      refusal_ = reason;
-      return fail({errc::unknown_session, part::session, 0});
-    }
-    state_ = edge_state::greeting;
-    return ask(question::hello, now);
-  }
-  if (!ends_session(reason.code)) {
-    const bool open = question_.is_open() && reason.where == question_.checksum();
-    if (open) heard_.pass(header.flags);
-    if (!open || !question_.may_hurry(options_.retry_timeout, options_.retry_limit))
-      return drop(errc::unexpected_message);
-    return hurry(now);
-  }
-  refusal_ = reason;
-  return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
-}
-
 //! The cloud asks for hidden states before it decides.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message,
                                                                session_time now) noexcept {
@@ -269,16 +225,6 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
     return fail({errc::prefix_mismatch, part::session, read->length});
   link_is_back();
   return finish(false);
-}
-
-//! A cloud that goes on with a session that has failed here is told why. Refusals are never answered.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::after_failure(std::span<const std::byte> message,
-                                                                  const message_header& header) noexcept {
-  const result<std::uint64_t> greeted = session_of(message);
-  const bool ours = (greeted && *greeted == options_.session_id) || belongs_to(context(), message, header) ||
-                    contexts_.find(message, header) != nullptr;
-  if (ours && header.kind != message_kind::refuse) tell_failure();
-  return drop(errc::session_closed);
 }
 
 //! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.

@@ -221,6 +221,7 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
 
 SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (why.ok()) why = {errc::engine_failed, part::host, 0};
   return fail(why);
 }
 

@@ -59,10 +59,10 @@ class open_question {
   void prepare(std::size_t bytes) noexcept { prepared_ = bytes; }
   [[nodiscard]] std::size_t prepared() const noexcept { return prepared_; }
   void sent(std::uint32_t checksum) noexcept { checksum_ = checksum; }
-  //! `timeout` 0: no deadline.
+  //! `timeout` 0: no deadline. One beyond the end of time is that end.
   void wait(session_time now, session_time timeout) noexcept {
     deadline_.reset();
-    if (timeout != 0) deadline_ = now + timeout;
+    if (timeout != 0) deadline_ = now + std::min(timeout, ~now);
   }
   void close() noexcept {
     what_ = question::none;

@@ -93,8 +93,6 @@ class edge_protocol : public endpoint {
   [[nodiscard]] bool agrees_on_terms(std::span<const std::byte> hello) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
-  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
-                                  session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
                                session_time now) noexcept;
   [[nodiscard]] status on_other_drafts(const message_header& header, session_time now) noexcept;
@@ -103,6 +101,10 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
+
+  // edge_refusals.hpp
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
+                                  session_time now) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
 
   // edge_round.hpp: the session drafts between `open_round` and `close_block`
