@@ -601,6 +601,23 @@ TEST_CASE("session: a greeting of another session, or in another format, is refu
   CHECK(p.cloud->state() == cloud_state::ready);
 }
 
+TEST_CASE("session: a host refuses without the epoch; a cloud that does is late") {
+  for (const part reporter : {part::host, part::session}) {
+    pair p;
+    (void)to_first_draft(p);
+    std::array<std::byte, 64> space{};
+    wire_context of_session{};
+    of_session.session_id = 7;
+    const status why{errc::beyond_limit, reporter, 4};
+    const auto refusal = encode_refuse(of_session, {why}, space);
+    REQUIRE(refusal.ok());
+    const bool is_host = reporter == part::host;
+    CHECK(p.edge->receive(*refusal, 1).code == (is_host ? errc::refused_by_peer : errc::stale_epoch));
+    CHECK((p.edge->state() == edge_state::failed) == is_host);
+    CHECK((p.edge->refusal() == why) == is_host);
+  }
+}
+
 namespace {
 
 //! A bit of one message is changed under a checksum that is right again. The contexts of all messages are known.

@@ -12,7 +12,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! One that ends the session counts where it names the present epoch; the others name the open question.
+//! One that ends the session counts where it names the present epoch, or is the host's own, which knows no epochs; the
+//! others name the open question.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_refusal(std::span<const std::byte> message,
                                                                const message_header& header,
                                                                session_time now) noexcept {
@@ -29,7 +30,8 @@ namespace detail {
   if (!refusal) return on_damage(errc::checksum_mismatch, now);
   const status& reason = refusal->reason;
   if (state_ == edge_state::finished) return drop(errc::session_closed);
-  if (ends_session(reason.code) && named != std::begin(contexts)) return drop(errc::stale_epoch);  // of another life
+  const bool is_host = named == contexts + 1 && reason.reporter == part::host;
+  if (ends_session(reason.code) && named != std::begin(contexts) && !is_host) return drop(errc::stale_epoch);
   if (reason.code == errc::unknown_session) {
     if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
     if (place_.is_over()) return finish(false);  // nobody has another text
