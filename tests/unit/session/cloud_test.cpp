@@ -378,7 +378,7 @@ TEST_CASE("NET-4 cloud: messages of an earlier epoch are stale") {
   const bytes place = pair::only(p.run_cloud());  // for an edge that has not heard of epoch 2
   CHECK(kind_of(place) == message_kind::resume);
   CHECK(p.cloud_journal.size() == journaled);
-  CHECK(p.edge->receive(place, 2).code == errc::unexpected_message);
+  CHECK(p.edge->receive(place, 2).code == errc::duplicate);
   p.finish(fresh);
 }
 
@@ -568,11 +568,11 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
   CHECK(restored([](cloud_options& o) { o.required = guarantee::unconditional; }).code == errc::guarantee_too_weak);
 }
 
-TEST_CASE("SEC-1 cloud: rounds and epochs that no text can have are refused by name, and nothing changes") {
+TEST_CASE("SEC-1 cloud: rounds and epochs that no session has are refused by name, and nothing changes") {
   struct claim {
     std::uint32_t epoch, round, length;
   };
-  for (const claim wrong : {claim{0, 1, 3}, claim{1, 0, 3}, claim{1, 2, 3}, claim{1, 0xFFFFFFFFu, 9}}) {
+  for (const claim wrong : {claim{0, 1, 3}, claim{1, 0, 3}, claim{1, (1u << 31) + 1, 3}, claim{1, 0xFFFFFFFFu, 9}}) {
     CAPTURE(wrong.round);
     pair p;
     bytes hello = p.start();
@@ -589,7 +589,6 @@ TEST_CASE("SEC-1 cloud: rounds and epochs that no text can have are refused by n
     const wire_context peer{7, 2, wrong.round, wrong.length + 2, 123, 0};
     bytes resume(36);
     REQUIRE(encode_resume({peer}, resume).ok());
-    if (wrong.round == 2) continue;  // of 5 tokens
     CHECK(refusal_of(q, resume) == errc::field_out_of_range);
     CHECK(q.cloud->state() == cloud_state::ready);
     CHECK(q.cloud->length() == 3);

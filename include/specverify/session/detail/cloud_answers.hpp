@@ -64,17 +64,16 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
   if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
-  if (!is_round(hello.context.round, hello.context.base_length, hello.prompt_length))
-    return {errc::field_out_of_range, part::session, hello.context.round};
+  if (!is_round(hello.context.round)) return {errc::field_out_of_range, part::session, hello.context.round};
   return {};
 }
 
-//! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose text has
-//! fewer tokens than rounds.
+//! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose round no
+//! session has.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
   if (peer.base_length <= place_.length()) return {};
   const bool fits = peer.base_length - place_.length() <= remaining();
-  if (fits && is_round(peer.round, peer.base_length, place_.prompt_length())) return {};
+  if (fits && is_round(peer.round)) return {};
   const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
                           : status{errc::base_length_mismatch, part::session, peer.base_length};
   count_fault(statistics_, why.code);

@@ -83,13 +83,13 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return why;
 }
 
-//! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own.
-//! Nothing changes here but the number of the next message, and nothing is journaled.
+//! A greeting of an epoch that is over: says where this side stands, and the edge goes on in an epoch of its own, which
+//! forgets numbers. Nothing changes here and nothing is journaled: the answer has the number of the last one, which an
+//! edge of the present epoch takes for a copy.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::answer_stale() noexcept {
-  if (const auto bytes = encode_resume({context()}, message_)) {
-    count_transmission();
-    send(bytes->size());
-  }
+  wire_context place = context();
+  place.transmission = static_cast<std::uint8_t>((next_number_ + 15) & 15);
+  if (const auto bytes = encode_resume({place}, message_)) send(bytes->size());
   return drop(errc::stale_epoch);
 }
 

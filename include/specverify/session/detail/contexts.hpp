@@ -45,7 +45,7 @@ class context_memory {
 
 enum class arrival : std::uint8_t { fresh, duplicate, late };
 
-//! Refusals of damage that a cloud sends between two journal records.
+//! Refusals of damage, and answers to stale questions, that a cloud sends between two journal records.
 inline constexpr std::uint8_t refusals_per_record = 4;
 
 //! The epoch `step` ahead, or the last one.

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/detail/record_checks.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -119,7 +120,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   const bool overtaken = is_overtaken(peer);
   if (!awaits(is_hello, peer))
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  // a new epoch forgets the numbers of this one
+  if (const errc why = overtaken ? errc::ok : heard_.take(header.flags); why != errc::ok) return drop(why);
   if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
   link_is_back();
   peer_.greet();
@@ -150,6 +152,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     return ask(question::text, now);
   }
   if (peer.round < place_.round()) return fail({errc::stale_round, part::session, peer.round});
+  if (!is_round(peer.round)) return fail({errc::field_out_of_range, part::session, peer.round});
   place_.begin_round(peer.round);
   return in_step(now);
 }
@@ -176,6 +179,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     return in_step(now);
   if (length > text_limit() || length < place_.length() || place_.is_over())
     return fail({errc::base_length_mismatch, part::session, length});
+  if (!is_round(peer.round)) return fail({errc::field_out_of_range, part::session, peer.round});
   if (state_ != edge_state::fetching_text) {
     discard_draft();
     peer_.fetch_from(place_.agreed(), place_.length());

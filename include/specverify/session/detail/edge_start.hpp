@@ -132,8 +132,7 @@ SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& l
   if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt_snapshot();
   if (last.length - last.base_length > options_.format.attachments.max_skipped)
     return {errc::beyond_limit, part::session, options_.at_max_skipped};
-  if (!is_epoch(last.epoch) || !is_round(last.round, last.length, last.prompt_length)) return corrupt_snapshot();
-  if (last.carry_round > last.round) return corrupt_snapshot();
+  if (!is_epoch(last.epoch) || !is_round(last.round) || last.carry_round > last.round) return corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
   if (last.finished && last.stop == stop_reason::none) return corrupt_snapshot();
   if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted)

@@ -27,9 +27,9 @@ namespace detail {
 //! Of a life that has begun.
 [[nodiscard]] constexpr bool is_epoch(std::uint32_t epoch) noexcept { return epoch != 0 && epoch <= max_wire_epoch; }
 
-//! Of a text of `length` tokens: each round before this one added a token or more.
-[[nodiscard]] constexpr bool is_round(std::uint32_t round, std::uint32_t length, std::uint32_t prompt_length) noexcept {
-  return round != 0 && length >= prompt_length && round - 1 <= length - prompt_length;
+//! Of a session, with room for all that may follow. A text of which a part was lost can have more rounds than tokens.
+[[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept {
+  return round != 0 && round <= std::uint32_t{1} << 31;
 }
 
 //! A snapshot that no session writes.
