@@ -65,6 +65,18 @@ void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
   }
 }
 
+inline void mend(side restored, std::span<std::byte> journal, unsigned what) {
+  if ((what & mend_checks) == 0) return;
+  if (restored == side::edge) {
+    mend_journal<edge_of_restore>(journal, what, [](const auto& last, std::uint32_t) { return last.base_length; });
+  } else {
+    mend_journal<cloud_snapshot>(journal, what, [](const auto&, std::uint32_t all) { return all; });
+  }
+}
+
+//! Whether the edge of a system commits tokens alone.
+[[nodiscard]] inline bool skips(unsigned choice) { return choice % systems >= systems - 2; }
+
 template <class Script>
 void restore_with(side restored, Script& script, std::span<const std::byte> journal) {
   restored == side::edge ? script.restart_edge_from(journal) : script.restart_cloud_from(journal);
@@ -77,16 +89,10 @@ inline void restore_input(side restored, std::span<const std::byte> input) {
   const std::size_t length = std::min<std::size_t>(input.size() - restore_head, at(2) | (at(3) << 8));
   std::vector<std::byte> journal(input.begin() + restore_head,
                                  input.begin() + static_cast<std::ptrdiff_t>(restore_head + length));
-  if (at(1) & mend_checks) {
-    if (restored == side::edge) {
-      mend_journal<edge_of_restore>(journal, at(1), [](const auto& last, std::uint32_t) { return last.base_length; });
-    } else {
-      mend_journal<cloud_snapshot>(journal, at(1), [](const auto&, std::uint32_t all) { return all; });
-    }
-  }
+  mend(restored, journal, at(1));
   std::vector<std::byte> words{input[0]};
   words.insert(words.end(), input.begin() + static_cast<std::ptrdiff_t>(restore_head + length), input.end());
-  if (at(0) % systems < systems - 2) {
+  if (!skips(at(0))) {
     session_script<always_send> script(words);
     restore_with(restored, script, journal);
   } else {

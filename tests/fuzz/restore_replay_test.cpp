@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed journals of the fuzz targets of restore, and copies of them that are cut or have changed bytes.
-// SPECVERIFY_WRITE_CORPUS=1 writes the seeds (journals of sessions that were served) anew.
+// The committed journals of the fuzz targets of restore, and copies of them that are cut or have changed bytes. Each is
+// what its name says (fuzz/restore_seeds.hpp): a journal that is refused leads nowhere. After a change of the layout
+// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
-#include "fuzz/restore_body.hpp"
+#include "fuzz/restore_seeds.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -19,54 +20,69 @@ std::filesystem::path folder_of(side restored) {
   return std::filesystem::path("tests/fuzz/corpus") / (restored == side::edge ? "restore_edge" : "restore_cloud");
 }
 
-// Messages travel for so many steps; then a side restarts from its journal, and they travel again.
-template <class Skip>
-std::vector<std::byte> seed(side restored, unsigned choice, unsigned mended, int steps) {
-  std::vector<std::byte> script{static_cast<std::byte>(choice)};
-  for (int i = 0; i < steps; ++i) script.push_back(static_cast<std::byte>(i % 2));
-  session_script<Skip> session(script);
-  session.run();
-  const auto journal = restored == side::edge ? session.edge_journal() : session.cloud_journal();
-  std::vector<std::byte> made{static_cast<std::byte>(choice), static_cast<std::byte>(mended),
-                              static_cast<std::byte>(journal.size() & 255u),
-                              static_cast<std::byte>(journal.size() >> 8)};
-  made.insert(made.end(), journal.begin(), journal.end());
-  made.insert(made.end(), script.begin() + 1, script.end());
-  return made;
+std::filesystem::path file_of(side restored, const restore_seed& seed) {
+  return folder_of(restored) / (name_of(seed.kind) + std::to_string(seed.choice));
 }
 
-void write_seeds(side restored) {
-  std::filesystem::create_directories(folder_of(restored));
-  for (unsigned choice = 0; choice < systems + 2; ++choice) {
-    const unsigned words = choice < systems ? choice : choice == systems ? 0x80u : 0x40u;  // stream, greedy
-    const unsigned mended = choice % 4;
-    const auto made = words % systems < systems - 2 ? seed<always_send>(restored, words, mended, 8)
-                                                    : seed<random_skip>(restored, words, mended, 8);
-    std::ofstream out(folder_of(restored) / ("system" + std::to_string(words)), std::ios::binary);
-    out.write(reinterpret_cast<const char*>(made.data()), static_cast<std::streamsize>(made.size()));
+std::vector<std::byte> content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const auto bytes = std::as_bytes(std::span<const char>(content));
+  return {bytes.begin(), bytes.end()};
+}
+
+void write_seed(const std::filesystem::path& file, const std::vector<std::byte>& bytes) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream out(file, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+// Whether the journal of an input is what the input's name says, as it stands and as it is mended.
+void check_journal(side restored, const restore_seed& seed, const std::vector<std::byte>& input) {
+  REQUIRE(input.size() > restore_head);
+  const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(input[i]); };
+  REQUIRE(at(0) == seed.choice);
+  const auto all = std::span(input).subspan(restore_head);
+  REQUIRE(all.size() >= (at(2) | at(3) << 8));
+  std::vector<std::byte> journal(all.begin(), all.begin() + (at(2) | at(3) << 8));
+  const bool journal_is_as_named = holds(seed.kind, restored, facts_of(restored, seed.choice, journal));
+  CHECK(journal_is_as_named);
+  mend(restored, journal, at(1));
+  const bool mended_journal_is_as_named = holds(seed.kind, restored, facts_of(restored, seed.choice, journal));
+  CHECK(mended_journal_is_as_named);
+}
+
+void replay_changed(side restored, std::vector<std::byte> content, specverify_test::dice& dice) {
+  restore_input(restored, content);
+  if (content.size() < restore_head) return;
+  content[1] = std::byte{0};  // the journal's own checks: nothing is mended
+  for (int i = 0; i < 60; ++i) {
+    std::vector<std::byte> changed = content;
+    for (std::uint64_t n = dice.below(3); n > 0; --n)
+      changed[restore_head + dice.below(static_cast<std::uint32_t>(changed.size() - restore_head))] =
+          static_cast<std::byte>(dice.next());
+    if (dice.below(3) == 0) changed[2] = static_cast<std::byte>(dice.next());
+    restore_input(restored, changed);
   }
 }
 
 void replay(side restored) {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds(restored);
-  REQUIRE(std::filesystem::exists(folder_of(restored)));
-  std::size_t files = 0;
   specverify_test::dice dice(13);
+  for (const restore_seed& seed : make_seeds(restored)) {
+    const std::filesystem::path file = file_of(restored, seed);
+    INFO("SPECVERIFY_WRITE_CORPUS=1 writes it anew: ", file.string());
+    const bool seed_was_made = !seed.bytes.empty();
+    CHECK(seed_was_made);
+    if (!seed_was_made) continue;
+    check_journal(restored, seed, seed.bytes);
+    replay_changed(restored, seed.bytes, dice);
+    if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seed(file, seed.bytes);
+    check_journal(restored, seed, content_of(file));
+  }
+  std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(restored))) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    restore_input(restored, std::as_bytes(std::span<const char>(content)));
+    replay_changed(restored, content_of(entry.path()), dice);
     ++files;
-    if (content.size() < restore_head) continue;
-    content[1] = 0;  // the journal's own checks: nothing is mended
-    for (int i = 0; i < 60; ++i) {
-      std::vector<char> changed = content;
-      for (std::uint64_t n = dice.below(3); n > 0; --n)
-        changed[restore_head + dice.below(static_cast<std::uint32_t>(changed.size() - restore_head))] =
-            static_cast<char>(dice.next());
-      if (dice.below(3) == 0) changed[2] = static_cast<char>(dice.next());
-      restore_input(restored, std::as_bytes(std::span<const char>(changed)));
-    }
   }
   CHECK(files >= systems);
 }

@@ -64,21 +64,28 @@ class session_script {
   [[nodiscard]] std::span<const std::byte> cloud_journal() const { return cloud_journal_; }
 
   //! A side restarts from these bytes, whatever they are, and goes on as a host would: without them, where they are
-  //! refused.
-  void restart_edge_from(std::span<const std::byte> journal) {
+  //! refused. Whether they were taken.
+  bool restart_edge_from(std::span<const std::byte> journal) {
     new_edge();
     const auto read = edge_->restore(journal, now_);
     check_restored(read, edge_->state() == edge_state::idle);
     edge_journal_.assign(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(read ? read->valid_bytes : 0));
     if (!read) (void)edge_->recover(2, now_);
     drain();
+    return read.ok();
   }
-  void restart_cloud_from(std::span<const std::byte> journal) {
+  bool restart_cloud_from(std::span<const std::byte> journal) {
     new_cloud();
     const auto read = cloud_->restore(journal);
     check_restored(read, cloud_->state() == cloud_state::blank);
     cloud_journal_.assign(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(read ? read->valid_bytes : 0));
     drain();
+    return read.ok();
+  }
+
+  void go_on(std::span<const std::byte> script) {
+    script_ = script;
+    run();
   }
 
   void run() {

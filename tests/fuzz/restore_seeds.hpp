@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Seeds of the fuzz targets of `restore`: journals that sessions wrote, each with a script for what follows, and what
+//! a seed's name says of its journal. Nothing is written down here but what has to happen, so that a seed that is made
+//! anew is of the present layout.
+#ifndef SPECVERIFY_TESTS_FUZZ_RESTORE_SEEDS_HPP
+#define SPECVERIFY_TESTS_FUZZ_RESTORE_SEEDS_HPP
+
+#include "fuzz/restore_body.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specverify_fuzz {
+
+using journal_bytes_of = std::vector<std::byte>;
+
+//! What a journal is, to a side that is made with the options of the system `choice`.
+struct journal_facts {
+  bool restored = false;
+  bool continues = false;   //!< text behind the prompt, and no end
+  bool open_draft = false;  //!< an edge's draft of the round that is open
+  bool one_record = false;
+  bool cut_back = false;  //!< a record begins before the text ends
+  bool streams = false;
+};
+
+//! Bytes of the whole record at the front.
+[[nodiscard]] inline std::size_t first_record(std::span<const std::byte> journal) {
+  return detail::journal_head_bytes + detail::journal_check_bytes +
+         static_cast<std::size_t>(specverify::numeric::load_le(journal.data() + 4, 4));
+}
+
+//! Whether a record begins before the text of the records before it ends. A record that is no such: false.
+[[nodiscard]] inline bool is_cut_back(std::span<const std::byte> journal) {
+  for (std::uint32_t length = 0; journal.size() >= detail::journal_head_bytes;) {
+    const auto payload = detail::open_record(journal);
+    if (!payload || payload->empty()) return false;
+    const auto number = [&](std::size_t at) {
+      return static_cast<std::uint32_t>(specverify::numeric::load_le(journal.data() + at, 4));
+    };
+    if (number(8) < length) return true;
+    length = number(8) + number(12);
+    journal = journal.subspan(first_record(journal));
+  }
+  return false;
+}
+
+//! Without the record at its end that holds a draft alone, where there is one: as if the file had gone back in time.
+[[nodiscard]] inline journal_bytes_of without_last_draft(std::span<const std::byte> journal) {
+  std::size_t at = 0, last = 0;
+  while (at < journal.size()) {
+    last = at;
+    at += first_record(journal.subspan(at));
+  }
+  const bool alone = at > 0 && specverify::numeric::load_le(journal.data() + last + detail::journal_head_bytes, 4) == 0;
+  return {journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(alone ? last : at)};
+}
+
+template <class Snapshot>
+void read_facts(std::span<const std::byte> journal, journal_facts& facts) {
+  std::vector<token_id> text(64);
+  const auto read = read_journal<Snapshot>(journal, text);
+  if (!read || !read->last) return;
+  const Snapshot& last = *read->last;
+  facts.one_record = read->found.records == 1;
+  facts.continues = last.length > last.prompt_length && last.stop == stop_reason::none;
+  facts.streams = last.terms.mode == session_mode::stream;
+  detail::kept_draft draft;
+  facts.open_draft = read->draft.size() >= detail::snapshot_bytes<detail::kept_draft>() &&
+                     detail::load_snapshot(draft, read->draft.data()) && draft.round == last.round &&
+                     draft.length == last.length && draft.drafts > 0;
+}
+
+template <class Skip>
+journal_facts facts_of(side restored, unsigned choice, std::span<const std::byte> journal) {
+  journal_facts facts;
+  const std::byte word{static_cast<unsigned char>(choice)};
+  session_script<Skip> script({&word, 1});
+  facts.restored = restored == side::edge ? script.restart_edge_from(journal) : script.restart_cloud_from(journal);
+  facts.cut_back = is_cut_back(journal);
+  restored == side::edge ? read_facts<edge_of_restore>(journal, facts) : read_facts<cloud_snapshot>(journal, facts);
+  return facts;
+}
+[[nodiscard]] inline journal_facts facts_of(side restored, unsigned choice, std::span<const std::byte> journal) {
+  return skips(choice) ? facts_of<random_skip>(restored, choice, journal)
+                       : facts_of<always_send>(restored, choice, journal);
+}
+
+//! What a seed is named by.
+enum class seed_kind { system, open_draft, compacted, cut_back, middle_of_stream };
+[[nodiscard]] inline const char* name_of(seed_kind kind) {
+  switch (kind) {
+    case seed_kind::open_draft:
+      return "open_draft";
+    case seed_kind::compacted:
+      return "compacted";
+    case seed_kind::cut_back:
+      return "cut_back";
+    case seed_kind::middle_of_stream:
+      return "middle_of_stream";
+    default:
+      return "system";
+  }
+}
+[[nodiscard]] inline bool holds(seed_kind kind, side restored, const journal_facts& facts) {
+  const bool at_edge = restored == side::edge;
+  switch (kind) {
+    case seed_kind::open_draft:
+      return facts.restored && facts.continues && facts.open_draft && !facts.one_record;
+    case seed_kind::compacted:  // an edge's has its open draft in the one record
+      return facts.restored && facts.continues && facts.one_record && (!at_edge || facts.streams || facts.open_draft);
+    case seed_kind::cut_back:
+      return facts.restored && facts.continues && facts.cut_back;
+    case seed_kind::middle_of_stream:
+      return facts.restored && facts.continues && facts.streams && !facts.one_record;
+    default:
+      return facts.restored;
+  }
+}
+
+//! Messages travel in turn, so many of each direction.
+inline void add_exchanges(std::vector<std::byte>& script, int count) {
+  for (int i = 0; i < count; ++i) {
+    script.push_back(std::byte{0});
+    script.push_back(std::byte{1});
+  }
+}
+inline constexpr std::byte restart_of_edge{19}, to_cloud{0};  // words of session_script
+inline constexpr unsigned stream = 0x80, greedy = 0x40;       // bits of its first one
+
+//! Journals of one side after each step of a life that leads to such a seed, until one is.
+template <class Skip>
+class seed_maker {
+ public:
+  seed_maker(side restored, unsigned choice, seed_kind kind) : restored_(restored), choice_(choice), kind_(kind) {}
+
+  //! Empty: no such journal was found.
+  [[nodiscard]] journal_bytes_of journal() const {
+    for (int size = 1; size < 90; ++size) {
+      journal_bytes_of made = after(size);
+      if (holds(kind_, restored_, facts_of<Skip>(restored_, choice_, made))) return made;
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] journal_bytes_of of(const session_script<Skip>& session) const {
+    const auto journal = restored_ == side::edge ? session.edge_journal() : session.cloud_journal();
+    return {journal.begin(), journal.end()};
+  }
+  [[nodiscard]] journal_bytes_of after(int size) const {
+    std::vector<std::byte> script{static_cast<std::byte>(choice_)};
+    switch (kind_) {
+      case seed_kind::compacted:
+        return after_lives(script, size);
+      case seed_kind::cut_back:
+        return restored_ == side::edge ? after_fetch(script, size) : after_append(script);
+      case seed_kind::middle_of_stream:
+        return killed(script, size);
+      default:
+        add_exchanges(script, kind_ == seed_kind::system ? 4 : size + 3);
+        return run(script);
+    }
+  }
+  [[nodiscard]] journal_bytes_of run(const std::vector<std::byte>& script) const {
+    session_script<Skip> session(script);
+    session.run();
+    return of(session);
+  }
+  //! A few rounds, then lives of the edge without a round. A cloud's stream knows no pause: there the lives are before
+  //! it, and what follows the record that took the journal's place is cut off, as by a kill.
+  [[nodiscard]] journal_bytes_of after_lives(std::vector<std::byte>& script, int lives) const {
+    const bool streams = restored_ == side::cloud && (choice_ & stream) != 0;
+    if (!streams) add_exchanges(script, 4);
+    for (int i = 0; i < lives; ++i) {
+      script.push_back(restart_of_edge);
+      add_exchanges(script, 1);
+    }
+    if (!streams) return run(script);
+    add_exchanges(script, 4);
+    journal_bytes_of journal = run(script);
+    journal.resize(first_record(journal));
+    return journal;
+  }
+  //! The cloud decides a round with tokens that the edge committed alone. An edge that has forgotten its draft hears
+  //! them again.
+  [[nodiscard]] journal_bytes_of after_fetch(std::vector<std::byte>& script, int rounds) const {
+    add_exchanges(script, rounds);
+    script.push_back(to_cloud);
+    session_script<Skip> session(script);
+    session.run();
+    session.restart_edge_from(without_last_draft(session.edge_journal()));
+    std::vector<std::byte> more;
+    add_exchanges(more, 5);
+    session.go_on(more);
+    return of(session);
+  }
+  //! Of a host that appends the record which takes the journal's place; its first records are enough.
+  [[nodiscard]] journal_bytes_of after_append(std::vector<std::byte>& script) const {
+    add_exchanges(script, 4);
+    journal_bytes_of journal = run(script);
+    const journal_bytes_of all = seed_maker(restored_, choice_, seed_kind::compacted).journal();
+    journal.insert(journal.end(), all.begin(), all.end());
+    return journal;
+  }
+  //! A process that was killed within a record.
+  [[nodiscard]] journal_bytes_of killed(std::vector<std::byte>& script, int bytes) const {
+    add_exchanges(script, 4);
+    journal_bytes_of journal = run(script);
+    journal.resize(std::min(journal.size(), static_cast<std::size_t>(100 * bytes)));
+    return journal;
+  }
+
+  side restored_;
+  unsigned choice_;
+  seed_kind kind_;
+};
+
+struct restore_seed {
+  seed_kind kind{};
+  unsigned choice = 0;
+  std::vector<std::byte> bytes{};  //!< an input of the target; empty: there is no such journal
+};
+
+[[nodiscard]] inline restore_seed make_seed(side restored, seed_kind kind, unsigned choice) {
+  const journal_bytes_of journal = skips(choice) ? seed_maker<random_skip>(restored, choice, kind).journal()
+                                                 : seed_maker<always_send>(restored, choice, kind).journal();
+  restore_seed made{kind, choice, {}};
+  if (journal.empty()) return made;
+  const unsigned mended = kind == seed_kind::system ? choice % 4 : mend_checks;
+  for (const std::size_t byte : {std::size_t{choice}, std::size_t{mended}, journal.size() & 255u, journal.size() >> 8})
+    made.bytes.push_back(static_cast<std::byte>(byte));
+  made.bytes.insert(made.bytes.end(), journal.begin(), journal.end());
+  add_exchanges(made.bytes, kind == seed_kind::system ? 4 : 16);
+  return made;
+}
+
+inline std::vector<restore_seed> make_seeds(side restored) {
+  constexpr unsigned last = systems - 1;
+  std::vector<std::pair<seed_kind, unsigned>> wanted;
+  for (unsigned choice = 0; choice < systems; ++choice) wanted.emplace_back(seed_kind::system, choice);
+  for (const unsigned choice : {stream, greedy}) wanted.emplace_back(seed_kind::system, choice);
+  for (const unsigned choice : {0u, last, stream}) wanted.emplace_back(seed_kind::compacted, choice);
+  if (restored == side::edge) {  // a law, hidden states on request, tokens that the edge commits alone
+    for (const unsigned choice : {0u, 6u, last}) wanted.emplace_back(seed_kind::open_draft, choice);
+    wanted.emplace_back(seed_kind::cut_back, last);
+  } else {
+    wanted.emplace_back(seed_kind::cut_back, 0u);
+    wanted.emplace_back(seed_kind::middle_of_stream, stream);
+  }
+  std::vector<restore_seed> made;
+  for (const auto& [kind, choice] : wanted) made.push_back(make_seed(restored, kind, choice));
+  return made;
+}
+
+}  // namespace specverify_fuzz
+
+#endif
