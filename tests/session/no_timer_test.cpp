@@ -185,11 +185,11 @@ TEST_CASE("NET-5 edge: a refusal ends the life that it was meant for, and no oth
 TEST_CASE("NET-5 edge: a refusal that names no epoch, and ends a session, is of no life") {
   pair p(without_timers());
   const bytes draft = to_first_draft(p);
-  for (const std::uint64_t named : {0, 7}) {
+  for (const std::uint64_t named : {0u, 7u}) {
     wire_context context{};
     context.session_id = named;
     bytes refusal(16);
-    REQUIRE(encode_refuse(context, {{errc::row_has_nan, part::host, 12}}, refusal).ok());
+    REQUIRE(encode_refuse(context, {{errc::row_has_nan, part::session, 12}}, refusal).ok());
     CHECK(p.edge->receive(refusal, 5).code == errc::stale_epoch);
     CHECK(p.edge->state() == edge_state::waiting);
   }
