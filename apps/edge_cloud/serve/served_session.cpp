@@ -31,6 +31,11 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   return made;
 }
 
+bool is_refusal(std::span<const std::byte> message) {
+  const auto header = specverify::peek_header(message);
+  return header && header->kind == specverify::message_kind::refuse;
+}
+
 }  // namespace
 
 served_session::served_session(const serve_parts& parts, session_folder& folder)
@@ -81,7 +86,10 @@ refusal served_session::take(const message_sender& send) {
   refusal ended = refusal::none;
   const specverify::session_work work =
       specverify::take_outputs(session_, [&](const specverify::session_output& out) -> specverify::status {
-        if (out.action == session_action::send) send(out.bytes);
+        if (out.action == session_action::send) {
+          if (!is_refusal(out.bytes)) folder_.create();
+          send(out.bytes);
+        }
         if (out.action == session_action::rollback) text_.truncate(out.position);
         if (out.action != session_action::journal) return {};
         ended = folder_.write(out);

@@ -208,7 +208,7 @@ refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64
   const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
   at->second.heard = now;
   step(at, now, [&](entry& e, const message_sender&) {
-    e.folder.create(from.device);
+    e.folder.own(from.device);
     e.session = std::make_unique<served_session>(parts_, e.folder);
     return refusal::none;
   });

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace edge_cloud {
 
@@ -40,7 +41,9 @@ std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
   return id;
 }
 
-void session_folder::create(std::uint64_t owner) {
+void session_folder::create() {
+  if (!awaited_owner_) return;
+  const std::uint64_t owner = *std::exchange(awaited_owner_, std::nullopt);
   fs::remove_all(path_);  // of a session whose owner was never written
   fs::create_directories(path_);
   {
@@ -93,6 +96,7 @@ fs::path session_folder::set_aside(const damaged_folder& to) {
 }
 
 refusal session_folder::write(const specverify::session_output& record) {
+  create();
   // While one journal takes the place of another, both stand on the disk.
   const std::uint64_t both = journal_bytes_ + record.bytes.size();
   if (exceeds(refusal::journal_full, counted_ + record.bytes.size(), limits_.journal_bytes))
@@ -107,6 +111,7 @@ refusal session_folder::write(const specverify::session_output& record) {
 }
 
 void session_folder::remove() {
+  if (awaited_owner_) return;
   journal_.reset();
   std::error_code kept;
   fs::remove(path_ / "owner", kept);

@@ -32,8 +32,11 @@ class session_folder {
   //! The id that such a folder's name stands for.
   [[nodiscard]] static std::optional<std::uint64_t> id_of(const std::filesystem::path& folder);
 
-  //! The owner stands in a file of its own, before anything else, and through a power cut. Throws where the disk fails.
-  void create(std::uint64_t owner);
+  //! A new session, whose folder `create` makes. Touches no disk.
+  void own(std::uint64_t owner) { awaited_owner_ = owner; }
+  //! Makes the folder of a new session; otherwise does nothing. The owner stands in a file of its own, before anything
+  //! else, and through a power cut. Throws where the disk fails.
+  void create();
   //! Whether a folder of an earlier process was told of. One that it began to write, or to remove, was not.
   [[nodiscard]] bool has_owner() const;
   //! Of an earlier process; nothing where the file does not say it.
@@ -45,7 +48,8 @@ class session_folder {
   //! Keeps a journal that no session takes elsewhere, and begins a new one. The path where it is kept; empty where
   //! there was none, or no room for it. Throws where the disk fails.
   std::filesystem::path set_aside(const damaged_folder& to);
-  //! Writes a record, or says which limit it is beyond: journal_full, disk_full. Throws where the disk fails.
+  //! Writes a record, or says which limit it is beyond: journal_full, disk_full. It makes the folder before. Throws
+  //! where the disk fails.
   [[nodiscard]] refusal write(const specverify::session_output& record);
   //! Nothing is left of the session. A process that is killed meanwhile leaves a folder without an owner.
   void remove();
@@ -57,6 +61,7 @@ class session_folder {
   std::uint64_t id_;
   const serve_limits& limits_;
   disk_share& share_;
+  std::optional<std::uint64_t> awaited_owner_;  // there is no folder yet
   std::unique_ptr<state_file> journal_;
   std::uint64_t owner_bytes_ = 0, journal_bytes_ = 0;
   std::uint64_t counted_ = 0;  // of the share

@@ -415,7 +415,9 @@ TEST_CASE("serve: drafts beyond the limit are refused with the hello") {
   server with(limits);
   device asked(1, settings_of(100));  // four drafts a round
   asked.host.begin();
+  synced_paths.clear();
   CHECK_THROWS_WITH(asked.finish(with), doctest::Contains("the session needs more than a limit"));
+  CHECK(synced_paths.empty());  // a refusal costs no disk
   CHECK(with.sessions->size() == 0);
   CHECK(fs::is_empty(with.folder.path / "sessions"));
 }
@@ -659,6 +661,7 @@ TEST_CASE("serve: open files are parted before they run out") {
 }
 
 TEST_CASE("serve: who owns a session outlives a power cut") {
+  synced_paths.clear();
   server with;
   synced_paths.clear();
   device owner(1, settings_of(100));
