@@ -162,7 +162,7 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
       answer_unknown(*from, message);
       return {refusal::none, false};
     }
-    if (const refusal why = open(*from, id, now); why != refusal::none) {
+    if (const refusal why = open(*from, id); why != refusal::none) {
       from->send(refusal_message(id, named(why)));
       return {why};
     }
@@ -177,23 +177,36 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   found.heard = now;
   found.link = from;
   from->session = id;
+  if (opened) return begin(*from, at, message, now);
   if (!found.session) {
     from->send(refusal_message(id, named(found.ended)));
     return {found.ended};
   }
   pass_on(at, message, now);
-  if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
-    log_.event(
-        name_of(*from) + ": " + name_of(id) + " was not opened: " + told_in_log(at->second.session->why_refused()),
-        now);
-    forget(at);
+  return {};
+}
+
+//! The first hello of a session.
+served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::iterator of,
+                                                std::span<const std::byte> hello, std::uint64_t now) {
+  step(of, now, [&](entry& e, const message_sender& send) {
+    e.session = std::make_unique<served_session>(parts_, e.folder);
+    return e.session->receive(hello, now, send);
+  });
+  const served_session* const made = of->second.session.get();
+  if (made == nullptr) return {refusal::none, false};  // the server failed at it, and has said so
+  const std::string who = name_of(from), what = name_of(of->first);
+  if (made->is_blank()) {  // refused by the library's name
+    log_.event(who + ": " + what + " was not opened: " + told_in_log(made->why_refused()), now);
+    forget(of);
     return {refusal::none, false};
   }
+  log_.event(who + " opens " + what, now);
   return {};
 }
 
 //! Holds a place for a session, where the limits allow it.
-refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64_t now) {
+refusal served_sessions::open(const visitor& from, std::uint64_t id) {
   const serve_limits& limits = parts_.limits;
   while (exceeds(refusal::sessions_of_device, count_of(from.device) + 1, limits.sessions_of_device)) {
     if (!make_room(from.device)) return refusal::sessions_of_device;
@@ -205,15 +218,8 @@ refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64
     if (!make_room(std::nullopt)) return refusal::descriptors;
   }
   if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
-  const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
-  at->second.heard = now;
-  step(at, now, [&](entry& e, const message_sender&) {
-    e.folder.own(from.device);
-    e.session = std::make_unique<served_session>(parts_, e.folder);
-    return refusal::none;
-  });
+  entries_.try_emplace(id, parts_, id, from.device, disk_).first->second.folder.own(from.device);
   peak_ = std::max(peak_, entries_.size());
-  log_.event(name_of(from) + " opens " + name_of(id), now);
   return refusal::none;
 }
 

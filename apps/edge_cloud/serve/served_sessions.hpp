@@ -69,7 +69,9 @@ class served_sessions {
                              std::uint64_t now);
   [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                               std::span<const std::byte> message, std::uint64_t now);
-  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
+  [[nodiscard]] outcome begin(const visitor& from, entry_map::iterator of, std::span<const std::byte> hello,
+                              std::uint64_t now);
+  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id);
   [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
   [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
   void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);

@@ -623,6 +623,19 @@ TEST_CASE("serve: a disk that fails refuses its session, by name") {
   }
 }
 
+TEST_CASE("serve: a session whose folder cannot be made is refused once, and was never opened") {
+  server with;
+  fs::remove_all(with.folder.path / "sessions");
+  std::ofstream(with.folder.path / "sessions") << "no folder";
+  device asks(1, settings_of(100));
+  asks.host.begin();
+  CHECK(with.receive(asks.over.line, asks.said.front()) == refusal::none);
+  CHECK(asks.over.heard.size() == 1);
+  CHECK(refused(asks.over, 100) == refusal::host_failed);
+  CHECK(with.log.count(refusal::host_failed) == 1);
+  CHECK(with.log_text.str().find("opens") == std::string::npos);
+}
+
 TEST_CASE("serve: a journal that cannot be read stays, and the server does not begin without it") {
   server with;
   device begun(1, settings_of(100));
