@@ -65,6 +65,16 @@ served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::
   restore(now);
 }
 
+//! What `from_disk` gives. A file that cannot be read may be well the next time: nothing begins without it.
+template <class Read>
+auto served_sessions::read(std::uint64_t id, Read&& from_disk) const {
+  try {
+    return from_disk();
+  } catch (const std::exception& error) {
+    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(id) + ": " + error.what());
+  }
+}
+
 //! A folder that is none of a session is left alone. One without an owner was never told of, or was being forgotten
 //! when the process was killed; it goes.
 void served_sessions::restore(std::uint64_t now) {
@@ -75,13 +85,13 @@ void served_sessions::restore(std::uint64_t now) {
   std::sort(ids.begin(), ids.end());
   for (const std::uint64_t id : ids) {
     const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
-    const auto owner = at->second.folder.owner();
+    const auto owner = read(id, [&] { return at->second.folder.owner(); });
     if (owner) {
       at->second.owner = *owner;
       restore(at, now);
       continue;
     }
-    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged", now);
+    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged; any device may open it", now);
     forget(at);
   }
   peak_ = entries_.size();
@@ -91,20 +101,16 @@ void served_sessions::restore(std::uint64_t now) {
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
-  specverify::status why;
-  try {
+  const specverify::status why = read(of->first, [&] {
     e.session = std::make_unique<served_session>(parts_, e.folder);
-    why = e.session->restore([](std::span<const std::byte>) {});
-  } catch (const std::exception& error) {  // it may be well the next time
-    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(of->first) + ": " +
-                             error.what());
-  }
+    return e.session->restore([](std::span<const std::byte>) {});
+  });
   step(of, now, [](entry&, const message_sender&) { return refusal::none; });
   if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
   if (why.code == specverify::errc::truncated) {
     e.folder.cut(0);  // killed in its first record: nothing was sent yet
   } else if (!why.ok()) {
-    return set_aside(of, told_in_log(why), now);
+    return set_aside(of, told_in_log(why) + "; the device begins it again", now);
   }
   log_.event(
       name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
@@ -113,9 +119,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
   const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
-  log_.event(name_of(of->first) + ": damaged: " + why + "; the device begins it again" +
-                 (kept.empty() ? "" : "; kept as " + kept.string()),
-             now);
+  log_.event(name_of(of->first) + ": damaged: " + why + (kept.empty() ? "" : "; kept as " + kept.string()), now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,

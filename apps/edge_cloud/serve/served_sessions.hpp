@@ -64,6 +64,8 @@ class served_sessions {
 
   void restore(std::uint64_t now);
   void restore(entry_map::iterator of, std::uint64_t now);
+  template <class Read>
+  [[nodiscard]] auto read(std::uint64_t id, Read&& from_disk) const;
   void set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now);
   [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                              std::uint64_t now);

@@ -59,13 +59,16 @@ void session_folder::create() {
   count(owner_bytes_);
 }
 
-bool session_folder::has_owner() const { return fs::exists(path_ / "owner"); }
+bool session_folder::has_owner() const { return fs::exists(fs::symlink_status(path_ / "owner")); }
 
 std::optional<std::uint64_t> session_folder::owner() const {
+  if (!has_owner()) return std::nullopt;
+  errno = 0;
   std::ifstream in(path_ / "owner");
   std::string line;
-  if (!std::getline(in, line) || in.eof()) return std::nullopt;
-  return whole_number_from(line);
+  const bool whole = std::getline(in, line) && !in.eof();
+  if (!in.is_open() || in.bad()) throw std::system_error(errno, std::generic_category(), "its owner cannot be read");
+  return whole ? whole_number_from(line) : std::nullopt;
 }
 
 std::vector<std::byte> session_folder::load() {

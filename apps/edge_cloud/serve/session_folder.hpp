@@ -39,7 +39,7 @@ class session_folder {
   void create();
   //! Whether a folder of an earlier process was told of. One that it began to write, or to remove, was not.
   [[nodiscard]] bool has_owner() const;
-  //! Of an earlier process; nothing where the file does not say it.
+  //! Of an earlier process; nothing where the file is not there, or does not say it. Throws where it cannot be read.
   [[nodiscard]] std::optional<std::uint64_t> owner() const;
   //! The journal of an earlier process; empty when there was none. Throws where it cannot be read.
   [[nodiscard]] std::vector<std::byte> load();

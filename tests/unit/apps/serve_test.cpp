@@ -585,7 +585,8 @@ TEST_CASE("serve: a kill between any two writes leaves a session with its owner,
   for (const std::uint64_t gone : {100u, 104u, 105u}) CHECK(!fs::exists(with.folder_of(gone)));
   CHECK(!fs::exists(file(103, "journal.new")));
   CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000069"});
-  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged") != std::string::npos);
+  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged; any device may open it") !=
+        std::string::npos);
   for (const std::uint64_t id : {101u, 102u, 103u}) {
     guest thief(7), owner(id);
     CHECK(with.receive(thief.line, resume_of(id)) == refusal::none);
@@ -647,6 +648,32 @@ TEST_CASE("serve: a journal that cannot be read stays, and the server does not b
   fs::create_symlink("/proc/self/mem", journal);  // opens, and cannot be read
   CHECK(thrown([&] { with.start(); }).find("session 100: ") != std::string::npos);
   fs::rename(aside, journal);
+  with.start();
+  begun.host.reconnect();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
+TEST_CASE("serve: an owner that cannot be read keeps the session, and the server does not begin without it") {
+  server with;
+  device begun(1, settings_of(100));
+  begun.host.begin();
+  begun.steps(with, 9);
+  const fs::path owner = with.folder_of(100) / "owner", aside = with.folder.path / "aside";
+  with.sessions.reset();
+  fs::rename(owner, aside);
+  for (const char* unreadable : {"/proc/self/mem", "/nowhere/at/all"}) {  // opens and fails; does not open
+    fs::create_symlink(unreadable, owner);
+    const std::string said = thrown([&] { with.start(); });
+    CHECK(said.find("session 100: ") != std::string::npos);
+    CHECK(said.find("owner") != std::string::npos);
+    CHECK(fs::exists(with.folder_of(100) / "journal"));
+    CHECK(with.damaged().empty());
+    with.sessions.reset();
+    fs::remove(owner);
+  }
+  REQUIRE(fs::exists(with.folder_of(100)));
+  fs::rename(aside, owner);
   with.start();
   begun.host.reconnect();
   begun.finish(with);
