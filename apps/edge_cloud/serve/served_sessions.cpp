@@ -41,6 +41,17 @@ std::runtime_error other_options(const std::filesystem::path& folder, std::uint6
                             (draft ? "the --draft-length" : "those") + " of before, or another --state-dir");
 }
 
+//! None of what the folder has beyond this limit is over.
+std::runtime_error more_than(refusal limit, const serve_limits& limits, const std::filesystem::path& folder) {
+  std::string option = "ulimit -n lets it have " + std::to_string(limits.open_files) + " sessions";
+  if (limit == refusal::sessions) option = "--sessions " + std::to_string(limits.sessions);
+  if (limit == refusal::sessions_of_device)
+    option = "--sessions-of-device " + std::to_string(limits.sessions_of_device);
+  if (limit == refusal::disk_full) option = "--disk-bytes " + std::to_string(limits.disk_bytes);
+  return std::runtime_error(option + ": --state-dir " + folder.string() +
+                            " has more that is not over; give as much as before, or another --state-dir");
+}
+
 //! This side does not know what the message is about: the device says hello.
 void answer_unknown(const visitor& from, std::span<const std::byte> message) {
   const auto header = specverify::peek_header(message);
@@ -89,6 +100,8 @@ void served_sessions::restore(std::uint64_t now) {
     if (owner) {
       at->second.owner = *owner;
       restore(at, now);
+      const refusal beyond = hold_limits(*owner, 0, 0);
+      if (beyond != refusal::none) throw more_than(beyond, parts_.limits, parts_.run.state);
       continue;
     }
     if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged; any device may open it", now);
@@ -211,19 +224,27 @@ served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::
 
 //! Holds a place for a session, where the limits allow it.
 refusal served_sessions::open(const visitor& from, std::uint64_t id) {
-  const serve_limits& limits = parts_.limits;
-  while (exceeds(refusal::sessions_of_device, count_of(from.device) + 1, limits.sessions_of_device)) {
-    if (!make_room(from.device)) return refusal::sessions_of_device;
-  }
-  while (exceeds(refusal::sessions, entries_.size() + 1, limits.sessions)) {
-    if (!make_room(std::nullopt)) return refusal::sessions;
-  }
-  while (exceeds(refusal::descriptors, entries_.size() + 1, limits.open_files)) {
-    if (!make_room(std::nullopt)) return refusal::descriptors;
-  }
-  if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
+  if (const refusal why = hold_limits(from.device, 1, 64); why != refusal::none) return why;
   entries_.try_emplace(id, parts_, id, from.device, disk_).first->second.folder.own(from.device);
   peak_ = std::max(peak_, entries_.size());
+  return refusal::none;
+}
+
+//! Whether so much more may be held for this owner: what is over makes room. none, or the limit that is in the way.
+refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_sessions, std::uint64_t more_bytes) {
+  const serve_limits& limits = parts_.limits;
+  while (exceeds(refusal::sessions_of_device, count_of(owner) + more_sessions, limits.sessions_of_device)) {
+    if (!make_room(owner)) return refusal::sessions_of_device;
+  }
+  while (exceeds(refusal::sessions, entries_.size() + more_sessions, limits.sessions)) {
+    if (!make_room(std::nullopt)) return refusal::sessions;
+  }
+  while (exceeds(refusal::descriptors, entries_.size() + more_sessions, limits.open_files)) {
+    if (!make_room(std::nullopt)) return refusal::descriptors;
+  }
+  while (exceeds(refusal::disk_full, disk_.used + more_bytes, limits.disk_bytes)) {
+    if (!make_room(std::nullopt)) return refusal::disk_full;
+  }
   return refusal::none;
 }
 

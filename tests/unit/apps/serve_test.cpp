@@ -501,6 +501,35 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   CHECK(a.text() == text_alone(a.run));
 }
 
+TEST_CASE("serve: a restart holds the limits, or names the one that the folder is beyond") {
+  server with;
+  device over(1, settings_of(100)), first(1, settings_of(101)), second(1, settings_of(102)), other(2, settings_of(103));
+  for (device* each : {&over, &first, &second, &other}) {
+    each->host.begin();
+    each->steps(with, 4);
+  }
+  over.finish(with);
+  const serve_limits roomy;
+  with.limits.sessions = 3;
+  with.restart();
+  CHECK(with.sessions->size() == 3);
+  CHECK(!fs::exists(with.folder_of(100)));  // what is over makes room
+  const auto said = [&](const auto& lower) {
+    with.limits = roomy;
+    lower(with.limits);
+    const std::string words = thrown([&] { with.restart(); });
+    for (const std::uint64_t kept : {101u, 102u, 103u}) CHECK(fs::exists(with.folder_of(kept) / "journal"));
+    return words;
+  };
+  CHECK(said([](serve_limits& l) { l.sessions = 2; }).find("--sessions 2: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.sessions_of_device = 1; }).find("--sessions-of-device 1: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.disk_bytes = 500; }).find("--disk-bytes 500: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.open_files = 2; }).find("ulimit -n") != std::string::npos);
+  with.limits = roomy;
+  with.restart();
+  CHECK(with.sessions->size() == 3);
+}
+
 TEST_CASE("serve: a session keeps its salt over a restart") {
   server first, second;
   first.run.salt = 0;  // one is drawn for each session
