@@ -2,6 +2,7 @@
 #include "served_sessions.hpp"
 
 #include "../other_options.hpp"
+#include "durable.hpp"
 #include "refusal_text.hpp"
 
 #include <algorithm>
@@ -73,6 +74,7 @@ std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::sta
 served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now)
     : parts_(parts), log_(log), damaged_(parts.run.state / "damaged", parts.limits) {
   std::filesystem::create_directories(parts_.run.state / "sessions");
+  sync_to_disk(parts_.run.state);
   restore(now);
 }
 

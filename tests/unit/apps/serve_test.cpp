@@ -9,6 +9,7 @@
 #include "edge_cloud/serve/refusal_text.hpp"
 #include "edge_cloud/serve/serve_settings.hpp"
 #include "edge_cloud/serve/served_sessions.hpp"
+#include "edge_cloud/serve/state_folder.hpp"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -17,18 +18,22 @@
 
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace edge_cloud;
 
-//! What the program waits for to be on the disk.
+//! What the program waits for to be on the disk, and what a test looks at then.
 static std::vector<std::string> synced_paths;
+static std::function<void()> look_at_sync;
 extern "C" int fsync(int file) {
   std::array<char, 4096> path{};
   const auto size = ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size());
   if (size > 0) synced_paths.emplace_back(path.data(), static_cast<std::size_t>(size));
+  if (look_at_sync) look_at_sync();
   return 0;
 }
 
@@ -732,12 +737,31 @@ TEST_CASE("serve: open files are parted before they run out") {
 TEST_CASE("serve: who owns a session outlives a power cut") {
   synced_paths.clear();
   server with;
+  CHECK(synced_paths == std::vector<std::string>{with.folder.path});  // the name of `sessions`
   synced_paths.clear();
   device owner(1, settings_of(100));
   owner.host.begin();
-  owner.steps(with, 4);
   const fs::path folder = with.folder_of(100);
+  std::vector<bool> owned, told;
+  look_at_sync = [&] {
+    owned.push_back(fs::exists(folder / "owner"));
+    told.push_back(!owner.over.heard.empty());
+  };
+  owner.steps(with, 4);
+  look_at_sync = nullptr;
   CHECK(synced_paths == std::vector<std::string>{folder / "owner.new", folder, folder.parent_path()});
+  CHECK(owned == std::vector<bool>{false, true, true});
+  CHECK(told == std::vector<bool>(3, false));
+}
+
+TEST_CASE("serve: a state folder that is made outlives a power cut") {
+  const scratch_folder above;
+  const mode_t rights = ::umask(0);
+  synced_paths.clear();
+  { const state_folder made(above.path / "state/"); }
+  { const state_folder found(above.path / "state"); }
+  ::umask(rights);
+  CHECK(synced_paths == std::vector<std::string>{above.path});
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
