@@ -134,7 +134,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
   const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
-  log_.event(name_of(of->first) + ": damaged: " + why + (kept.empty() ? "" : "; kept as " + kept.string()), now);
+  log_.failure(name_of(of->first) + ": damaged: " + why + (kept.empty() ? "" : "; kept as " + kept.string()), now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
@@ -216,11 +216,11 @@ served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::
   if (made == nullptr) return {refusal::none, false};  // the server failed at it, and has said so
   const std::string who = name_of(from), what = name_of(of->first);
   if (made->is_blank()) {  // refused by the library's name
-    log_.event(who + ": " + what + " was not opened: " + told_in_log(made->why_refused()), now);
+    log_.device_event(who + ": " + what + " was not opened: " + told_in_log(made->why_refused()), now);
     forget(of);
     return {refusal::none, false};
   }
-  log_.event(who + " opens " + what, now);
+  log_.device_event(who + " opens " + what, now);
   return {};
 }
 
@@ -292,10 +292,10 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   try {
     why = step(e, send);
   } catch (const std::system_error& error) {
-    log_.event(name_of(of->first) + ": " + error.what(), now);
+    log_.failure(name_of(of->first) + ": " + error.what(), now);
     why = refused_by_system(error.code());
   } catch (const std::exception& error) {
-    log_.event(name_of(of->first) + ": " + error.what(), now);
+    log_.failure(name_of(of->first) + ": " + error.what(), now);
     why = refusal::host_failed;
   }
   if (why != refusal::none) return end(of, why, now);
@@ -305,7 +305,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   }
   if (e.session->is_over() && !e.told) {
     const specverify::status reason = e.session->why_refused();
-    log_.event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
+    log_.device_event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
   }
   e.told = e.session->is_over();
 }

@@ -895,16 +895,37 @@ TEST_CASE("serve: a flood is summed up every second, also where nothing follows"
   };
   constexpr std::uint64_t second = 1'000'000;
   for (int i = 0; i < 1000; ++i) log.refused(refusal::half_open, "10.0.0.1", 5 * second + 100);
-  for (int i = 0; i < 20; ++i) log.event("device 1 opens session 2", 5 * second);
+  for (int i = 0; i < 20; ++i) log.event("session 2: restored", 5 * second);
   CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.device_event("device 1 opens session 3", 5 * second);
+  log.failure("session 3: Input/output error", 5 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  text.str("");
   log.summarize(5 * second + 999'999);
-  CHECK(lines() == 2 * serve_log::lines_a_second);
+  CHECK(lines() == 0);
   log.summarize(6 * second);
   log.summarize(7 * second);
-  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  CHECK(lines() == 2);
   CHECK(text.str().find("refused (half_open): 992 more in a second") != std::string::npos);
   CHECK(text.str().find("events: 12 more in a second") != std::string::npos);
   CHECK(log.count(refusal::half_open) == 1000);
+}
+
+TEST_CASE("serve: devices that flood the log do not hide what goes wrong with the server") {
+  serve_limits limits;
+  limits.draft_length = 2;
+  server with(limits);
+  device refused_one(1, settings_of(100));  // four drafts a round
+  refused_one.host.begin();
+  for (int i = 0; i < 20; ++i) (void)with.receive(refused_one.over.line, refused_one.said.front());
+  fs::remove_all(with.folder.path / "sessions");
+  std::ofstream(with.folder.path / "sessions") << "no folder";
+  with.limits.draft_length = 12;
+  device asks(2, settings_of(101));
+  asks.host.begin();
+  (void)with.receive(asks.over.line, asks.said.front());
+  CHECK(with.log_text.str().find("session 101: ") != std::string::npos);
+  CHECK(with.log_text.str().find("Not a directory") != std::string::npos);
 }
 
 TEST_CASE("serve: the page says what each refusal says") {
