@@ -128,7 +128,10 @@ def journal_full(server, hello):
 
 
 def disk_full(server, hello):
-    return ends_by(server, "disk_full")
+    """One session leaves no blocks for another."""
+    first = Connection(server.port, 2)
+    first.send(hello_for(hello, 50))
+    return len(first.frames(5, 1)) == 1 and ends_by(server, "disk_full") and server.disk() <= 1 << 14
 
 
 def descriptors(server, hello):
@@ -166,7 +169,7 @@ ATTACKS = {
     unsent_bytes: ["--unsent-bytes", 1 << 15],
     unsent_in_all: ["--unsent-in-all", 1 << 15],
     journal_full: ["--journal-bytes", 1024],
-    disk_full: ["--disk-bytes", 1024],
+    disk_full: ["--disk-bytes", 1 << 14],
     not_the_owner: [],
     descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
 }

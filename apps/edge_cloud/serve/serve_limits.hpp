@@ -28,8 +28,8 @@ struct serve_limits {
   std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
   std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
   std::uint32_t draft_length = 12;               //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;        //!< on disk, for one session
-  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them
+  std::uint32_t journal_bytes = 1u << 16;        //!< for one session: of its journal, and of its owner's file
+  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them, in blocks of 4 KiB
   std::uint64_t damaged_bytes = 1u << 22;        //!< on disk, of journals that no session takes
   std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; the system says it
   std::uint32_t engines = 16;                    //!< caches of the model; sessions beyond wait or are fed again

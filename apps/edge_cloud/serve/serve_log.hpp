@@ -26,7 +26,7 @@ class serve_log {
 
   //! Something was refused; `who` is a device, a session, or an address. `now` in microseconds.
   void refused(refusal why, const std::string& who, std::uint64_t now);
-  //! Something began or ended as it should. What devices cause hides nothing else, however much of it there is.
+  //! Something began or ended as it should. A flood that devices cause hides nothing else.
   void event(const std::string& what, std::uint64_t now) { write(own_events, what, now); }
   void device_event(const std::string& what, std::uint64_t now) { write(device_events, what, now); }
   //! Something went wrong on the server's side.

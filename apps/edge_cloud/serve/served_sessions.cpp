@@ -226,7 +226,7 @@ served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::
 
 //! Holds a place for a session, where the limits allow it.
 refusal served_sessions::open(const visitor& from, std::uint64_t id) {
-  if (const refusal why = hold_limits(from.device, 1, 64); why != refusal::none) return why;
+  if (const refusal why = hold_limits(from.device, 1, session_folder::least_bytes); why != refusal::none) return why;
   entries_.try_emplace(id, parts_, id, from.device, disk_).first->second.folder.own(from.device);
   peak_ = std::max(peak_, entries_.size());
   return refusal::none;

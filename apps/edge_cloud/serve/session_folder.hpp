@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a server keeps of a session on disk: a folder with the owner's device id and the journal. Nothing is written
-//! that would go beyond the journal's limit or the disk's.
+//! that would go beyond the journal's limit, in bytes of both files, or the disk's, in blocks of 4 KiB.
 #ifndef EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
 
 #include "../state_file.hpp"
 #include "damaged_folder.hpp"
+#include "disk_blocks.hpp"
 #include "serve_limits.hpp"
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace edge_cloud {
 
-//! The disk that all sessions share, in bytes.
+//! The disk that all sessions share, in bytes of blocks, folders included.
 struct disk_share {
   std::uint64_t used = 0;
   std::uint64_t peak = 0;
@@ -23,6 +24,9 @@ struct disk_share {
 
 class session_folder {
  public:
+  //! Of the disk's share: the folder, its owner, and a first record.
+  static constexpr std::uint64_t least_bytes = 3 * block_bytes;
+
   //! Of one session, at root / id in 16 hex digits. Touches no disk.
   session_folder(const std::filesystem::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share);
   ~session_folder() { count(0); }
@@ -56,6 +60,7 @@ class session_folder {
 
  private:
   void count(std::uint64_t bytes);
+  void count_files();
 
   std::filesystem::path path_;
   std::uint64_t id_;

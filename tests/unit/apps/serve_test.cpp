@@ -439,13 +439,13 @@ TEST_CASE("serve: a journal and the disk have their limits") {
   CHECK(with.log.count(refusal::journal_full) == 1);
   CHECK(!fs::exists(with.folder_of(100)));
   CHECK(with.sessions->disk().used == 0);
-  CHECK(with.sessions->disk().peak <= 1024 + 16);
+  CHECK(with.sessions->disk().peak <= 4 * 4096);
   guest again(1);
   CHECK(with.receive(again.line, long_one.said.front()) == refusal::none);
   CHECK(refused(again, 100) == refusal::journal_full);
 
   serve_limits small;
-  small.disk_bytes = 1500;
+  small.disk_bytes = 5 * 4096;  // of three blocks each
   server second(small);
   device one(1, settings_of(100)), two(2, settings_of(101));
   one.host.begin();
@@ -456,7 +456,25 @@ TEST_CASE("serve: a journal and the disk have their limits") {
   };
   CHECK_THROWS_AS(both(), std::runtime_error);
   CHECK(second.log.count(refusal::disk_full) >= 1);
-  CHECK(second.sessions->disk().peak <= 1500);
+  CHECK(second.sessions->disk().peak <= 5 * 4096);
+}
+
+TEST_CASE("serve: what the disk takes is counted in blocks, the folder included") {
+  server with;
+  device writer(1, settings_of(100));
+  writer.host.begin();
+  while (!writer.host.finished()) {
+    REQUIRE(writer.step(with));
+    std::uint64_t taken = 0;
+    if (!fs::exists(with.folder_of(100))) continue;
+    for (const auto& path : {with.folder_of(100), with.folder_of(100) / "owner", with.folder_of(100) / "journal"}) {
+      struct stat found {};
+      REQUIRE(::stat(path.c_str(), &found) == 0);
+      taken += static_cast<std::uint64_t>(found.st_blocks) * 512;
+    }
+    CHECK(with.sessions->disk().used >= taken);
+  }
+  CHECK(with.sessions->disk().used == 3 * 4096);
 }
 
 TEST_CASE("serve: a session that nobody uses is forgotten") {
@@ -528,7 +546,7 @@ TEST_CASE("serve: a restart holds the limits, or names the one that the folder i
   };
   CHECK(said([](serve_limits& l) { l.sessions = 2; }).find("--sessions 2: ") != std::string::npos);
   CHECK(said([](serve_limits& l) { l.sessions_of_device = 1; }).find("--sessions-of-device 1: ") != std::string::npos);
-  CHECK(said([](serve_limits& l) { l.disk_bytes = 500; }).find("--disk-bytes 500: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.disk_bytes = 8 * 4096; }).find("--disk-bytes 32768: ") != std::string::npos);
   CHECK(said([](serve_limits& l) { l.open_files = 2; }).find("ulimit -n") != std::string::npos);
   with.limits = roomy;
   with.restart();
