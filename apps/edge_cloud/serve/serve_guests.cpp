@@ -124,7 +124,7 @@ void serve_guests::refuse_length(std::uint64_t number) {
   log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());
 }
 
-void serve_guests::take(std::uint64_t number, const frame& message) {
+void serve_guests::take(std::uint64_t number, frame& message) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
   if (!at->second.known) return authenticate(number, message);
@@ -133,8 +133,8 @@ void serve_guests::take(std::uint64_t number, const frame& message) {
   if (const refusal why = on_frame_(known, message); why != refusal::none) turn_away(number, why);
 }
 
-void serve_guests::authenticate(std::uint64_t number, const frame& message) {
-  frame first = message;
+//! No key is left behind in memory.
+void serve_guests::authenticate(std::uint64_t number, frame& first) {
   const auto device = known_.keys->device_of(first);
   OPENSSL_cleanse(first.data(), first.size());
   if (!device) return turn_away(number, refusal::key_unknown);

@@ -58,9 +58,9 @@ class serve_guests {
   void make_room_for(const std::string& origin);
   void begin(std::uint64_t number);
   void fail(std::uint64_t number, const std::string& handshake);
-  void take(std::uint64_t number, const frame& message);
+  void take(std::uint64_t number, frame& message);
   void refuse_length(std::uint64_t number);
-  void authenticate(std::uint64_t number, const frame& message);
+  void authenticate(std::uint64_t number, frame& first);
   void admit(std::uint64_t number, std::optional<std::uint64_t> certified);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);
