@@ -22,15 +22,29 @@ def half_open(server, hello):
     return still_open([Connection(server.port) for _ in range(12)]) <= 4
 
 
+def half_open_of_four(server, hello):
+    """Four addresses that say nothing fill every place. A device elsewhere that came first is still let in."""
+    honest = Connection(server.port)
+    time.sleep(0.1)
+    silent = [Connection(server.port, source=f"127.0.0.{2 + n % 4}") for n in range(40)]
+    time.sleep(0.3)
+    return lets_in(honest, hello) and still_open(silent) <= 8
+
+
+def lets_in(connection, hello, device=1):
+    connection.send(first_frame(device))
+    connection.send(hello_for(hello, 50))
+    heard = connection.frames(2, 1)
+    return len(heard) == 1 and not is_refusal(heard[0])
+
+
 def half_open_of_address(server, hello):
     """One address opens more connections than there are places. A device elsewhere that came first is still let in."""
     honest = Connection(server.port)
     time.sleep(0.1)
     silent = [Connection(server.port, source="127.0.0.2") for _ in range(20)]
     time.sleep(0.3)
-    honest.send(first_frame(1))
-    honest.send(hello_for(hello, 50))
-    return len(honest.frames(2, 1)) == 1 and still_open(silent) <= 4
+    return lets_in(honest, hello) and still_open(silent) <= 4
 
 
 def first_frame_late(server, hello):
@@ -156,6 +170,7 @@ def not_the_owner(server, hello):
 
 ATTACKS = {
     half_open: ["--half-open", 4],
+    half_open_of_four: ["--half-open", 8, "--half-open-of-address", 4],
     half_open_of_address: ["--half-open", 8, "--half-open-of-address", 4],
     first_frame_late: ["--first-frame-seconds", 1],
     frame_too_long: [],
@@ -174,6 +189,7 @@ ATTACKS = {
     descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
 }
 ULIMITS = {descriptors: "-n 80"}
+LIMITS = {half_open_of_four: "half_open"}  # of others the name is the same
 
 
 def check(program, lifted, attack, arguments, without):
@@ -181,7 +197,7 @@ def check(program, lifted, attack, arguments, without):
     name = attack.__name__
     with World(program) as world:
         hello = world.recorded_hello()
-        server = world.serve("server", *arguments, lifted=name if without else None,
+        server = world.serve("server", *arguments, lifted=LIMITS.get(attack, name) if without else None,
                              program=lifted if without else program, ulimit=ULIMITS.get(attack))
         held = attack(server, hello)
         if held != without:

@@ -46,15 +46,34 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-//! A stranger that says nothing must not keep others out: the oldest one makes room, of the same origin before any.
+//! Of the guests that are as wanted: the oldest one of the origin that has most of
+//! them, the newcomer included. So whoever floods pushes out its own. False: there is none.
+template <class Wanted>
+bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why) {
+  guest_map::iterator found = guests_.end();
+  std::map<std::string, std::size_t> of_origin{{newcomer, 1}};
+  for (const auto& [number, g] : guests_) of_origin[g.origin] += wanted(g) ? 1u : 0u;
+  std::size_t most = 0;
+  for (auto at = guests_.begin(); at != guests_.end(); ++at) {
+    const std::size_t same = of_origin.at(at->second.origin);
+    if (!wanted(at->second) || same <= most) continue;
+    most = same;
+    found = at;
+  }
+  if (found == guests_.end()) return false;
+  drop(found->first, why);
+  return true;
+}
+
+//! A stranger that says nothing must not keep others out: one makes room, of the same origin before any.
 void serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
   const auto same = [&](const guest& g) { return unknown(g) && g.origin == origin; };
   if (exceeds(refusal::half_open_of_address, count(same, oldest) + 1, limits_.half_open_of_address))
-    drop(oldest->first, refusal::half_open_of_address);
+    push_out_one(same, origin, refusal::half_open_of_address);
   if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
-    drop(oldest->first, refusal::half_open);
+    push_out_one(unknown, origin, refusal::half_open);
 }
 
 void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {

@@ -56,6 +56,8 @@ class serve_guests {
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
   void make_room_for(const std::string& origin);
+  template <class Wanted>
+  bool push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why);
   void begin(std::uint64_t number);
   void fail(std::uint64_t number, const std::string& handshake);
   void take(std::uint64_t number, frame& message);

@@ -18,7 +18,7 @@ struct serve_limits {
   std::uint32_t sessions_of_device = 4;          //!< of them, opened by one device
   std::uint32_t connections = 256;               //!< authenticated ones
   std::uint32_t connections_of_device = 4;       //!< of them, of one device
-  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes one out
   std::uint32_t half_open_of_address = 8;        //!< of them, of one address (of IPv6: its first 64 bits)
   std::uint32_t first_frame_seconds = 5;         //!< until a connection has to be authenticated
   std::uint32_t idle_connection_seconds = 120;   //!< without a whole frame; single bytes do not count
