@@ -175,6 +175,7 @@ def refused_to_start(world):
 def main():
     with World(sys.argv[1]) as world:
         with_keys(world)
+        turned_away_once(world)
         refused_to_start(world)
         if shutil.which("openssl") is None:
             print("SKIPPED: no openssl to make certificates with")

@@ -46,11 +46,15 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-//! Of the guests that are as wanted: the oldest one of the origin that has most of
+//! Of the guests that are as wanted: one that has heard its refusal, or the oldest one of the origin that has most of
 //! them, the newcomer included. So whoever floods pushes out its own. False: there is none.
 template <class Wanted>
 bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why) {
-  guest_map::iterator found = guests_.end();
+  guest_map::iterator found;
+  if (count([&](const guest& g) { return wanted(g) && g.leaving; }, found) > 0) {
+    drop(found->first, refusal::none);
+    return true;
+  }
   std::map<std::string, std::size_t> of_origin{{newcomer, 1}};
   for (const auto& [number, g] : guests_) of_origin[g.origin] += wanted(g) ? 1u : 0u;
   std::size_t most = 0;
