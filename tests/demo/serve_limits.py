@@ -159,6 +159,13 @@ def descriptors(server, hello):
     return len(heard) == 1 and not is_refusal(heard[0]) and 0 < still_open(crowd) <= 15
 
 
+def descriptors_of_strangers(server, hello):
+    """Connections that say nothing hold all open files. A device that comes then is still let in."""
+    silent = [Connection(server.port, source=f"127.0.0.{2 + n % 8}") for n in range(100)]
+    time.sleep(0.3)
+    return lets_in(Connection(server.port, source="127.0.0.20"), hello) and 0 < still_open(silent) <= 15
+
+
 def not_the_owner(server, hello):
     Connection(server.port, 1).send(hello_for(hello, 50))
     time.sleep(0.3)
@@ -187,9 +194,10 @@ ATTACKS = {
     disk_full: ["--disk-bytes", 1 << 14],
     not_the_owner: [],
     descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
+    descriptors_of_strangers: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
 }
-ULIMITS = {descriptors: "-n 80"}
-LIMITS = {half_open_of_four: "half_open"}  # of others the name is the same
+ULIMITS = {descriptors: "-n 80", descriptors_of_strangers: "-n 80"}
+LIMITS = {half_open_of_four: "half_open", descriptors_of_strangers: "descriptors"}  # of others the name is the same
 
 
 def check(program, lifted, attack, arguments, without):

@@ -69,8 +69,9 @@ bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, re
   return true;
 }
 
-//! A stranger that says nothing must not keep others out: one makes room, of the same origin before any.
-void serve_guests::make_room_for(const std::string& origin) {
+//! A stranger that says nothing must not keep others out: one makes room, of the same origin before any. False: all
+//! are known.
+bool serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
   const auto same = [&](const guest& g) { return unknown(g) && g.origin == origin; };
@@ -78,6 +79,8 @@ void serve_guests::make_room_for(const std::string& origin) {
     push_out_one(same, origin, refusal::half_open_of_address);
   if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
     push_out_one(unknown, origin, refusal::half_open);
+  return !exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files) ||
+         push_out_one(unknown, origin, refusal::descriptors);
 }
 
 void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
@@ -87,9 +90,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
   made.origin = origin_of(from.address());
-  if (exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files))
-    return log_.refused(refusal::descriptors, made.name, now);
-  make_room_for(made.origin);
+  if (!make_room_for(made.origin)) return log_.refused(refusal::descriptors, made.name, now);
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
                                                            : peer_stream(std::move(socket)));

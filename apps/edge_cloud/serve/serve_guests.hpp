@@ -55,7 +55,7 @@ class serve_guests {
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
-  void make_room_for(const std::string& origin);
+  [[nodiscard]] bool make_room_for(const std::string& origin);
   template <class Wanted>
   bool push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why);
   void begin(std::uint64_t number);
