@@ -121,8 +121,7 @@ void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
-  const bool bounded = exceeds("first_frame_bytes", max_frame_bytes, first_frame_bytes);
-  line.accept_up_to(bounded ? first_frame_bytes : max_frame_bytes);
+  line.accept_up_to(bounded_by("first_frame_bytes", max_frame_bytes, first_frame_bytes));
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
               [this, number] { refuse_length(number); }});
   if (!known_.keys) admit(number, certified_device(line.stream()));
@@ -180,8 +179,7 @@ void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   found.known->device = device;
   found.known->send = [this, number](std::span<const std::byte> message) { send(number, message); };
   found.name += ", device " + std::to_string(device);
-  const bool bounded = exceeds(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes);
-  found.line->accept_up_to(bounded ? limits_.frame_bytes : max_frame_bytes);
+  found.line->accept_up_to(bounded_by(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes));
 }
 
 void serve_guests::send(std::uint64_t number, std::span<const std::byte> message) {

@@ -115,6 +115,12 @@ inline constexpr std::array<refusal_words, 25> refusal_table{{
 //! Of one that has no refusal of its own, by the name that it has here.
 [[nodiscard]] bool exceeds(std::string_view limit, std::uint64_t value, std::uint64_t most);
 
+//! `most`, or less where the limit of this name says so.
+template <class Name>
+[[nodiscard]] std::uint32_t bounded_by(Name limit, std::uint32_t most, std::uint32_t held) {
+  return exceeds(limit, most, held) ? held : most;
+}
+
 }  // namespace edge_cloud
 
 #endif

@@ -16,8 +16,7 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   specverify::draft_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
   dense.resolution = 720;  // of the finest lattice (systems.hpp)
-  const bool bounded = exceeds("draft_length", most_drafts, parts.limits.draft_length);
-  dense.max_draft_length = bounded ? parts.limits.draft_length : most_drafts;
+  dense.max_draft_length = bounded_by("draft_length", most_drafts, parts.limits.draft_length);
   whole_row.format = specverify::law_format::fp16_row;
   whole_row.resolution = 0;
   whole_row.max_draft_length = 1;
