@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """serve_limits.py EDGE_CLOUD EDGE_CLOUD_LIFTED: one attack a limit. The server holds; without this one limit it does not,
 and the same check fails."""
-import concurrent.futures
-import sys
 import time
 
-from serving import Connection, World, first_frame, framed, hello_for, is_refusal, parted
+from serving import Connection, first_frame, framed, hello_for, is_refusal, parted
+from without_limit import Attack, run_all
 
 
 def still_open(connections, seconds=0.5):
@@ -175,53 +174,24 @@ def not_the_owner(server, hello):
     return len(heard) == 1 and heard[0][0] & 15 == 8
 
 
-ATTACKS = {
-    half_open: ["--half-open", 4],
-    half_open_of_four: ["--half-open", 8, "--half-open-of-address", 4],
-    half_open_of_address: ["--half-open", 8, "--half-open-of-address", 4],
-    first_frame_late: ["--first-frame-seconds", 1],
-    frame_too_long: [],
-    useless_frames: [],
-    idle_connection: ["--idle-connection-seconds", 1],
-    idle_session: ["--idle-session-seconds", 1],
-    connections: ["--connections", 4],
-    connections_of_device: ["--connections-of-device", 2],
-    sessions: ["--sessions", 5, "--sessions-of-device", 3],
-    sessions_of_device: ["--sessions-of-device", 2],
-    unsent_bytes: ["--unsent-bytes", 1 << 15],
-    unsent_in_all: ["--unsent-in-all", 1 << 15],
-    journal_full: ["--journal-bytes", 1024],
-    disk_full: ["--disk-bytes", 1 << 14],
-    not_the_owner: [],
-    descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
-    descriptors_of_strangers: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
-}
-ULIMITS = {descriptors: "-n 80", descriptors_of_strangers: "-n 80"}
-LIMITS = {half_open_of_four: "half_open", descriptors_of_strangers: "descriptors"}  # of others the name is the same
-
-
-def check(program, lifted, attack, arguments, without):
-    """What is wrong, or None."""
-    name = attack.__name__
-    with World(program) as world:
-        hello = world.recorded_hello()
-        server = world.serve("server", *arguments, lifted=LIMITS.get(attack, name) if without else None,
-                             program=lifted if without else program, ulimit=ULIMITS.get(attack))
-        held = attack(server, hello)
-        if held != without:
-            return None
-        return f"{name}: {'holds without the limit' if without else 'does not hold'}\n" + world.log("server")
-
-
-def main():
-    program, lifted = sys.argv[1:3]
-    wanted = sys.argv[3:] or [attack.__name__ for attack in ATTACKS]
-    with concurrent.futures.ThreadPoolExecutor(6) as workers:
-        done = [workers.submit(check, program, lifted, attack, arguments, without)
-                for attack, arguments in ATTACKS.items() if attack.__name__ in wanted for without in (False, True)]
-        failed = [found for found in (each.result() for each in done) if found]
-    print(f"serve_limits: {len(done) // 2} limits, each with a server that lets it go")
-    sys.exit("FAILED: " + "\n".join(failed) if failed else 0)
-
-
-main()
+MANY = ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200]
+run_all("serve_limits", [
+    Attack(half_open, "--half-open", 4),
+    Attack(half_open_of_four, "--half-open", 8, "--half-open-of-address", 4, limit="half_open"),
+    Attack(half_open_of_address, "--half-open", 8, "--half-open-of-address", 4),
+    Attack(first_frame_late, "--first-frame-seconds", 1),
+    Attack(frame_too_long),
+    Attack(useless_frames),
+    Attack(idle_connection, "--idle-connection-seconds", 1),
+    Attack(idle_session, "--idle-session-seconds", 1),
+    Attack(connections, "--connections", 4),
+    Attack(connections_of_device, "--connections-of-device", 2),
+    Attack(sessions, "--sessions", 5, "--sessions-of-device", 3),
+    Attack(sessions_of_device, "--sessions-of-device", 2),
+    Attack(unsent_bytes, "--unsent-bytes", 1 << 15),
+    Attack(unsent_in_all, "--unsent-in-all", 1 << 15),
+    Attack(journal_full, "--journal-bytes", 1024),
+    Attack(disk_full, "--disk-bytes", 1 << 14),
+    Attack(not_the_owner),
+    Attack(descriptors, *MANY, ulimit="-n 80"),
+    Attack(descriptors_of_strangers, *MANY, limit="descriptors", ulimit="-n 80")])
